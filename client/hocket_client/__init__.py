@@ -1,0 +1,1 @@
+"""The client library: ask a question, iterate over the stream of tokens."""

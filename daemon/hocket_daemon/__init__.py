@@ -1,0 +1,1 @@
+"""The pair: the device daemon and the cloud daemon."""

@@ -1,0 +1,1 @@
+"""DRAGON: distributions, the draft exchange and the sampler that turn two drafts into one token."""

@@ -1,0 +1,1 @@
+"""A causal language model as a service: weights, KV slots, forward passes."""

@@ -1,0 +1,1 @@
+"""Documents in, ranked passages out; knows nothing of models that generate."""

@@ -1,0 +1,113 @@
+"""Every error hocket raises, split by what the caller can do about it.
+
+HocketError
+├── BadRequest            the request cannot be served as it stands: change it
+├── BadConfiguration      a configuration file is wrong: mend it (exit status 78)
+├── Unavailable           nothing is wrong with the request: start, connect or ingest something, or try later
+│   └── Busy              the daemon is full: try again after `retry_after_s`
+├── DeadlineExceeded      no result came in time
+├── Cancelled             the caller, or the daemon's end, stopped the request
+└── ProtocolError         the other end speaks differently
+    └── BadMessage        bytes that are no message
+
+Each carries one line that says what happened and, in `remedy`, what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Code = Literal[
+    "bad_request",
+    "bad_configuration",
+    "unavailable",
+    "busy",
+    "deadline",
+    "cancelled",
+    "protocol",
+    "bad_message",
+    "internal",
+]
+
+
+class HocketError(Exception):
+    """Base of all errors; `str()` is one line: what happened and what to do."""
+
+    code: Code = "internal"
+
+    def __init__(self, text: str, remedy: str = "") -> None:
+        super().__init__(f"{text}: {remedy}" if remedy else text)
+        self.text = text
+        self.remedy = remedy
+
+
+class BadRequest(HocketError):
+    """The request cannot be served as it stands."""
+
+    code: Code = "bad_request"
+
+
+class BadConfiguration(HocketError):
+    """A configuration file is wrong."""
+
+    code: Code = "bad_configuration"
+
+
+class Unavailable(HocketError):
+    """Something that the request needs is not there now."""
+
+    code: Code = "unavailable"
+
+
+class Busy(Unavailable):
+    """The daemon takes no more work for the moment."""
+
+    code: Code = "busy"
+
+    def __init__(self, text: str, remedy: str = "try again shortly", retry_after_s: float = 1.0) -> None:
+        super().__init__(text, remedy)
+        self.retry_after_s = retry_after_s
+
+
+class DeadlineExceeded(HocketError):
+    """No result came before the deadline."""
+
+    code: Code = "deadline"
+
+
+class Cancelled(HocketError):
+    """The request was stopped before its result."""
+
+    code: Code = "cancelled"
+
+
+class ProtocolError(HocketError):
+    """The other end speaks another protocol, or breaks this one."""
+
+    code: Code = "protocol"
+
+
+class BadMessage(ProtocolError):
+    """These bytes are no message of this protocol."""
+
+    code: Code = "bad_message"
+
+
+_BY_CODE: dict[str, type[HocketError]] = {
+    kind.code: kind
+    for kind in (
+        BadRequest,
+        BadConfiguration,
+        Unavailable,
+        Busy,
+        DeadlineExceeded,
+        Cancelled,
+        ProtocolError,
+        BadMessage,
+    )
+}
+
+
+def from_code(code: str, text: str, remedy: str) -> HocketError:
+    """The exception that a wire error stands for."""
+    return _BY_CODE.get(code, HocketError)(text, remedy)

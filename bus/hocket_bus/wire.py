@@ -1,0 +1,106 @@
+"""Messages to frames and back. Frames: [header] [body] and, for messages with one, [payload].
+
+Header: the two bytes HK, protocol version, message code. Body: a msgpack map of the message's fields.
+`decode` raises BadMessage and nothing else, whatever the bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+import msgspec
+
+from .errors import BadMessage, ProtocolError
+from .messages import BY_CODE, CODE_OF, HAS_PAYLOAD, PROTOCOL_VERSION, Message
+
+MAX_FRAMES = 8
+MAX_BODY_BYTES = 1 << 20
+MAX_PAYLOAD_BYTES = 1 << 20
+_MAGIC = b"HK"
+
+
+def encode(message: Message) -> list[bytes]:
+    """The frames of `message`. Raises ProtocolError for a message over the size limits."""
+    fields: dict[str, Any] = {name: getattr(message, name) for name in message.__struct_fields__}
+    tail = [fields.pop("payload")] if type(message) in HAS_PAYLOAD else []
+    body = msgpack.packb(msgspec.to_builtins(fields, builtin_types=(bytes,)))
+    if len(body) > MAX_BODY_BYTES or any(len(frame) > MAX_PAYLOAD_BYTES for frame in tail):
+        raise ProtocolError(f"a {type(message).__name__} of {len(body)} bytes is over the limit", "send less at a time")
+    return [_MAGIC + bytes((PROTOCOL_VERSION, CODE_OF[type(message)])), body, *tail]
+
+
+def decode(frames: Sequence[bytes]) -> Message:
+    """The message that `frames` hold. Raises BadMessage."""
+    kind = _kind(frames)
+    expected = 3 if kind in HAS_PAYLOAD else 2
+    if len(frames) != expected:
+        raise BadMessage(f"{kind.__name__} has {expected} frames, {len(frames)} came")
+    if len(frames[1]) > MAX_BODY_BYTES or len(frames[-1]) > MAX_PAYLOAD_BYTES:
+        raise BadMessage(f"a {kind.__name__} over the size limit")
+    fields = _unpack(frames[1])
+    if kind in HAS_PAYLOAD:
+        if "payload" in fields:
+            raise BadMessage("a payload inside the body")
+        fields["payload"] = bytes(frames[2])
+    try:
+        return msgspec.convert(fields, kind, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise BadMessage(f"{kind.__name__}: {error}") from error
+
+
+def _kind(frames: Sequence[bytes]) -> type[Message]:
+    if not 2 <= len(frames) <= MAX_FRAMES:
+        raise BadMessage(f"{len(frames)} frames")
+    header = bytes(frames[0][:5])
+    if len(header) != 4 or header[:2] != _MAGIC:
+        raise BadMessage("not a hocket message", "connect hocket to hocket of the same version")
+    if header[2] != PROTOCOL_VERSION:
+        raise BadMessage(
+            f"protocol version {header[2]}, this end speaks {PROTOCOL_VERSION}", "install the same hocket on both ends"
+        )
+    if header[3] not in BY_CODE:
+        raise BadMessage(f"unknown message code {header[3]}")
+    return BY_CODE[header[3]]
+
+
+def _unpack(body: bytes) -> dict[str, Any]:
+    try:
+        fields = msgpack.unpackb(
+            body,
+            object_pairs_hook=_map,
+            ext_hook=_refuse_ext,
+            max_array_len=65_536,
+            max_map_len=256,
+            max_str_len=MAX_BODY_BYTES,
+            max_bin_len=MAX_BODY_BYTES,
+            max_ext_len=0,
+        )
+    except BadMessage:
+        raise
+    except (ValueError, TypeError, RecursionError, msgpack.UnpackException, msgpack.exceptions.StackError) as error:
+        raise BadMessage(f"unreadable body: {error}") from error
+    if not isinstance(fields, dict):
+        raise BadMessage("the body is no map")
+    return fields
+
+
+def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise BadMessage("a key twice in one map")
+    if not all(isinstance(value, str | int | bytes) or _finite(value) for value in fields.values()):
+        raise BadMessage("a number that is not finite")
+    return fields
+
+
+def _finite(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, list) or all(_finite(item) for item in value)
+
+
+def _refuse_ext(code: int, _data: bytes) -> object:
+    raise BadMessage(f"extension type {code}")

@@ -1,0 +1,1 @@
+"""The benchmarks: each writes JSON, prints a table and draws a picture."""

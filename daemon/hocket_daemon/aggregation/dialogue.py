@@ -1,0 +1,133 @@
+"""One side's talk with the other about one session: bus messages in, bus messages and confirmed tokens out.
+
+Wraps the exchange with epochs (R6), Sync (R3) and the device's word (R4). Pure: no sockets, no models, no clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hocket_bus import messages as wire
+from hocket_bus.messages import Begin, Side, Sync, Target
+
+from . import distribution as codec
+from .distribution import Distribution
+from .exchange import Confirmed, Draft, Exchange, Terms
+from .sampler import Rule
+
+PeerMessage = wire.Draft | Target | Sync
+
+
+@dataclass(slots=True)
+class Turn:
+    """What one event led to: tokens confirmed, and messages for the other side in the order to send them."""
+
+    confirmed: list[Confirmed] = field(default_factory=list)
+    send: list[wire.Message] = field(default_factory=list)
+
+
+class Dialogue:
+    """The state that one side keeps of its talk."""
+
+    def __init__(self, side: Side, begin: Begin) -> None:
+        sampling = begin.sampling
+        rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+        self.exchange = Exchange(
+            side, Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens)
+        )
+        self.epoch = begin.epoch
+        self.remote_drafts = 0
+        self._side = side
+        self._session = begin.session
+
+    def own(
+        self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
+    ) -> Turn | None:
+        """The own decoder has the distribution of `step` behind `prefix`; None when that prefix no longer holds."""
+        own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s)
+        if own is None:
+            return None
+        turn = Turn()
+        if self.exchange.sends_drafts and not self.exchange.solo:
+            turn.send.append(self._message(own))
+        return self._advance(turn)
+
+    def receive(self, message: PeerMessage) -> Turn:
+        """A message of the other side. Raises BadMessage for a distribution that cannot be read."""
+        turn = Turn()
+        if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
+            self.epoch = message.epoch
+        if message.epoch != self.epoch:
+            return turn
+        if isinstance(message, Sync):
+            self._answer(message, turn)
+        elif isinstance(message, Target):
+            if self._side == "cloud":
+                self.exchange.add_target(message.first, message.ids, message.digest)
+        elif not self.exchange.solo:
+            self.remote_drafts += 1
+            self.exchange.add_remote(_draft(message))
+        return self._advance(turn)
+
+    def go_alone(self) -> Turn:
+        """R6: the cloud is silent; the device draws from its own distribution until `rejoin` is answered."""
+        self.exchange.go_alone(True)
+        return self._advance(Turn())
+
+    def rejoin(self) -> Turn:
+        """R6: greet a cloud that is back, under a new epoch; its Sync ends the solo steps."""
+        self.epoch += 1
+        return Turn(send=[self._sync(), self._target(0)])
+
+    def _answer(self, sync: Sync, turn: Turn) -> None:
+        if self._side == "device":
+            self.exchange.go_alone(False)
+            turn.send.append(self._target(0))
+        else:
+            turn.send.append(self._sync())
+        if self.exchange.sends_drafts:
+            turn.send += [self._message(kept) for kept in self.exchange.kept_drafts(sync.confirmed)]
+
+    def _advance(self, turn: Turn) -> Turn:
+        first = len(self.exchange.confirmed)
+        turn.confirmed = self.exchange.advance()
+        if self._side == "device" and turn.confirmed:
+            turn.send.append(self._target(first))
+        elif self._side == "cloud" and self.exchange.out_of_step:
+            turn.send.append(self._sync())
+        return turn
+
+    def _message(self, own: Draft) -> wire.Draft:
+        return wire.Draft(
+            session=self._session,
+            epoch=self.epoch,
+            step=own.step,
+            prefix=own.prefix,
+            confirmed=len(self.exchange.confirmed),
+            token=own.token,
+            log_h=own.log_h,
+            decode_s=own.decode_s,
+            payload=codec.encode(own.distribution),
+        )
+
+    def _target(self, first: int) -> Target:
+        confirmed = self.exchange.confirmed
+        return Target(
+            session=self._session, epoch=self.epoch, first=first, ids=confirmed.ids[first:], digest=confirmed.digest
+        )
+
+    def _sync(self) -> Sync:
+        confirmed = self.exchange.confirmed
+        return Sync(session=self._session, epoch=self.epoch, confirmed=len(confirmed), digest=confirmed.digest)
+
+
+def _draft(message: wire.Draft) -> Draft:
+    return Draft(
+        message.step,
+        message.prefix,
+        message.confirmed,
+        message.token,
+        codec.decode(message.payload),
+        message.log_h,
+        message.decode_s,
+    )

@@ -1,0 +1,193 @@
+"""The draft exchange of one session, as one side sees it: rules R1–R6 of docs/aggregation.md.
+
+A pure state machine: drafts and targets in, confirmed tokens out. It knows nothing of sockets, models or clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket_bus.messages import Aggregation, Side, Source
+
+from .distribution import Distribution
+from .prefix import PrefixChain
+from .sampler import Rule, draft, target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
+
+    step: int
+    prefix: int
+    confirmed: int
+    token: int
+    distribution: Distribution
+    log_h: float | None
+    decode_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A target token and who proposed it; `own` and `remote` say whose draft it equals."""
+
+    step: int
+    token: int
+    source: Source
+    own: bool
+    remote: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What both sides of a session agree on."""
+
+    session: bytes
+    rule: Rule
+    aggregation: Aggregation
+    eos: frozenset[int]
+    max_tokens: int
+
+
+class Exchange:
+    """One side's half of the draft exchange."""
+
+    def __init__(self, side: Side, terms: Terms) -> None:
+        self.window = 4 if terms.aggregation == "coupled" else 1
+        self.solo = False
+        self.out_of_step = False
+        self.near_ties = 0
+        self.confirmed = PrefixChain(terms.session, terms.rule.seed)
+        self.drafted = PrefixChain(terms.session, terms.rule.seed)  # always extends `confirmed`
+        self._side = side
+        self._terms = terms
+        self._own: dict[int, Draft] = {}
+        self._remote: dict[int, Draft] = {}
+        self._word: dict[int, int] = {}
+        self._word_digest = (0, self.confirmed.digest)
+        self._peer_confirmed = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the confirmed tokens end the answer: its last is an EOS, or there is no room for more."""
+        ids = self.confirmed.ids
+        return len(ids) >= self._terms.max_tokens or bool(ids and ids[-1] in self._terms.eos)
+
+    @property
+    def sends_drafts(self) -> bool:
+        """In `sync` the device aggregates alone, so its drafts stay at home."""
+        return self._side == "cloud" or self._terms.aggregation != "sync"
+
+    def next_step(self) -> int | None:
+        """The step to draft next behind `drafted`, or None while there is nothing to draft."""
+        ids = self.drafted.ids
+        ahead = len(ids) - len(self.confirmed)
+        if ahead >= self.window or len(ids) >= self._terms.max_tokens or (ids and ids[-1] in self._terms.eos):
+            return None
+        return len(ids)
+
+    def add_own(
+        self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
+    ) -> Draft | None:
+        """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds."""
+        if step != len(self.drafted) or prefix != self.drafted.digest:
+            return None
+        token = draft(self._terms.rule, step, distribution)
+        own = Draft(step, prefix, len(self.confirmed), token, distribution, log_h, decode_s)
+        self._own[step] = own
+        self.drafted.append(token)
+        return own
+
+    def add_remote(self, remote: Draft) -> None:
+        """R1: keep the latest draft of every step that is not confirmed yet."""
+        self._peer_confirmed = max(self._peer_confirmed, remote.confirmed)
+        if len(self.confirmed) <= remote.step < self._terms.max_tokens:
+            self._remote[remote.step] = remote
+
+    def add_target(self, first: int, ids: list[int], digest: int) -> None:
+        """R5, cloud: the device's word is final; cut back to the first token that differs from it."""
+        self._peer_confirmed = max(self._peer_confirmed, first + len(ids))
+        self._word_digest = (first + len(ids), digest)
+        for step, token in enumerate(ids, start=first):
+            if step < len(self.confirmed) and self.confirmed.ids[step] != token:
+                self.near_ties += 1
+                self._cut(step)
+            if step >= len(self.confirmed):
+                self._word[step] = token
+
+    def advance(self) -> list[Confirmed]:
+        """Confirm every step that both drafts, or the device's word, decide."""
+        news: list[Confirmed] = []
+        while not self.ended:
+            confirmed = self._judge(len(self.confirmed))
+            if confirmed is None:
+                break
+            self._confirm(confirmed.token)
+            news.append(confirmed)
+        length, digest = self._word_digest
+        self.out_of_step = length <= len(self.confirmed) and self.confirmed.at(length) != digest
+        self._forget()
+        return news
+
+    def kept_drafts(self, from_step: int) -> list[Draft]:
+        """R3: the answer to a Sync: own drafts from there on, in order."""
+        return [self._own[step] for step in sorted(self._own) if step >= from_step]
+
+    def go_alone(self, alone: bool) -> None:
+        """R6, device: draw from p_device only, or stop doing so."""
+        if alone and not self.solo:
+            self._remote.clear()
+        self.solo = alone
+
+    def awaits_peer(self) -> bool:
+        """Whether the next step lacks nothing but the other side's draft."""
+        step = len(self.confirmed)
+        return not self.ended and not self.solo and step in self._own and self._valid(self._remote, step) is None
+
+    def _judge(self, step: int) -> Confirmed | None:
+        own, remote = self._valid(self._own, step), self._valid(self._remote, step)
+        if step in self._word:
+            return _provenance(self._side, step, self._word[step], own, remote)
+        if self.solo and own is not None:
+            return Confirmed(step, own.token, "solo", own=True, remote=False)
+        if own is None or remote is None or (self._side == "cloud" and self._terms.aggregation == "sync"):
+            return None
+        device, cloud = (own, remote) if self._side == "device" else (remote, own)
+        token = target(self._terms.rule, step, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
+        return _provenance(self._side, step, token, own, remote)
+
+    def _valid(self, drafts: dict[int, Draft], step: int) -> Draft | None:
+        found = drafts.get(step)
+        return found if found is not None and found.prefix == self.confirmed.digest else None
+
+    def _confirm(self, token: int) -> None:
+        step = len(self.confirmed)
+        self.confirmed.append(token)
+        self._remote.pop(step, None)
+        self._word.pop(step, None)
+        if len(self.drafted) <= step or self.drafted.ids[step] != token:  # own draft rejected
+            self.drafted.cut(step)
+            self.drafted.append(token)
+            self._drop_own(step + 1)
+
+    def _cut(self, length: int) -> None:
+        self.confirmed.cut(length)
+        self.drafted.cut(length)
+        self._drop_own(length)
+
+    def _drop_own(self, from_step: int) -> None:
+        self._own = {step: own for step, own in self._own.items() if step < from_step}
+
+    def _forget(self) -> None:
+        """R2: an own draft is kept until this side has confirmed its step and the peer has, too."""
+        settled = min(len(self.confirmed), self._peer_confirmed)
+        for step in [step for step in self._own if step < settled]:
+            del self._own[step]
+
+
+def _provenance(side: Side, step: int, token: int, own: Draft | None, remote: Draft | None) -> Confirmed:
+    by_own = own is not None and own.token == token
+    by_remote = remote is not None and remote.token == token
+    other: Side = "cloud" if side == "device" else "device"
+    source: Source = "both" if by_own and by_remote else side if by_own else other if by_remote else "resampled"
+    return Confirmed(step, token, source, by_own, by_remote)

@@ -1,0 +1,47 @@
+# hocket: `make` alone lists what there is. Needs python3 >= 3.11 with venv, and make.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-long check install lock clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
+		printf '  make %-10s %s\n' "$$name" "$$what"; done
+
+demo: install ## start the pair on this machine, ask one question that needs both sides, stop everything
+	@$(BIN)/hocket demo
+
+test: install ## run the test suite
+	$(BIN)/python -m pytest -q -m "not long"
+
+test-long: install ## run every test, the long ones too
+	$(BIN)/python -m pytest -q
+
+check: install ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/mypy tests
+
+install: $(READY) ## make .venv and install the locked packages into it
+
+$(READY): requirements.lock pyproject.toml models/pyproject.toml
+	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv. On Debian or Ubuntu:" \
+		"sudo apt-get install -y python3 python3-venv make" \
+		"(where python3 is older: python3.11 python3.11-venv)" >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models
+	@touch $@
+
+lock: ## take the newest packages pyproject.toml allows and pin them in requirements.lock
+	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[dev]' -e ./models
+	$(BIN)/python -m hocket_tools.lock
+
+clean: ## remove the virtual environment and everything built
+	rm -rf .venv build dist models/build models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

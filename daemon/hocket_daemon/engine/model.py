@@ -1,0 +1,123 @@
+"""A causal language model with its tokenizer and its slots: any that transformers' AutoModelForCausalLM loads."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
+
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Side
+
+from .slots import Slots
+
+BUNDLED = "bundled"
+
+
+class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table [model] of a daemon's configuration."""
+
+    name: str = BUNDLED  # "bundled", a folder, or a Hugging Face model name
+    context: int = 1024  # tokens a row can hold: prompt and answer together
+    slots: int = 16  # rows kept at once; a request takes one for each of its documents
+    threads: int = 1  # CPU threads of a forward pass
+    dtype: str = "auto"  # "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, bfloat16 on a GPU
+    hold_decode_s: float = 0.0  # benchmarks only: a forward pass takes at least this long
+
+
+class LanguageModel:
+    """Weights, tokenizer and slots. Used by one thread at a time."""
+
+    def __init__(self, settings: ModelSettings, side: Side) -> None:
+        torch.set_num_threads(settings.threads)
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        self.name = settings.name
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        folder = _folder(settings.name, side)
+        self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
+        limit = int(getattr(self._weights.config.get_text_config(), "max_position_embeddings", settings.context))
+        self.slots = Slots(self._weights.config, settings.slots, min(settings.context, limit))
+        self.fingerprint = _fingerprint(self.tokenizer)
+        self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
+        self.eos = _eos_ids(self._weights, self.tokenizer)
+
+    def write(self, block: slice, tokens: list[list[int]]) -> None:
+        """Append `tokens[i]` (at least one) to row i of `block`."""
+        self._forward(block, tokens)
+
+    def read(self, block: slice, tokens: list[int]) -> NDArray[np.float32]:
+        """Append the same `tokens` to every row of `block`; probabilities [rows, vocabulary] of what follows.
+
+        Padded ends of the vocabulary get no mass.
+        """
+        rows = block.stop - block.start
+        logits = self._forward(block, [tokens] * rows)[:, -1, : self._vocabulary]
+        return torch.softmax(logits.float(), dim=-1).cpu().numpy()
+
+    @torch.inference_mode()
+    def _forward(self, block: slice, tokens: list[list[int]]) -> Tensor:
+        counts = [len(row) for row in tokens]
+        positions, mask = self.slots.place(block, counts, self.device)
+        ids = torch.zeros(len(tokens), max(counts), dtype=torch.long)
+        for row, row_ids in enumerate(tokens):
+            ids[row, : len(row_ids)] = torch.tensor(row_ids)
+        additive = torch.zeros(mask.shape, dtype=self._weights.dtype, device=self.device)
+        additive.masked_fill_(~mask, torch.finfo(additive.dtype).min)
+        output = self._weights(
+            input_ids=ids.to(self.device),
+            position_ids=positions,
+            attention_mask=additive,
+            past_key_values=self.slots.cache,
+            logits_to_keep=1,
+        )
+        logits: Tensor = output.logits
+        return logits
+
+
+def _folder(name: str, side: Side) -> str:
+    if name != BUNDLED:
+        return name
+    import hocket_models
+
+    return str(hocket_models.path(side))
+
+
+def _load(folder: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        weights = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, device_map=None).eval()
+        weights.to(device)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        remedy = "name a folder or a Hugging Face model under [model] name, or 'bundled'"
+        raise BadConfiguration(f"the model '{folder}' does not load ({reason})", remedy) from error
+    return weights, tokenizer
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype:
+    if name == "auto":
+        name = "bfloat16" if device.type == "cuda" else "float32"
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if name not in dtypes:
+        raise BadConfiguration(f"unknown dtype '{name}' under [model]", f"use one of: auto, {', '.join(dtypes)}")
+    return dtypes[name]
+
+
+def _fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Equal for two tokenizers exactly when they number the same tokens the same way."""
+    vocabulary = json.dumps(sorted(tokenizer.get_vocab().items())).encode()
+    return hashlib.sha256(vocabulary).hexdigest()
+
+
+def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    configured = weights.generation_config.eos_token_id if weights.generation_config is not None else None
+    listed = configured if isinstance(configured, list) else [configured]
+    return sorted({int(token) for token in [*listed, tokenizer.eos_token_id] if token is not None})

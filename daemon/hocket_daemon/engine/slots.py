@@ -1,0 +1,112 @@
+"""KV memory: preallocated rows with a length each, so that rolling back is setting an integer.
+
+A transformers Cache whose layers write at (row, position) and return the rows in play. Knows nothing of sessions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import PretrainedConfig
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from hocket_bus.errors import Busy
+
+
+@dataclass(slots=True)
+class Play:
+    """The rows and positions of the forward pass under way; shared by all layers."""
+
+    rows: slice
+    positions: Tensor | None = None  # [rows, tokens]
+    length: int = 0  # keys visible to the longest row
+
+
+class SlotLayer(CacheLayerMixin):
+    """Keys and values of one layer: [slots, heads, context + 1, width]; the last position takes padding."""
+
+    def __init__(self, play: Play, slots: int, context: int) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._play = play
+        self._slots = slots
+        self._context = context
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Allocate at the first write, when heads, widths, dtype and device are known."""
+        for name, states in (("keys", key_states), ("values", value_states)):
+            _, heads, _, width = states.shape
+            setattr(self, name, states.new_zeros(self._slots, heads, self._context + 1, width))
+        self.is_initialized = True
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *_args: object, **_kwargs: object
+    ) -> tuple[Tensor, Tensor]:
+        """Write [rows, heads, tokens, width] where the play says and return all visible keys and values, not copied."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        assert self.keys is not None
+        assert self.values is not None
+        play = self._play
+        keys, values = self.keys[play.rows], self.values[play.rows]
+        row = torch.arange(keys.shape[0], device=keys.device)[:, None]
+        keys[row, :, play.positions] = key_states.transpose(1, 2)
+        values[row, :, play.positions] = value_states.transpose(1, 2)
+        return keys[:, :, : play.length], values[:, :, : play.length]
+
+    def get_seq_length(self) -> int:
+        """Positions come with every call, so the cache itself claims none."""
+        return 0
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """Unused: every call brings its own mask."""
+        return max(self._play.length, query_length), 0
+
+    def get_max_length(self) -> int:
+        """Tokens a row can hold."""
+        return self._context
+
+
+class Slots:
+    """The rows of one model: allocation in contiguous blocks, lengths, and the cache for the model's forward pass."""
+
+    def __init__(self, config: PretrainedConfig, slots: int, context: int) -> None:
+        self.context = context
+        self.lengths = [0] * slots
+        self._free = [True] * slots
+        self._play = Play(slice(0, 0))
+        layers = int(config.get_text_config().num_hidden_layers)
+        self.cache = Cache(layers=[SlotLayer(self._play, slots, context) for _ in range(layers)])
+
+    def take(self, rows: int) -> slice:
+        """A free block of `rows` neighbouring rows, all empty. Raises Busy when there is none."""
+        for start in range(len(self._free) - rows + 1):
+            if all(self._free[start : start + rows]):
+                block = slice(start, start + rows)
+                self._free[block] = [False] * rows
+                self.lengths[block] = [0] * rows
+                return block
+        raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
+
+    def give_back(self, block: slice) -> None:
+        """Free a block."""
+        self._free[block] = [True] * (block.stop - block.start)
+
+    def place(self, block: slice, counts: list[int], device: torch.device) -> tuple[Tensor, Tensor]:
+        """Prepare a pass that appends `counts[i]` tokens to row i of `block`, right-padded to the longest.
+
+        Returns position ids [rows, tokens] and the visibility mask [rows, 1, tokens, keys], True where seen.
+        """
+        width = max(counts)
+        starts = torch.tensor(self.lengths[block], device=device)[:, None]
+        offsets = torch.arange(width, device=device)[None]
+        positions = starts + offsets
+        real = offsets < torch.tensor(counts, device=device)[:, None]
+        self._play.rows = block
+        self._play.positions = torch.where(real, positions, self.context)
+        self._play.length = max(length + count for length, count in zip(self.lengths[block], counts, strict=True))
+        keys = torch.arange(self._play.length, device=device)
+        mask = keys[None, None] <= positions[:, :, None]
+        self.lengths[block] = [length + n for length, n in zip(self.lengths[block], counts, strict=True)]
+        return torch.where(real, positions, 0), mask[:, None]

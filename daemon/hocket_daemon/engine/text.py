@@ -1,0 +1,55 @@
+"""Token ids to text as they come: never half a character, nothing from a stop string on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+_HALF = "\ufffd"
+
+
+class Detokenizer:
+    """Emits the text that each token makes readable; the pieces joined are the decoded text."""
+
+    def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = ()) -> None:
+        self.text = ""
+        self.stopped = False
+        self._decode = decode
+        self._stop = tuple(stop)
+        self._ids: list[int] = []
+        self._context = 0  # first id that still influences how the next ids read
+        self._read = 0  # ids before this one are already in the text
+        self._held = ""
+
+    def add(self, token: int) -> str:
+        """The text that `token` makes readable; empty inside a character or a possible stop string."""
+        self._ids.append(token)
+        before = self._decode(self._ids[self._context : self._read])
+        after = self._decode(self._ids[self._context :])
+        if after.endswith(_HALF) or len(after) <= len(before):
+            return ""
+        self._context, self._read = self._read, len(self._ids)
+        return self._emit(after[len(before) :])
+
+    def finish(self) -> str:
+        """What was held back for a stop string that never came."""
+        held, self._held = self._held, ""
+        self.text += held
+        return held
+
+    def _emit(self, piece: str) -> str:
+        self._held += piece
+        found = [at for at in (self._held.find(stop) for stop in self._stop) if at >= 0]
+        if found:
+            self.stopped = True
+            ready, self._held = self._held[: min(found)], ""
+        else:
+            keep = max((_overlap(self._held, stop) for stop in self._stop), default=0)
+            cut = len(self._held) - keep
+            ready, self._held = self._held[:cut], self._held[cut:]
+        self.text += ready
+        return ready
+
+
+def _overlap(text: str, stop: str) -> int:
+    """Length of the longest end of `text` that is a beginning of `stop`."""
+    return next((n for n in range(min(len(text), len(stop) - 1), 0, -1) if text.endswith(stop[:n])), 0)

@@ -1,0 +1,55 @@
+"""Shared fixtures: a real, tiny, randomly initialised language model that any test can load."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+
+def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 2) -> Path:
+    """A Llama of about 100,000 parameters with a byte-level BPE tokenizer, saved in `folder`."""
+    rng = random.Random(words)
+    text = " ".join("".join(rng.choice("abdeiklmnorstu") for _ in range(rng.randint(2, 7))) for _ in range(3000))
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=words,
+        special_tokens=["<|bos|>", "<|eos|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([text], trainer)
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|bos|>", eos_token="<|eos|>")
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(fast) + 5,  # a padded tail, as many published models have
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=1024,
+        bos_token_id=0,
+        eos_token_id=1,
+        initializer_range=0.4,  # spread distributions that still differ between prefixes
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A folder per side: same tokenizer, other weights; and one with another tokenizer."""
+    base = tmp_path_factory.mktemp("models")
+    return {
+        "device": save_tiny_model(base / "device", seed=1),
+        "cloud": save_tiny_model(base / "cloud", seed=2, layers=3),
+        "stranger": save_tiny_model(base / "stranger", seed=3, words=300),
+    }

@@ -1,0 +1,90 @@
+"""The engine's laws: KV slots, rollback by length, rows of different lengths."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hocket_bus.errors import BadRequest, Busy
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.reading import Reading
+
+PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
+WEIGHTS = [0.5, 0.2, 0.3]
+
+
+@pytest.fixture(scope="module")
+def model(tiny_models: dict[str, Path]) -> LanguageModel:
+    return LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+
+
+def open_reading(model: LanguageModel, rows: int = 3) -> Reading:
+    weights = [w / sum(WEIGHTS[:rows]) for w in WEIGHTS[:rows]]
+    return Reading(model, "mira soretu?", PASSAGES[:rows], weights=weights, task="answer", room=50)
+
+
+def fresh(model: LanguageModel, answer: list[int], rows: int = 3) -> np.ndarray:
+    reading = open_reading(model, rows)
+    probabilities = reading.distribution(answer)
+    reading.close()
+    return probabilities
+
+
+def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: LanguageModel) -> None:
+    """After growing, cutting and branching, log-probabilities equal those of a fresh pass over the same prefix."""
+    rng = random.Random(5)
+    reading = open_reading(model)
+    answer: list[int] = []
+    for _ in range(60):
+        answer = answer[: rng.randint(max(0, len(answer) - 10), len(answer))]
+        answer += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
+        answer = answer[:50]
+        got = reading.distribution(answer)
+        np.testing.assert_allclose(np.log(got), np.log(fresh(model, answer)), atol=1e-4)
+    reading.close()
+
+
+def test_rows_of_other_sessions_change_nothing(model: LanguageModel) -> None:
+    """A session's distribution is the same beside busy neighbours."""
+    alone = fresh(model, [5, 9, 17], rows=2)
+    neighbour = open_reading(model)
+    reading = open_reading(model, rows=2)
+    neighbour.distribution([4, 8, 15, 16, 23])
+    got = reading.distribution([5, 9, 17])
+    neighbour.distribution([42])
+    np.testing.assert_allclose(np.log(got), np.log(alone), atol=1e-4)
+    np.testing.assert_allclose(np.log(reading.distribution([5, 9, 17])), np.log(alone), atol=1e-4)
+    reading.close()
+    neighbour.close()
+
+
+def test_rows_are_mixed_by_relevance(model: LanguageModel) -> None:
+    """p_s is the weighted sum of the rows' distributions."""
+    rows = [Reading(model, "mira?", [p], weights=[1.0], task="answer", room=9) for p in PASSAGES]
+    together = Reading(model, "mira?", PASSAGES, weights=WEIGHTS, task="answer", room=9)
+    expected = sum(w * row.distribution([7, 8]) for w, row in zip(WEIGHTS, rows, strict=True))
+    np.testing.assert_allclose(together.distribution([7, 8]), expected, atol=1e-6)
+    for reading in (*rows, together):
+        reading.close()
+
+
+def test_padded_vocabulary_gets_no_mass(model: LanguageModel) -> None:
+    """Ids that the tokenizer does not know are never proposed."""
+    assert fresh(model, []).shape == (max(model.tokenizer.get_vocab().values()) + 1,)
+    assert abs(fresh(model, []).sum() - 1) < 1e-9
+
+
+def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None:
+    """Both are errors of the caller's kind, and cost no rows."""
+    with pytest.raises(BadRequest, match="shorten"):
+        Reading(model, "mira " * 2000, PASSAGES, weights=WEIGHTS, task="answer", room=50)
+    readings = [open_reading(model) for _ in range(2)]
+    with pytest.raises(Busy):
+        open_reading(model)
+    for reading in readings:
+        reading.close()
+    for reading in [open_reading(model) for _ in range(2)]:
+        reading.close()

@@ -1,0 +1,71 @@
+"""A text as chunks that end at sentence borders; knows plain text only, neither files nor models.
+
+A word is a run of up to 32 characters without white space; a longer run counts as several, and so does text in scripts
+written without spaces, where each character counts. A chunk is an exact slice of the text.
+
+Law: between two chunks lies white space at most, so their words in order are the text's; and no chunk has more words
+than the limit, without exception.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from math import ceil
+
+DEFAULT_WORDS = 64
+MIN_WORDS = 8
+MAX_WORDS = 512
+
+# Thai to Khmer, kana and the Han ideographs are written without spaces between words.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\s{_UNSPACED}]{{1,32}}")
+_BORDER = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』”]*|\s*\n[^\S\n]*\n")
+_NEXT_OPENS = re.compile(r"\s*(?:[^a-z\s,;:]|$)")
+_ABBREVIATED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Lt|Sgt|Capt|Rev|No|Fig|Eq|vs|cf|al|[ie]\.[ge]|[A-Z])\.$")
+
+
+def chunk(text: str, limit: int = DEFAULT_WORDS) -> list[str]:
+    """Slices of `text` of at most `limit` words, whole sentences where they fit; [] for white space."""
+    pieces = [piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)]
+    return [text[start:end] for start, end in _pack(pieces, limit)]
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Borders of the sentences of `text`; blank lines end a sentence too."""
+    start = 0
+    for mark in _BORDER.finditer(text):
+        if _ends_sentence(text, mark):
+            yield start, mark.end()
+            start = mark.end()
+    yield start, len(text)
+
+
+def _ends_sentence(text: str, mark: re.Match[str]) -> bool:
+    if mark[0].isspace() or mark[0][0] in "。！？":
+        return True
+    head = text[max(0, mark.start() - 8) : mark.end()]
+    return bool(_NEXT_OPENS.match(text, mark.end())) and not _ABBREVIATED.search(head)
+
+
+def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int, int, int]]:
+    """(start, end, words) of the sentence, in even pieces when it is longer than the limit."""
+    words = [match.span() for match in _WORD.finditer(text, *sentence)]
+    parts = ceil(len(words) / limit)
+    for first, last in pairwise(len(words) * part // parts for part in range(parts + 1)) if parts else ():
+        yield words[first][0], words[last - 1][1], last - first
+
+
+def _pack(pieces: list[tuple[int, int, int]], limit: int) -> Iterator[tuple[int, int]]:
+    """Neighbouring pieces joined as long as they fit."""
+    held: tuple[int, int, int] | None = None
+    for start, end, words in pieces:
+        if held and held[2] + words <= limit:
+            held = held[0], end, held[2] + words
+            continue
+        if held:
+            yield held[:2]
+        held = start, end, words
+    if held:
+        yield held[:2]

@@ -1,0 +1,178 @@
+"""Documents in, ranked passages out: store, index, embedder and ingestion as one thing, used by one process at a time.
+
+Every method may be called from any thread; jobs of ingestion wait for each other, searches wait for none of them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from .chunking import DEFAULT_WORDS
+from .dense import DenseIndex
+from .embedder import Embedder, Reranker
+from .errors import IndexBuilding, StoreError
+from .ingest import Ingester, OnProgress, Report
+from .search import Searcher, SearchResult, check_query
+from .store import Change, DocumentInfo, Store
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionStatus:
+    """How a collection is. `stale` documents wait to be embedded anew, `queued` files to be ingested."""
+
+    documents: int
+    chunks: int
+    stale: int
+    queued: int
+    scorer: str
+
+
+class Collection:
+    """The documents in a folder. Close it, or use it as a context manager."""
+
+    def __init__(
+        self,
+        folder: Path,
+        embedder: Embedder,
+        reranker: Reranker | None = None,
+        chunk_words: int = DEFAULT_WORDS,
+    ) -> None:
+        """Open, or make, the collection. Raises StoreError when the folder is in use, damaged or of another version."""
+        self._lock_file = _claim(folder)
+        self._store = Store(folder / "documents.sqlite")
+        self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
+        self._index.open(self._store)
+        self._searcher = Searcher(self._store, self._index, embedder, reranker)
+        self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
+        self._changing = threading.Lock()  # store and index change together
+        self._working = threading.Lock()  # one job at a time
+        self._renewed = False
+
+    def search(self, query: str, k: int) -> SearchResult:
+        """The best `k` passages; none when nothing is ingested. Raises QueryError, IndexBuilding."""
+        query = check_query(query, k)
+        if not self._renewed:
+            self._check_renewed()
+        result = self._searcher.search(query, k)
+        if not result.documents_total:
+            self._check_empty()
+        return result
+
+    def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
+        """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""
+        report = Report()
+        with self._working:
+            self._ingester.enqueue(paths, report)
+            return self._work(report, on_progress)
+
+    def resume(self, on_progress: OnProgress = lambda _: None) -> Report:
+        """Finish what an interrupted job, or a changed embedder or chunk length, left to do."""
+        with self._working:
+            return self._work(Report(), on_progress)
+
+    def add(self, texts: Iterable[tuple[str, str, str]]) -> Report:
+        """Ingest texts that are no files: (name, title, text)."""
+        report = Report()
+        with self._working:
+            for name, title, text in texts:
+                self._ingester.add(name, title, text, report)
+            self._index.save()
+        return report
+
+    def remove(self, paths: Iterable[str]) -> list[str]:
+        """Remove documents by name, or by the folder they lie in; the names removed."""
+        wanted = [path.rstrip("/") for path in paths]
+        with self._store.snapshot() as snapshot:
+            known = [*(document.name for document in snapshot.documents()), *snapshot.queued()]
+        gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted)]
+        if gone:
+            self._commit(lambda: self._store.remove(gone))
+            if self._working.acquire(blocking=False):  # a job under way sweeps at its end
+                try:
+                    self._store.sweep()
+                    self._index.save()
+                finally:
+                    self._working.release()
+        return gone
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, by name."""
+        with self._store.snapshot() as snapshot:
+            return snapshot.documents()
+
+    def status(self) -> CollectionStatus:
+        """How the collection is now."""
+        with self._store.snapshot() as snapshot:
+            stale, queued = snapshot.stale(self._ingester.recipe), snapshot.queued()
+            return CollectionStatus(*snapshot.totals(), len(stale), len(queued), self._searcher.scorer)
+
+    def stop(self) -> None:
+        """End the job under way, and every later one, at its next batch; what it did is kept."""
+        self._ingester.stop.set()
+
+    def close(self) -> None:
+        """Stop, save the index and let the folder go."""
+        self.stop()
+        with self._working:
+            self._index.save()
+            self._store.close()
+            self._lock_file.close()
+
+    def __enter__(self) -> Collection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _work(self, report: Report, on_progress: OnProgress) -> Report:
+        try:
+            self._ingester.run(report, on_progress)
+        finally:
+            self._index.save()
+        return report
+
+    def _commit(self, write: Callable[[], Change]) -> Change:
+        """Make a change in the store and let the index follow before the next change."""
+        with self._changing:
+            change = write()
+            with self._store.snapshot() as snapshot:
+                blocks = snapshot.vectors(int(change.added[0]), int(change.added[-1])) if len(change.added) else ()
+                self._index.change(change.removed, blocks, change.generation)
+        return change
+
+    def _check_renewed(self) -> None:
+        """Only a start can find documents of another embedder or chunk length."""
+        status = self.status()
+        if status.stale:
+            text = f"{status.stale} of {status.documents} documents are still to be embedded anew"
+            raise IndexBuilding(text, "wait until the retrieval daemon has finished; its status tells how far it is")
+        self._renewed = True
+
+    def _check_empty(self) -> None:
+        """A store without documents is a fine store, unless its first ones are on their way."""
+        queued = self.status().queued
+        if queued:
+            raise IndexBuilding(f"none of {queued} files is ingested yet", "wait for the first, or remove them")
+
+
+def _below(name: str, path: str) -> bool:
+    return name == path or name.startswith(path + "/")
+
+
+def _claim(folder: Path) -> IO[str]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (folder / "lock").open("w")
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror}", "choose a folder that can be written") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise StoreError(f"{folder} is in use by another process", "stop it, or choose another state folder") from error
+    return lock

@@ -1,0 +1,33 @@
+"""The configuration of a retrieval daemon; the one place of its defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
+
+BUNDLED_EMBEDDER = "all-MiniLM-L6-v2"
+
+
+class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one retrieval daemon is.
+
+    `endpoint`     where it listens: ipc:///path or tcp://address:port
+    `state`        its folder: documents, vectors and index; made when missing, used by one process at a time
+    `embedder`     all-MiniLM-L6-v2 (installed with hocket), a sentence-transformers folder, or a hub name; changing it
+                   embeds every document anew at the next start
+    `reranker`     a sentence-transformers CrossEncoder, folder or hub name, to score the best passages; empty for none
+    `chunk_words`  words per chunk at most; changing it cuts every document anew at the next start
+    `threads`      cores that embedding may use
+    `log_level`    debug, info, warning or error
+    """
+
+    endpoint: str
+    state: str
+    embedder: str = BUNDLED_EMBEDDER
+    reranker: str = ""
+    chunk_words: Annotated[int, Meta(ge=MIN_WORDS, le=MAX_WORDS)] = DEFAULT_WORDS
+    threads: Annotated[int, Meta(ge=1, le=256)] = 2
+    log_level: str = "info"

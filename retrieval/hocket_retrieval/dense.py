@@ -1,0 +1,105 @@
+"""The dense index: an exact scan by inner product (FAISS), beside the store and rebuilt from it when lost or stale.
+
+Its file's name says which generation of the store it stands for, so a leftover of another one is never read.
+A flat scan of 100,000 vectors takes about as long as reading them from memory; nothing approximate is needed there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+
+import faiss
+import numpy as np
+import structlog
+
+from .store import Ids, Store, Vectors
+
+log = structlog.get_logger(__name__)
+
+
+class DenseIndex:
+    """Vectors by chunk id. All methods may be called from several threads; they take turns."""
+
+    def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
+        self._folder = folder
+        self._fingerprint = fingerprint
+        self._dimension = dimension
+        self._lock = threading.Lock()
+        self._index = self._empty()
+        self.generation = 0
+        self._saved: int | None = None
+        faiss.omp_set_num_threads(1)  # one query is one scan: more threads only wait for each other
+
+    def __len__(self) -> int:
+        return int(self._index.ntotal)
+
+    def open(self, store: Store) -> None:
+        """Stand for the store as it is: from the file when it is of this moment, else from the store itself."""
+        with store.snapshot() as snapshot:
+            self.generation = snapshot.generation()
+            if self._load(self._file(), snapshot.totals()[1]):
+                self._saved = self.generation
+            else:
+                self._rebuild(snapshot.vectors())
+
+    def search(self, vector: Vectors, limit: int) -> Ids:
+        """Ids of the nearest chunks, nearest first."""
+        with self._lock:
+            _, ids = self._index.search(vector[None, :], limit)
+        found: Ids = ids[0][ids[0] >= 0]
+        return found
+
+    def change(self, removed: Ids, added: Iterable[tuple[Ids, Vectors]], generation: int) -> None:
+        """Follow a change of the store."""
+        blocks = list(added)
+        with self._lock:
+            if len(removed):
+                self._index.remove_ids(faiss.IDSelectorBatch(removed))
+            for ids, vectors in blocks:
+                self._index.add_with_ids(vectors, ids)
+            self.generation = generation
+
+    def save(self) -> None:
+        """Write the index to its file, atomically; nothing happens when that is already done."""
+        with self._lock:
+            if self._saved == self.generation:
+                return
+            file, partial = self._file(), self._folder / "dense.partial"
+            faiss.write_index(self._index, str(partial))
+            with partial.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(partial, file)
+            self._saved = self.generation
+        for old in self._folder.glob("dense-*.faiss"):
+            if old != file:
+                old.unlink(missing_ok=True)
+
+    def _file(self) -> Path:
+        return self._folder / f"dense-{self._fingerprint.rpartition(':')[2]}-{self.generation}.faiss"
+
+    def _empty(self) -> faiss.Index:
+        return faiss.IndexIDMap2(faiss.IndexFlatIP(self._dimension))
+
+    def _load(self, file: Path, count: int) -> bool:
+        if not file.exists():
+            return False
+        try:
+            index = faiss.read_index(str(file))
+        except RuntimeError as error:
+            log.warning("the dense index is damaged; rebuilding it", file=str(file), error=str(error)[:200])
+            return False
+        if index.ntotal != count or index.d != self._dimension:
+            return False
+        self._index = index
+        return True
+
+    def _rebuild(self, blocks: Iterable[tuple[Ids, Vectors]]) -> None:
+        self._index = self._empty()
+        for ids, vectors in blocks:
+            if vectors.shape[1] != self._dimension:  # of another embedder: to be made anew before any search
+                self._index = self._empty()
+                return
+            self._index.add_with_ids(np.ascontiguousarray(vectors), ids)

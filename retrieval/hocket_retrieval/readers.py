@@ -1,0 +1,161 @@
+"""Files as plain text with a title: txt, md, html, pdf and docx. Knows nothing of chunks or stores.
+
+Paragraphs are separated by blank lines. Every fault of a file is a DocumentError that names the file.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import DocumentError
+
+MAX_FILE_BYTES = 128 << 20
+
+
+class Content(NamedTuple):
+    """What a file says."""
+
+    title: str
+    text: str
+
+
+def read(path: Path, data: bytes) -> Content:
+    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError."""
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DocumentError(f"{path}: cannot read files of type '{path.suffix}'", f"convert it to one of {_KNOWN}")
+    try:
+        title, text = reader(data)
+    except DocumentError as error:
+        raise DocumentError(f"{path}: {error.text}", error.remedy) from error
+    except Exception as error:  # parsers of foreign files fail in every way there is
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DocumentError(f"{path}: no readable {path.suffix} file ({reason})", "open and save it again") from error
+    text = _clean(text)
+    if not text:
+        raise DocumentError(f"{path}: holds no text", "a scan needs text recognition (OCR) first")
+    return Content(" ".join(_clean(title).split())[:200] or path.stem, text)
+
+
+def is_supported(path: Path) -> bool:
+    """Whether the suffix is of a type that can be read."""
+    return path.suffix.lower() in _READERS
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of the file. Raises DocumentError when it is missing, unreadable or too large."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_FILE_BYTES:
+            raise DocumentError(f"{path}: {size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}", "split it")
+        return path.read_bytes()
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}", "check the path and its permissions") from error
+
+
+def _clean(text: str) -> str:
+    """Without characters that are neither text nor white space, and without lone surrogates."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def _decode(data: bytes) -> str:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return data.decode("utf-16")
+    if b"\x00" in data:
+        raise DocumentError("holds binary data, not text", "convert it to plain text")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _text(data: bytes) -> Content:
+    return Content("", _decode(data))
+
+
+def _markdown(data: bytes) -> Content:
+    source = _decode(data)
+    heading = re.search(r"(?m)^#{1,6}\s+(.+?)\s*#*$", source)
+    return Content(_unmarked(heading[1]) if heading else "", _unmarked(source))
+
+
+def _unmarked(text: str) -> str:
+    for pattern, plain in _MARKUP:
+        text = re.sub(pattern, plain, text)
+    return text
+
+
+_MARKUP = (
+    (r"(?m)^\s*(?:```|~~~).*$", ""),  # fences go, the code stays
+    (r"!?\[([^\]\n]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)", r"\1"),
+    (r"(?m)^#{1,6}\s+(.+?)\s*#*$", r"\n\1\n"),
+    (r"(?m)^\s{0,3}>\s?", ""),
+    (r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1", r"\2"),
+    (r"(?<!\w)([*_])(?=\S)([^*_\n]+)(?<=\S)\1(?!\w)", r"\2"),
+    (r"<!--[\s\S]*?-->|</?[a-zA-Z][^<>\n]*>", ""),
+)
+
+
+def _html(data: bytes) -> Content:
+    from bs4 import BeautifulSoup
+
+    soup = BeautifulSoup(data, "html.parser")
+    title = soup.title.get_text() if soup.title else ""
+    for silent in soup(["script", "style", "noscript", "template", "nav", "head"]):
+        silent.decompose()
+    for block in soup.find_all(_BLOCKS):
+        block.insert_before("\n\n")
+        block.append("\n\n")
+    for cell in soup.find_all(["br", "td", "th"]):
+        cell.insert_after(" ")
+    text = soup.get_text()
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return Content(title, "\n\n".join(part for part in paragraphs if part))
+
+
+_BLOCKS = ["p", "div", "section", "article", "li", "tr", "table", "ul", "ol", "dt", "dd", "pre", "blockquote"]
+_BLOCKS += ["h1", "h2", "h3", "h4", "h5", "h6", "header", "footer", "main", "aside", "figcaption"]
+
+
+def _pdf(data: bytes) -> Content:
+    from pypdf import PdfReader
+
+    pdf = PdfReader(io.BytesIO(data))
+    if pdf.is_encrypted and not pdf.decrypt(""):
+        raise DocumentError("is protected by a password", "save it without one")
+    title = (pdf.metadata.title if pdf.metadata else None) or ""
+    pages = (re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", page.extract_text()) for page in pdf.pages)
+    return Content(title, "\n\n".join(pages))
+
+
+def _docx(data: bytes) -> Content:
+    from docx import Document
+    from docx.table import Table
+
+    document = Document(io.BytesIO(data))
+    parts: list[str] = []
+    for block in document.iter_inner_content():
+        if isinstance(block, Table):
+            parts += [" | ".join(cell.text for cell in row.cells) for row in block.rows]
+        else:
+            parts.append(block.text)
+    return Content(document.core_properties.title, "\n\n".join(parts))
+
+
+_READERS: dict[str, Callable[[bytes], Content]] = {
+    ".txt": _text,
+    ".text": _text,
+    ".md": _markdown,
+    ".markdown": _markdown,
+    ".html": _html,
+    ".htm": _html,
+    ".pdf": _pdf,
+    ".docx": _docx,
+}
+_KNOWN = "txt, md, html, pdf, docx"

@@ -1,0 +1,130 @@
+"""One query, ranked passages: words and meaning searched apart, fused by rank, scored by meaning.
+
+The order is reciprocal rank fusion of the BM25 and the dense ranking, a passage's weight being the sum of
+1 / (60 + rank) (Cormack, Clarke and Buettcher, SIGIR 2009), or the re-ranker's where there is one. `score` is no fused
+rank but the cosine of query and chunk in [-1, 1], or the re-ranker's probability in [0, 1]: it means the same on every
+machine with the same `scorer`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .dense import DenseIndex
+from .embedder import Embedder, Reranker
+from .errors import QueryError
+from .lexical import match_expression
+from .store import Chunk, Store, Vectors
+
+MAX_QUERY_CHARS = 8_000
+MAX_PASSAGES = 64
+RRF_K = 60
+CANDIDATES = 100  # taken from each ranking
+RERANKED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk that answers. `document` is its name, `ordinal` its place there, counted from 0."""
+
+    document: str
+    title: str
+    ordinal: int
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of each part of one search."""
+
+    embedding_s: float
+    words_s: float
+    dense_s: float
+    fusion_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean."""
+
+    passages: tuple[Passage, ...]
+    scorer: str
+    documents_total: int
+    timing: Timing
+
+
+class Searcher:
+    """Answers queries from a store and its index; from any thread."""
+
+    def __init__(self, store: Store, index: DenseIndex, embedder: Embedder, reranker: Reranker | None = None) -> None:
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self._reranker = reranker
+        self.scorer = reranker.fingerprint if reranker else embedder.fingerprint
+
+    def search(self, query: str, k: int) -> SearchResult:
+        """The best `k` passages of different text. Raises QueryError."""
+        query = check_query(query, k)
+        clock = [time.perf_counter()]
+        vector = self._embedder.query(query)
+        clock.append(time.perf_counter())
+        with self._store.snapshot() as snapshot:
+            total = snapshot.totals()[0]
+            expression = match_expression(query)
+            by_words = snapshot.by_words(expression, CANDIDATES) if expression else ()
+            clock.append(time.perf_counter())
+            by_meaning = self._index.search(vector, CANDIDATES)
+            clock.append(time.perf_counter())
+            wanted = max(k, RERANKED) if self._reranker else k
+            chunks = _different(snapshot.chunks(fuse(by_words, by_meaning)[: 2 * wanted]), wanted)
+        passages = self._scored(query, vector, chunks)[:k]
+        clock.append(time.perf_counter())
+        timing = Timing(*(end - start for start, end in pairwise(clock)))
+        return SearchResult(tuple(passages), self.scorer, total, timing)
+
+    def _scored(self, query: str, vector: Vectors, chunks: list[Chunk]) -> list[Passage]:
+        if not chunks:
+            return []
+        if self._reranker is None:
+            cosines = np.stack([chunk.vector for chunk in chunks]) @ vector
+            return [_passage(*pair) for pair in zip(chunks, np.clip(cosines, -1, 1), strict=True)]
+        scores = self._reranker.score(query, [chunk.text for chunk in chunks])
+        passages = [_passage(*pair) for pair in zip(chunks, scores, strict=True)]
+        return sorted(passages, key=lambda passage: -passage.score)
+
+
+def check_query(query: str, k: int) -> str:
+    """The query as it will be searched: any Unicode, lone surrogates replaced. Raises QueryError."""
+    query = query.encode("utf-8", "replace").decode("utf-8").strip()
+    if not query:
+        raise QueryError("the query is empty", "ask something")
+    if len(query) > MAX_QUERY_CHARS:
+        raise QueryError(f"the query has {len(query)} characters", f"shorten it to {MAX_QUERY_CHARS}")
+    if not 1 <= k <= MAX_PASSAGES:
+        raise QueryError(f"{k} passages were asked for", f"ask for 1 to {MAX_PASSAGES}")
+    return query
+
+
+def fuse(*rankings: Iterable[int]) -> list[int]:
+    """Reciprocal rank fusion: ids by the sum of 1 / (60 + rank), rank counted from 1; ties by the first ranking."""
+    weights: dict[int, float] = {}
+    for ranking in rankings:
+        for rank, id in enumerate(ranking, start=1):
+            weights[int(id)] = weights.get(int(id), 0.0) + 1 / (RRF_K + rank)
+    return sorted(weights, key=lambda id: -weights[id])
+
+
+def _different(chunks: list[Chunk], limit: int) -> list[Chunk]:
+    """The first chunk of each text."""
+    return list({chunk.vector_id: chunk for chunk in reversed(chunks)}.values())[::-1][:limit]
+
+
+def _passage(chunk: Chunk, score: float) -> Passage:
+    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score))

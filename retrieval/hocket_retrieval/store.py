@@ -1,0 +1,299 @@
+"""The document store: one SQLite file (WAL) that holds the truth; everything beside it can be rebuilt from it.
+
+A document appears, changes and goes in one transaction, so a reader sees complete documents only. Vectors are kept by
+the digest of their text and embedder: an interrupted ingestion finds those already made, and equal texts share one.
+A document whose `recipe` (embedder and chunk length) is not the store's own is stale. Knows no files and no models.
+
+Reads may come from any thread, each with a connection of its own; writes take turns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import StoreError
+
+SCHEMA_VERSION = 1
+_BUSY_S = 30.0
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, sha256 BLOB NOT NULL,
+    recipe TEXT NOT NULL, chunks INTEGER NOT NULL, ingested_at REAL NOT NULL, text TEXT NOT NULL);
+CREATE TABLE vectors (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
+CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
+    ordinal INTEGER NOT NULL, vector INTEGER NOT NULL REFERENCES vectors (id), text TEXT NOT NULL,
+    UNIQUE (document, ordinal));
+CREATE INDEX chunks_by_vector ON chunks (vector);
+CREATE TABLE queue (name TEXT PRIMARY KEY);
+CREATE VIRTUAL TABLE words USING fts5 (
+    text, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2');
+CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
+    INSERT INTO words (rowid, text) VALUES (new.id, new.text); END;
+CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
+    INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text); END;
+INSERT INTO facts VALUES ('generation', '0');
+"""
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+
+
+class Chunk(NamedTuple):
+    """One stored chunk; `vector_id` is equal for chunks of equal text."""
+
+    id: int
+    document: str
+    title: str
+    ordinal: int
+    text: str
+    vector_id: int
+    vector: Vectors
+
+
+class Document(NamedTuple):
+    """A document as it is stored: `sha256` of its source, `recipe` of its chunks."""
+
+    name: str
+    title: str
+    text: str
+    sha256: bytes
+    recipe: str
+
+
+class DocumentInfo(NamedTuple):
+    """One stored document; `ingested_at` in seconds of the wall clock, for display."""
+
+    name: str
+    title: str
+    chunks: int
+    ingested_at: float
+
+
+class Change(NamedTuple):
+    """What a write did to the chunks: ids that went, ids that came, and the new generation of the store."""
+
+    removed: Ids
+    added: Ids
+    generation: int
+
+
+class Store:
+    """The SQLite file at `path`. Close it, or use it as a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, or make, the store. Raises StoreError when it is damaged or of another version."""
+        self.path = path
+        self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
+        self._write_lock = threading.Lock()
+        try:
+            self._writer = self._connect()
+            self._prepare()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{path}: {error}", "move the file away and ingest the documents again") from error
+
+    def close(self) -> None:
+        """Close every connection; reads under way must have ended."""
+        while not self._idle.empty():
+            self._idle.get().close()
+        self._writer.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Snapshot]:
+        """All reads inside see one and the same state of the store."""
+        try:
+            connection = self._idle.get_nowait()
+        except queue.Empty:
+            connection = self._connect()
+        connection.execute("BEGIN")
+        try:
+            yield Snapshot(connection)
+        finally:
+            connection.rollback()
+            self._idle.put(connection)
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def enqueue(self, names: Iterable[str]) -> None:
+        """Remember names to ingest; they stay until `dequeue`, whatever happens to the process."""
+        with self._write() as connection:
+            connection.executemany("INSERT OR IGNORE INTO queue VALUES (?)", ((name,) for name in names))
+
+    def dequeue(self, name: str) -> None:
+        """Forget a name: it is ingested, or cannot be."""
+        with self._write() as connection:
+            connection.execute("DELETE FROM queue WHERE name = ?", (name,))
+
+    def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
+        """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
+        rows = zip(digests, (row.tobytes() for row in vectors), strict=True)
+        with self._write() as connection:
+            connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
+
+    def put_document(self, document: Document, chunks: Sequence[tuple[str, bytes]]) -> Change:
+        """Add the document, in place of its old version if there is one; `chunks` are (text, digest of its vector)."""
+        with self._write() as connection:
+            removed = _delete(connection, document.name)
+            cursor = connection.execute(
+                "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*document, len(chunks), time.time()),
+            )
+            key = cursor.lastrowid
+            connection.executemany(
+                "INSERT INTO chunks (document, ordinal, vector, text)"
+                " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?)",
+                ((key, ordinal, digest, piece) for ordinal, (piece, digest) in enumerate(chunks)),
+            )
+            added = connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,))
+            return Change(removed, _ids(added), _next_generation(connection))
+
+    def remove(self, names: Sequence[str]) -> Change:
+        """Remove documents, and names from the queue; unknown ones are passed over."""
+        with self._write() as connection:
+            removed = [_delete(connection, name) for name in names]
+            connection.executemany("DELETE FROM queue WHERE name = ?", ((name,) for name in names))
+            empty = np.empty(0, dtype=np.int64)
+            return Change(np.concatenate([empty, *removed]), empty, _next_generation(connection))
+
+    def sweep(self) -> None:
+        """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
+        with self._write() as connection:
+            connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector FROM chunks)")
+
+    @contextmanager
+    def _write(self) -> Iterator[sqlite3.Connection]:
+        with self._write_lock:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+            except BaseException:  # whatever broke in: the transaction must not stay open
+                self._writer.rollback()
+                raise
+            self._writer.commit()
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -65536")
+        connection.execute("PRAGMA mmap_size = 1073741824")
+        return connection
+
+    def _prepare(self) -> None:
+        version = self._writer.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            self._writer.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
+        elif version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",
+                "use the hocket that wrote it, or move it away and ingest again",
+            )
+
+
+class Snapshot:
+    """Reads of one moment; valid inside `Store.snapshot()` only."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def generation(self) -> int:
+        """Grows with every change to the chunks."""
+        return int(self._connection.execute("SELECT value FROM facts WHERE name = 'generation'").fetchone()[0])
+
+    def totals(self) -> tuple[int, int]:
+        """Documents and chunks in the store."""
+        documents, chunks = self._connection.execute("SELECT count(*), total(chunks) FROM documents").fetchone()
+        return int(documents), int(chunks)
+
+    def stale(self, recipe: str) -> list[str]:
+        """Names of documents made by another recipe."""
+        return self._names("SELECT name FROM documents WHERE recipe <> ? ORDER BY id", recipe)
+
+    def queued(self) -> list[str]:
+        """Names still to ingest."""
+        return self._names("SELECT name FROM queue ORDER BY rowid")
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, by name."""
+        rows = self._connection.execute("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")
+        return [DocumentInfo(*row) for row in rows]
+
+    def document(self, name: str) -> Document | None:
+        """The document of this name; None when it is not here."""
+        sql = "SELECT name, title, text, sha256, recipe FROM documents WHERE name = ?"
+        row = self._connection.execute(sql, (name,)).fetchone()
+        return Document(*row) if row else None
+
+    def missing(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Those digests that have no vector yet."""
+        sql = "SELECT 1 FROM vectors WHERE digest = ?"
+        return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
+
+    def by_words(self, expression: str, limit: int) -> Ids:
+        """Chunk ids that match the FTS5 expression, best BM25 first."""
+        sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
+        return _ids(self._connection.execute(sql, (expression, limit)))
+
+    def chunks(self, ids: Iterable[int]) -> list[Chunk]:
+        """The chunks with these ids, in this order; ids no longer here are left out."""
+        return [Chunk(*row[:6], np.frombuffer(row[6], np.float32)) for id in ids if (row := self._chunk(id))]
+
+    def vectors(self, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
+        """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`."""
+        sql = "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector WHERE c.id BETWEEN ? AND ?"
+        cursor = self._connection.execute(sql, (first, last))
+        while rows := cursor.fetchmany(8192):
+            flat = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
+            yield np.array([row[0] for row in rows], dtype=np.int64), flat.reshape(len(rows), -1)
+
+    def _chunk(self, id: int) -> tuple[int, str, str, int, str, int, bytes] | None:
+        sql = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.vector, v.vector FROM chunks c
+                 JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector WHERE c.id = ?"""
+        row: tuple[int, str, str, int, str, int, bytes] | None = self._connection.execute(sql, (int(id),)).fetchone()
+        return row
+
+    def _names(self, sql: str, *values: str) -> list[str]:
+        return [row[0] for row in self._connection.execute(sql, values)]
+
+
+def digest(fingerprint: str, text: str) -> bytes:
+    """The key of a text's vector under an embedder."""
+    return hashlib.sha256(f"{fingerprint}\0{text}".encode()).digest()[:16]
+
+
+def _delete(connection: sqlite3.Connection, name: str) -> Ids:
+    sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ?"
+    ids = _ids(connection.execute(sql, (name,)))
+    connection.execute("DELETE FROM documents WHERE name = ?", (name,))
+    return ids
+
+
+def _next_generation(connection: sqlite3.Connection) -> int:
+    sql = "UPDATE facts SET value = value + 1 WHERE name = 'generation' RETURNING value"
+    return int(connection.execute(sql).fetchall()[0][0])
+
+
+def _ids(rows: Iterable[tuple[int]]) -> Ids:
+    return np.array([row[0] for row in rows], dtype=np.int64)

@@ -1,0 +1,117 @@
+"""Laws of reading files, on real files of every type."""
+
+import io
+from pathlib import Path
+
+import docx
+import pytest
+
+from hocket_retrieval.errors import DocumentError
+from hocket_retrieval.readers import read, read_bytes
+
+
+def pdf(text: str, title: str = "") -> bytes:
+    """A PDF of one page, written by hand: an object table, a font and one line of text."""
+    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        b"<< /Title (%s) >>" % title.encode(),
+    ]
+    out, places = io.BytesIO(), []
+    out.write(b"%PDF-1.4\n")
+    for number, body in enumerate(objects, start=1):
+        places.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start = out.tell()
+    out.write(b"xref\n0 7\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % place for place in places))
+    out.write(b"trailer << /Size 7 /Root 1 0 R /Info 6 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start)
+    return out.getvalue()
+
+
+def word(paragraphs: list[str], table: list[list[str]], title: str) -> bytes:
+    document = docx.Document()
+    document.core_properties.title = title
+    for paragraph in paragraphs:
+        document.add_paragraph(paragraph)
+    grid = document.add_table(rows=len(table), cols=len(table[0]))
+    for row, values in zip(grid.rows, table, strict=True):
+        for cell, value in zip(row.cells, values, strict=True):
+            cell.text = value
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def test_text():
+    """Plain text comes as it is; its title is the file's name; old encodings and byte order marks are understood."""
+    assert read(Path("note.txt"), "Grüße, 世界.\r\nZwei.".encode()) == ("note", "Grüße, 世界.\nZwei.")
+    assert read(Path("note.txt"), "Grüße".encode("cp1252")).text == "Grüße"
+    assert read(Path("note.txt"), "Grüße".encode("utf-16")).text == "Grüße"
+    assert read(Path("NOTE.TXT"), "\ufeffGrüße".encode()).text == "Grüße"
+
+
+def test_markdown():
+    """Markup goes, words stay, the first heading is the title."""
+    source = b"# The *Rhine*\n\nIt **flows** past [Cologne](http://a.b/c_(d)).\n\n```py\nx = `1`\n```\n<b>Bold</b>\n"
+
+    title, text = read(Path("a.md"), source)
+
+    assert title == "The Rhine"
+    assert text.split() == ["The", "Rhine", "It", "flows", "past", "Cologne.", "x", "=", "1", "Bold"]
+
+
+def test_html():
+    """What a reader sees is kept, block by block; scripts and styles are not."""
+    source = b"""<html><head><title>Old  Town</title><style>p{}</style></head><body><script>var x;</script>
+    <p>First <b>bold</b>
+    line.</p><ul><li>One</li><li>Two</li></ul><table><tr><td>a</td><td>b</td></tr></table></body></html>"""
+
+    assert read(Path("a.html"), source) == ("Old Town", "First bold line.\n\nOne\n\nTwo\n\na b")
+
+
+def test_pdf():
+    """The text layer and the title of a PDF are read."""
+    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", "Mill")) == ("Mill", "The mill burned in 1902.")
+
+
+def test_docx():
+    """Paragraphs and tables of a Word file come in their order."""
+    content = read(Path("a.docx"), word(["First.", "Second."], [["Name", "Year"], ["Mill", "1902"]], "Report"))
+
+    assert content == ("Report", "First.\n\nSecond.\n\nName | Year\n\nMill | 1902")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.xyz", b"text"),
+        ("noname", b"text"),
+        ("a.pdf", b"this is no pdf"),
+        ("a.pdf", pdf("")),
+        ("a.pdf", pdf("The mill burned.")[:300]),
+        ("a.docx", b"PK\x03\x04 broken"),
+        ("a.txt", b"\x00\x01\x02"),
+        ("a.txt", b"  \n "),
+        ("a.html", b"<script>1</script>"),
+        ("a.md", b""),
+    ],
+)
+def test_a_bad_file_is_one_clear_line(name, data):
+    """Unknown types, broken files and files without text each name the file and a remedy, in one line."""
+    with pytest.raises(DocumentError) as caught:
+        read(Path(name), data)
+
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_a_missing_file_is_a_clear_line(tmp_path):
+    """A file that is not there is a DocumentError like any other."""
+    with pytest.raises(DocumentError, match=r"none\.txt"):
+        read_bytes(tmp_path / "none.txt")

@@ -92,8 +92,8 @@ class Pipe:
                 if chunk == END:
                     self._sink.shutdown(socket.SHUT_WR)
                     break
+                self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
                 self._sink.sendall(chunk)
-                self.passed_bytes += len(chunk)
         except OSError:
             self.cut()
         self._ended(not self._cut)

@@ -95,7 +95,7 @@ class Link:
 
     @property
     def passed_bytes(self) -> tuple[int, int]:
-        """Bytes delivered forward and backward so far by connections that have ended or still run."""
+        """Bytes handed on forward and backward so far by connections that have ended or still run."""
         with self._lock:
             totals = [self._passed_bytes, *(connection.passed_bytes for connection in self._connections)]
         return sum(total[0] for total in totals), sum(total[1] for total in totals)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from .chunking import DEFAULT_WORDS
 from .dense import DenseIndex
@@ -30,6 +30,13 @@ class CollectionStatus:
     stale: int
     queued: int
     scorer: str
+
+
+class Removal(NamedTuple):
+    """Names of documents that went, and what was asked for in vain."""
+
+    removed: list[str]
+    missing: list[str]
 
 
 class Collection:
@@ -84,12 +91,12 @@ class Collection:
             self._index.save()
         return report
 
-    def remove(self, paths: Iterable[str]) -> list[str]:
-        """Remove documents by name, or by the folder they lie in; the names removed."""
-        wanted = [path.rstrip("/") for path in paths]
+    def remove(self, paths: Iterable[str]) -> Removal:
+        """Remove documents by name, or by the folder they lie in."""
+        wanted = {path: path.rstrip("/") for path in paths}
         with self._store.snapshot() as snapshot:
             known = [*(document.name for document in snapshot.documents()), *snapshot.queued()]
-        gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted)]
+        gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted.values())]
         if gone:
             self._commit(lambda: self._store.remove(gone))
             if self._working.acquire(blocking=False):  # a job under way sweeps at its end
@@ -98,7 +105,8 @@ class Collection:
                     self._index.save()
                 finally:
                     self._working.release()
-        return gone
+        missing = [path for path, place in wanted.items() if not any(_below(name, place) for name in gone)]
+        return Removal(gone, missing)
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""

@@ -23,6 +23,7 @@ from .errors import DocumentError
 from .store import Change, Document, Store, digest
 
 BATCH_CHUNKS = 128
+MAX_NAME_BYTES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +73,11 @@ class Ingester:
         """Queue the files at `paths` and in folders there; what cannot be found goes into the report."""
         names: list[str] = []
         for path in paths:
-            try:
-                names += _expand(path, report)
-            except DocumentError as error:
-                report.errors.append((str(path), str(error)))
+            for file in _expand(path.absolute(), report):
+                try:
+                    names.append(_name(file))
+                except DocumentError as error:
+                    report.errors.append((file.name, str(error)))
         self._store.enqueue(names)
 
     def run(self, report: Report, on_progress: OnProgress) -> None:
@@ -160,17 +162,28 @@ def _counter(on_progress: OnProgress, name: str, done: int, total: int) -> OnChu
     return lambda chunks, of: on_progress(Progress(name, done, total, chunks, of))
 
 
-def _expand(path: Path, report: Report) -> list[str]:
+def _expand(path: Path, report: Report) -> list[Path]:
     """The file itself, or the readable files below a folder; hidden ones are passed over."""
-    path = path.absolute()
     if not path.is_dir():
-        if not path.exists():
-            raise DocumentError(f"{path}: no such file or folder", "check the path on the machine of this daemon")
-        return [str(path)]
+        return [path]
     files = list(_files(path))
-    readable = [str(file) for file in files if readers.is_supported(file)]
+    readable = [file for file in files if readers.is_supported(file)]
     report.skipped += len(files) - len(readable)
     return readable
+
+
+def _name(path: Path) -> str:
+    """The name a file's document will have. Raises DocumentError for one that cannot be stored or sent."""
+    name = str(path)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"{ascii(name)}: the file's name is no valid UTF-8", "rename it") from error
+    if size > MAX_NAME_BYTES:
+        raise DocumentError(f"{name[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file further up")
+    if not path.exists():
+        raise DocumentError(f"{path}: no such file or folder", "check the path on the machine of this daemon")
+    return name
 
 
 def _files(folder: Path) -> Iterator[Path]:

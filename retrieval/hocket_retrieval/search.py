@@ -107,8 +107,8 @@ def check_query(query: str, k: int) -> str:
         raise QueryError("the query is empty", "ask something")
     if len(query) > MAX_QUERY_CHARS:
         raise QueryError(f"the query has {len(query)} characters", f"shorten it to {MAX_QUERY_CHARS}")
-    if not 1 <= k <= MAX_PASSAGES:
-        raise QueryError(f"{k} passages were asked for", f"ask for 1 to {MAX_PASSAGES}")
+    if not 0 <= k <= MAX_PASSAGES:
+        raise QueryError(f"{k} passages were asked for", f"ask for 0 to {MAX_PASSAGES}")
     return query
 
 

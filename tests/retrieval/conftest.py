@@ -39,6 +39,12 @@ class ToyEmbedder:
         return (total / np.linalg.norm(total)).astype(np.float32)
 
 
+@pytest.fixture(scope="session")
+def toys():
+    """The class itself, to make several."""
+    return ToyEmbedder
+
+
 @pytest.fixture
 def toy():
     return ToyEmbedder()

@@ -1,0 +1,26 @@
+"""Run by the test of interrupted ingestion: ingests a folder and prints a line after every batch, until killed."""
+
+import sys
+from pathlib import Path
+
+from conftest import ToyEmbedder
+from hocket_retrieval import ingest
+from hocket_retrieval.collection import Collection
+
+ingest.BATCH_CHUNKS = 4
+
+
+def main() -> None:
+    state, files = map(Path, sys.argv[1:])
+
+    def wait(progress: ingest.Progress) -> None:
+        sys.stdout.write(f"{Path(progress.name).stem} {progress.chunks_done}\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+
+    with Collection(state, ToyEmbedder(), chunk_words=8) as collection:
+        collection.ingest([files], wait)
+
+
+if __name__ == "__main__":
+    main()

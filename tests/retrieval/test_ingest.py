@@ -1,0 +1,214 @@
+"""Laws of ingestion: nothing twice, nothing lost, nothing half."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.errors import Cancelled
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.errors import IndexBuilding
+
+HERE = Path(__file__).parent
+
+
+def names(collection):
+    return [Path(document.name).stem for document in collection.documents()]
+
+
+def first(collection, query):
+    return collection.search(query, 1).passages[0]
+
+
+def test_ingesting_again_does_nothing(collection, toy, files):
+    """The same bytes under the same name are neither read apart nor embedded again."""
+    assert collection.ingest([files]).added == 3
+    embedded = list(toy.embedded)
+
+    report = collection.ingest([files, files / "bakery.txt"])
+
+    assert (report.added, report.replaced, report.unchanged, report.chunks) == (0, 0, 3, 0)
+    assert toy.embedded == embedded
+
+
+def test_a_changed_file_replaces_its_old_version(collection, toy, files):
+    """After a change only the new text is found, and only new chunks are embedded."""
+    collection.ingest([files])
+    (files / "bakery.txt").write_text("The bakery moved to Mill Road and sells cakes.")
+    toy.embedded.clear()
+
+    report = collection.ingest([files])
+
+    assert (report.added, report.replaced, report.unchanged) == (0, 1, 2)
+    assert toy.embedded == ["The bakery moved to Mill Road and sells cakes."]
+    assert "Mill Road" in first(collection, "bakery").text
+    assert collection.status().documents == 3
+    assert all("rye" not in passage.text for passage in collection.search("rye bread", 9).passages)
+
+
+def test_bad_files_do_not_stop_the_others(collection, files):
+    """A broken file, an unknown type and a missing path are reported one by one; the rest is ingested."""
+    (files / "broken.pdf").write_bytes(b"no pdf")
+    (files / "photo.png").write_bytes(b"png")
+    (files / ".hidden.txt").write_text("secret")
+
+    report = collection.ingest([files, files / "photo.png", files / "none.txt"])
+
+    assert names(collection) == ["bakery", "garden", "harbour"]
+    assert sorted(Path(name).name for name, _ in report.errors) == ["broken.pdf", "none.txt", "photo.png"]
+    assert report.skipped == 1
+    assert collection.status().queued == 0
+
+
+def test_a_name_that_cannot_be_kept_is_reported(collection, tmp_path):
+    """A file name that is no Unicode is one error; its neighbours are ingested."""
+    (tmp_path / "good.txt").write_text("Good.")
+    (tmp_path / "bad\udcff.txt").write_text("Bad.")
+
+    report = collection.ingest([tmp_path])
+
+    assert (report.added, len(report.errors)) == (1, 1)
+    assert "rename" in report.errors[0][1]
+
+
+def test_a_file_that_breaks_keeps_its_old_version(collection, files):
+    """A document that was good once stays searchable when its file becomes unreadable."""
+    collection.ingest([files])
+    (files / "bakery.txt").write_bytes(b"\x00\x01")
+
+    assert len(collection.ingest([files]).errors) == 1
+    assert "rye" in first(collection, "rye bread").text
+
+
+def test_progress_reaches_the_end(collection, files):
+    """Progress names every file and ends with all its chunks done."""
+    seen = []
+    collection.ingest([files], seen.append)
+
+    assert [Path(progress.name).stem for progress in seen[1::2]] == ["bakery", "garden", "harbour"]
+    assert all(progress.chunks_done == progress.chunks_total and progress.files_total == 3 for progress in seen[1::2])
+
+
+def test_removing(collection, files):
+    """Documents go by name or by folder; they are not found any more, and unknown names remove nothing."""
+    collection.ingest([files])
+
+    bakery, half = str(files / "bakery.txt"), str(files)[:-1]
+    assert collection.remove([bakery]) == ([bakery], [])
+    assert all("rye" not in passage.text for passage in collection.search("rye bread", 9).passages)
+    assert collection.remove(["/nowhere", bakery, half]) == ([], ["/nowhere", bakery, half])
+    assert len(collection.remove([f"{files}/"]).removed) == 2
+    assert collection.search("harbour", 3).documents_total == 0
+
+
+def test_a_killed_ingestion_goes_on_where_it_stopped(tmp_path, toys):
+    """Killed in the middle of a file, the next start embeds what is missing, no more, and comes to the same end."""
+    files = tmp_path / "files"
+    files.mkdir()
+    for name in ("a", "b", "c"):
+        text = " ".join(f"The {name} number {n} is a whole sentence." for n in range(20))
+        (files / f"{name}.txt").write_text(text)
+    command = [sys.executable, str(HERE / "ingest_slowly.py"), str(tmp_path / "state"), str(files)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.split() == ["b", "12"]:
+                break
+            process.stdin.write("\n")
+            process.stdin.flush()
+        process.kill()
+
+    embedder = toys()
+    with Collection(tmp_path / "state", embedder, chunk_words=8) as collection:
+        assert names(collection) == ["a"]
+        assert collection.status().queued == 2
+        assert "a number" in first(collection, "number 3").text
+        collection.resume()
+
+        assert collection.status() == (type(collection.status()))(3, 60, 0, 0, embedder.fingerprint)
+        assert len(embedder.embedded) == 28
+        assert "b number 19" in first(collection, "b number 19").text
+
+
+def test_a_stopped_ingestion_keeps_what_it_did(tmp_path, toys, files):
+    """`stop` ends a job with Cancelled; what was queued is done by the next collection."""
+    toy = toys()
+    with Collection(tmp_path / "state", toy) as collection:
+        collection.stop()
+        with pytest.raises(Cancelled):
+            collection.ingest([files])
+    with Collection(tmp_path / "state", toy) as collection:
+        assert collection.resume().added == 3
+
+
+def test_searching_while_ingesting_sees_whole_documents(tmp_path, toys, files):
+    """During a job searches answer, from the documents that are complete, and first wait for one with a clear error."""
+    toy = toys()
+    with Collection(tmp_path / "state", toy) as collection:
+        toy.gate.clear()
+        job = threading.Thread(target=collection.ingest, args=([files],))
+        job.start()
+        assert toy.entered.wait(30)
+        with pytest.raises(IndexBuilding, match="wait"):
+            collection.search("harbour", 3)
+        toy.gate.set()
+        job.join(30)
+        toy.gate.clear()
+        toy.entered.clear()
+        (files / "harbour.txt").write_text("New words. " * 100)
+        job = threading.Thread(target=collection.ingest, args=([files],))
+        job.start()
+        assert toy.entered.wait(30)
+        assert "Ada Merrow" in first(collection, "Fendwick harbour").text
+        toy.gate.set()
+        job.join(30)
+        assert "New words." in first(collection, "new words").text
+
+
+def test_many_searches_and_changes_at_once(tmp_path, toys):
+    """Searches beside additions and removals never fail and never see a part of a document, or two versions of it."""
+    seen = []
+    done = threading.Event()
+
+    def look(collection):
+        while not done.is_set():
+            by_document = {}
+            for passage in collection.search("common words", 64).passages:
+                by_document.setdefault(passage.document, []).append((passage.text.split()[-1], passage.ordinal))
+            seen.extend(by_document.values())
+
+    with Collection(tmp_path / "state", toys(), chunk_words=8) as collection:
+        readers = [threading.Thread(target=look, args=(collection,)) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        for turn in range(30):
+            text = " ".join(f"Common words of piece {n} in version {turn}." for n in range(6))
+            collection.add([(f"document {turn % 2}", "", text)])
+            if turn % 5 == 4:
+                collection.remove([f"document {turn % 2}"])
+        done.set()
+        for reader in readers:
+            reader.join(30)
+    assert seen
+    for parts in seen:
+        assert sorted(ordinal for _, ordinal in parts) == [0, 1, 2, 3, 4, 5]
+        assert len({version for version, _ in parts}) == 1
+
+
+@pytest.mark.parametrize("change", ["embedder", "chunk_words"])
+def test_another_embedder_or_chunk_length_makes_all_anew(tmp_path, toys, files, change):
+    """Until every document is made anew, searching is a clear error; then it works, though the files are gone."""
+    with Collection(tmp_path / "state", toys()) as collection:
+        collection.ingest([files])
+    for file in files.iterdir():
+        file.unlink()
+    toy = toys("other") if change == "embedder" else toys()
+    words = 8 if change == "chunk_words" else 64
+
+    with Collection(tmp_path / "state", toy, chunk_words=words) as collection:
+        with pytest.raises(IndexBuilding, match="3 of 3"):
+            collection.search("harbour", 3)
+        assert collection.resume().replaced == 3
+        assert "harbour" in first(collection, "Fendwick harbour").text
+        assert collection.status().chunks == (6 if words == 8 else 3)

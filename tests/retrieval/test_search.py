@@ -1,0 +1,129 @@
+"""Laws of searching: every query works or says why, and a score is a cosine."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.errors import ModelError, QueryError
+from hocket_retrieval.lexical import match_expression
+from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, fuse
+
+
+@pytest.fixture
+def filled(collection, files):
+    collection.ingest([files])
+    return collection
+
+
+@given(query=st.text(max_size=80) | st.text(st.sampled_from('"*(){}^:-+ ANDORNT\x00\ud800é漢'), max_size=40))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+def test_every_query_is_answered_or_refused_clearly(filled, query):
+    """No text at all breaks a search: it finds passages, or says in one line that the query is empty."""
+    if query.strip():
+        assert len(filled.search(query, 2).passages) == 2
+        return
+    with pytest.raises(QueryError) as caught:
+        filled.search(query, 2)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["the of and", 'NEAR("rye" bread, 2)', "text:rye AND", "rye*", "^rye", '"', "???", "😀", "a\x00b", "\ud800"],
+)
+def test_syntax_is_only_text(filled, query):
+    """Stop words, punctuation, emoji and the search engine's own syntax are searched like any words."""
+    assert len(filled.search(query, 3).passages) == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "k", "remedy"), [("", 2, "ask"), (" \n", 2, "ask"), ("x" * 8001, 2, "shorten"), ("x", 65, "0 to 64")]
+)
+def test_bad_queries_say_what_to_do(filled, query, k, remedy):
+    """Empty and over-long queries, and impossible counts, are refused with a remedy; the longest allowed works."""
+    with pytest.raises(QueryError, match=remedy):
+        filled.search(query, k)
+    assert filled.search(("rye bread " * MAX_QUERY_CHARS)[:MAX_QUERY_CHARS], 1).passages
+
+
+def test_an_empty_store_answers_no_documents(collection):
+    """With nothing ingested there are no passages and the total says why; that is no error."""
+    result = collection.search("harbour", 3)
+
+    assert (result.passages, result.documents_total) == ((), 0)
+
+
+def test_scores_are_cosines(filled, toy):
+    """A score is the inner product of the unit vectors of query and text, wherever the passage was found."""
+    query = "rye bread in the harbour"
+    for passage in filled.search(query, 3).passages:
+        assert passage.score == pytest.approx(float(toy.query(query) @ toy.query(passage.text)), abs=1e-6)
+        assert -1 <= passage.score <= 1
+
+
+def test_equal_passages_come_once(collection):
+    """The same text in several documents fills one place."""
+    collection.add([(f"copy{n}", "", "Rye bread on Tuesdays.") for n in range(3)] + [("other", "", "Roses.")])
+
+    assert [passage.text for passage in collection.search("rye", 3).passages] == ["Rye bread on Tuesdays.", "Roses."]
+
+
+def test_fusion_is_by_reciprocal_rank():
+    """An id's weight is the sum of 1 / (60 + rank): found by both beats first in one."""
+    assert fuse([1, 2, 3], [4, 2, 5]) == [2, 1, 4, 3, 5]
+    assert fuse([], [7, 8]) == [7, 8]
+    assert fuse([9], [9]) == [9]
+
+
+def test_only_telling_words_are_searched():
+    """Stop words are left out, each word comes once, and a query of stop words alone leaves it to the meaning."""
+    assert match_expression("Who built the old OLD harbour?") == '"harbour" OR "built" OR "old"'
+    assert match_expression("to be or not to be") is None
+    assert match_expression(" ".join(f"word{n}" for n in range(100))).count(" OR ") == 31
+
+
+def test_the_reranker_orders_and_scores(filled):
+    """With a re-ranker the order and the scores are its own, and the scorer says so."""
+
+    class Lengths:
+        fingerprint = "sigmoid:test"
+
+        def score(self, query, texts):
+            return np.array([1 / len(text) for text in texts], dtype=np.float32)
+
+    own = filled._searcher
+    result = Searcher(own._store, own._index, own._embedder, Lengths()).search("harbour", 2)
+
+    assert result.scorer == "sigmoid:test"
+    assert [passage.document.rpartition("/")[2] for passage in result.passages] == ["bakery.txt", "garden.txt"]
+    assert result.passages[0].score == pytest.approx(1 / len(result.passages[0].text))
+
+
+def test_the_bundled_embedder(minilm):
+    """Unit rows in the order of the texts, alone or in a batch, and a fingerprint that another load repeats."""
+    texts = ["A short text.", "A dog sleeps in the sun. " * 20, "Ein Hund schläft."]
+    rows = minilm.documents(texts)
+
+    assert rows.shape == (3, 384)
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+    for row, text in zip(rows, texts, strict=True):
+        assert row == pytest.approx(minilm.query(text), abs=1e-4)
+    assert Embedder(threads=1).fingerprint == minilm.fingerprint
+
+
+def test_meaning_finds_what_words_do_not(tmp_path, files, minilm):
+    """A question without a common word finds its passage through the embedder."""
+    with Collection(tmp_path / "state", minilm) as collection:
+        collection.ingest([files])
+
+        assert "Tulips" in collection.search("Which flowers bloom?", 1).passages[0].text
+
+
+def test_an_unknown_model_is_a_clear_error(tmp_path):
+    """A folder that holds no model is refused with a remedy."""
+    with pytest.raises(ModelError, match="sentence-transformers folder"):
+        Embedder(str(tmp_path))

@@ -1,0 +1,148 @@
+"""Laws of the document store and the dense index beside it."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.dense import DenseIndex
+from hocket_retrieval.errors import StoreError
+from hocket_retrieval.store import Document, Store, digest
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "documents.sqlite") as opened:
+        yield opened
+
+
+def put(store, toy, name, *pieces):
+    digests = [digest(toy.fingerprint, piece) for piece in pieces]
+    store.put_vectors(digests, toy.documents(list(pieces)))
+    rows = list(zip(pieces, digests, strict=True))
+    return store.put_document(Document(name, name, " ".join(pieces), b"", "recipe"), rows)
+
+
+def test_a_new_version_takes_the_place_of_the_old(store, toy):
+    """Putting a name again leaves only the new chunks, in the words' index too."""
+    first = put(store, toy, "a", "red brick", "blue slate")
+    second = put(store, toy, "a", "green glass")
+
+    assert list(second.removed) == list(first.added)
+    with store.snapshot() as snapshot:
+        assert snapshot.totals() == (1, 1)
+        assert list(snapshot.by_words('"brick"', 9)) == []
+        assert list(snapshot.by_words('"glass"', 9)) == list(second.added)
+
+
+def test_a_failed_put_changes_nothing(store, toy):
+    """A document whose vectors are not all there is refused whole, and the old version stays."""
+    put(store, toy, "a", "red brick")
+
+    with pytest.raises(sqlite3.IntegrityError):
+        store.put_document(Document("a", "a", "x", b"", "recipe"), [("new text", digest("no", "vector"))])
+
+    with store.snapshot() as snapshot:
+        assert [chunk.text for chunk in snapshot.chunks(snapshot.by_words('"brick"', 9))] == ["red brick"]
+
+
+def test_a_snapshot_stands_still(store, toy):
+    """What is committed after a snapshot began is not seen in it."""
+    put(store, toy, "a", "red brick")
+    with store.snapshot() as snapshot:
+        before = snapshot.totals()
+        put(store, toy, "b", "blue slate")
+        assert snapshot.totals() == before
+    with store.snapshot() as snapshot:
+        assert snapshot.totals() == (2, 2)
+
+
+def test_equal_texts_share_a_vector_and_the_sweep_spares_used_ones(store, toy):
+    """Removing one of two documents with the same text keeps the vector; removing both lets it go."""
+    put(store, toy, "a", "red brick")
+    put(store, toy, "b", "red brick")
+    key = digest(toy.fingerprint, "red brick")
+
+    for name, left in (("a", set()), ("b", {key})):
+        store.remove([name])
+        store.sweep()
+        with store.snapshot() as snapshot:
+            assert snapshot.missing([key]) == left
+
+
+def test_a_foreign_file_and_another_version_are_refused(tmp_path):
+    """What is no store, or one of a later hocket, is a clear error and is left as it is."""
+    junk = tmp_path / "junk.sqlite"
+    junk.write_text("this is not a database, only a long enough line of text")
+    with pytest.raises(StoreError, match="ingest the documents again"):
+        Store(junk)
+    later = tmp_path / "later.sqlite"
+    connection = sqlite3.connect(later)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="version 99"):
+        Store(later)
+
+
+def test_one_process_at_a_time(tmp_path, toy):
+    """A second collection in the same folder is refused while the first is open."""
+    with Collection(tmp_path, toy), pytest.raises(StoreError, match="in use"):
+        Collection(tmp_path, toy)
+    Collection(tmp_path, toy).close()
+
+
+def nearest(index, toy, text):
+    return list(index.search(toy.query(text), 1))
+
+
+def test_the_index_survives_on_disk(store, toy, tmp_path):
+    """Saved and opened again, the index answers the same without the store's vectors being read."""
+    change = put(store, toy, "a", "red brick", "blue slate")
+    index = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    index.open(store)
+    index.save()
+    file = next(tmp_path.glob("dense-*.faiss"))
+    stamp = file.stat().st_mtime_ns
+
+    again = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    again.open(store)
+    again.save()
+
+    assert nearest(again, toy, "blue slate") == [change.added[1]]
+    assert file.stat().st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("harm", ["lost", "damaged", "stale"])
+def test_a_lost_damaged_or_stale_index_is_rebuilt(store, toy, tmp_path, harm):
+    """Whatever happened to the file, the index is what the store says."""
+    put(store, toy, "a", "red brick")
+    index = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    index.open(store)
+    index.save()
+    file = next(tmp_path.glob("dense-*.faiss"))
+    if harm == "lost":
+        file.unlink()
+    elif harm == "damaged":
+        file.write_bytes(file.read_bytes()[:100])
+    change = put(store, toy, "b", "blue slate") if harm == "stale" else None
+
+    again = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    again.open(store)
+    again.save()
+
+    assert len(again) == (2 if change else 1)
+    assert nearest(again, toy, "red brick") == [1]
+    assert len(list(tmp_path.glob("dense-*.faiss"))) == 1
+
+
+def test_the_index_follows_changes(store, toy, tmp_path):
+    """After a change is applied, what went is not found and what came is."""
+    old = put(store, toy, "a", "red brick")
+    index = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    index.open(store)
+    new = put(store, toy, "a", "blue slate")
+    index.change(new.removed, [(new.added, toy.documents(["blue slate"]))], new.generation)
+
+    assert list(index.search(toy.query("red brick"), 5)) == list(new.added)
+    assert not np.isin(old.added, new.added).any()

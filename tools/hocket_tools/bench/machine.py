@@ -1,0 +1,43 @@
+"""What a benchmark ran on: processor, memory, system, versions; never a host name, a user or a path."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu")
+
+
+def describe() -> dict[str, str | int | float]:
+    """Flat facts about this machine."""
+    facts: dict[str, str | int | float] = {
+        "processor": _proc("/proc/cpuinfo", "model name") or platform.machine(),
+        "cores": os.cpu_count() or 0,
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",
+        "python": platform.python_version(),
+    }
+    for package in PACKAGES:
+        try:
+            facts[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return facts | _gpu()
+
+
+def _proc(file: str, key: str) -> str:
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")
+
+
+def _gpu() -> dict[str, str | int | float]:
+    try:
+        import torch
+    except ImportError:
+        return {}
+    return {"gpu": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}

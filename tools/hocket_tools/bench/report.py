@@ -1,0 +1,142 @@
+"""What every benchmark writes: one JSON file, a table, a picture and its claims; knows no benchmark.
+
+    {"command", "date", "machine", "settings", "rows": [flat records],
+     "claims": [{"name", "target", "measured", "holds"}]}
+
+The file is replaced whole after every row, so an interrupted run resumes where it stopped if its settings are equal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hocket_tools.bench.machine import describe
+
+Value = str | int | float | bool | None
+Row = dict[str, Value]
+
+
+class Report:
+    """The rows and claims of one run. Rows measured earlier with equal settings on an equal machine are kept."""
+
+    def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
+        self.path = path
+        self._head = {
+            "command": command or command_line(),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": describe(),
+            "settings": json.loads(json.dumps(dict(settings))),
+        }
+        self.rows: list[Row] = self._earlier_rows()
+        self.claims: list[Row] = []
+
+    def find(self, **key: Value) -> Row | None:
+        """The finished row that has these values, or None when it is still to be measured."""
+        return next((row for row in self.rows if all(row.get(name) == value for name, value in key.items())), None)
+
+    def add(self, row: Row) -> None:
+        """Keep a finished row, on disk too."""
+        self.rows.append(row)
+        self.write()
+
+    def claim(self, name: str, target: str, measured: float | str, holds: bool) -> None:
+        """State whether a target was met; a miss is written down as a miss."""
+        self.claims.append({"name": name, "target": target, "measured": measured, "holds": bool(holds)})
+
+    def write(self) -> None:
+        """Replace the file in one step; without a path nothing is written."""
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_name(self.path.name + ".partial")
+        content = self._head | {"rows": self.rows, "claims": self.claims}
+        partial.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+        os.replace(partial, self.path)
+
+    def show(self, columns: Sequence[str] | None = None, console: Console | None = None) -> None:
+        """Print the rows as a table, then each claim with "holds" or "misses"."""
+        console = console or Console()
+        if self.rows:
+            console.print(_table(self.rows, columns or list(self.rows[0])))
+        for claim in self.claims:
+            verdict = "[green]holds [/green]" if claim["holds"] else "[red]misses[/red]"
+            console.print(f"{verdict} {claim['name']}: {_text(claim['measured'])} (target {claim['target']})")
+
+    def finish(self, columns: Sequence[str] | None = None) -> bool:
+        """Write, print, and tell whether every claim holds."""
+        self.write()
+        self.show(columns)
+        return all(claim["holds"] for claim in self.claims)
+
+    def plot(self, png: Path, x: str, y: str, by: str, *, title: str, interval: tuple[str, str] | None = None) -> None:
+        """Draw `y` over `x`, one line per value of `by`; `interval` names the columns of an error bar's ends."""
+        from hocket_tools.bench.picture import draw
+
+        draw(png, self.rows, x, y, by, title=title, interval=interval)
+
+    def _earlier_rows(self) -> list[Row]:
+        if self.path is None or not self.path.is_file():
+            return []
+        try:
+            earlier = json.loads(self.path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return []  # not a report of ours: it is measured anew
+        same = isinstance(earlier, dict) and all(earlier.get(key) == self._head[key] for key in ("settings", "machine"))
+        return list(earlier["rows"]) if same else []
+
+
+def command_line() -> str:
+    """The command as typed, with folders left out of absolute paths."""
+    words = [Path(word).name if Path(word).is_absolute() else word for word in sys.argv[1:]]
+    return " ".join(["hocket", *words])
+
+
+def bootstrap(
+    values: Sequence[float],
+    statistic: Callable[[Sequence[float]], float] = statistics.fmean,
+    *,
+    resamples: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """95 % percentile interval of `statistic` over `values`, by `resamples` seeded draws with replacement."""
+    if not values:
+        raise ValueError("no values to draw from")
+    source = random.Random(seed)
+    draws = sorted(statistic(source.choices(values, k=len(values))) for _ in range(resamples))
+    return draws[int(0.025 * resamples)], draws[int(0.975 * resamples)]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` (0 to 1) of `values` lie, interpolated between neighbours."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> Table:
+    table = Table()
+    for column in columns:
+        numeric = all(isinstance(row.get(column), int | float | None) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*(_text(row.get(column)) for column in columns))
+    return table
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -223,10 +223,11 @@ class Begin(Message, frozen=True):
     eos: Annotated[list[TokenId], Meta(max_length=64)]
     relevance_temperature: Annotated[float, Meta(gt=0)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
+    rtt_s: Seconds = 0.0
 
 
 class Ready(Message, frozen=True):
-    """The cloud has searched and read. `log_h` is None for a side without documents."""
+    """The cloud has searched and read `documents` passages; `scorer` names what their scores mean."""
 
     session: Id
     epoch: Count
@@ -325,30 +326,36 @@ class Ingest(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """How far an ingestion is; several come before Ingested."""
+    """How far an ingestion is; several come before Ingested. Chunks are those of the file `current`."""
 
     request: Id
     files_done: Count
     files_total: Count
     chunks_done: Count
+    chunks_total: Count
     current: Line = ""
 
 
 class Ingested(Message, frozen=True):
-    """The end of an ingestion. `failures` are lines for people, one for each file that could not be read."""
+    """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
+
+    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet.
+    """
 
     request: Id
     added: Count
     unchanged: Count
     replaced: Count
+    skipped: Count
     chunks: Count
+    embedded: Count
     seconds: Seconds
     embedding_s: Seconds
     failures: Annotated[list[Line], Meta(max_length=1_000)] = []
 
 
 class Remove(Message, frozen=True):
-    """Forget documents by name."""
+    """Forget documents by name, or by the folder they lie in."""
 
     request: Id
     documents: Annotated[list[Line], Meta(max_length=1_000)]

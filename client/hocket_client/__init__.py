@@ -1,1 +1,45 @@
-"""The client library: ask a question, iterate over the stream of tokens."""
+"""The client library: ask a question, iterate over the stream of tokens.
+
+    from hocket_client import Client
+
+    with Client() as client:
+        for token in client.ask("When does the clinic open, and where did I park?"):
+            print(token.text, end="", flush=True)
+
+Needs pyzmq, msgpack, msgspec and structlog only.
+"""
+
+from hocket_bus.errors import (
+    BadConfiguration,
+    BadMessage,
+    BadRequest,
+    Busy,
+    Cancelled,
+    DeadlineExceeded,
+    HocketError,
+    ProtocolError,
+    Unavailable,
+)
+from hocket_bus.messages import Done, Notice, Token
+
+from .aio import AsyncClient, AsyncStream
+from .client import Client, Stream
+
+__all__ = [
+    "AsyncClient",
+    "AsyncStream",
+    "BadConfiguration",
+    "BadMessage",
+    "BadRequest",
+    "Busy",
+    "Cancelled",
+    "Client",
+    "DeadlineExceeded",
+    "Done",
+    "HocketError",
+    "Notice",
+    "ProtocolError",
+    "Stream",
+    "Token",
+    "Unavailable",
+]

@@ -79,6 +79,12 @@ class Dialogue:
         self.epoch += 1
         return Turn(send=[self._sync(), self._target(0)])
 
+    def kept(self) -> list[wire.Message]:
+        """Own drafts that are not confirmed, for a cloud that joins late."""
+        exchange = self.exchange
+        drafts = exchange.kept_drafts(len(exchange.confirmed)) if exchange.sends_drafts else []
+        return [self._message(own) for own in drafts]
+
     def _answer(self, sync: Sync, turn: Turn) -> None:
         if self._side == "device":
             self.exchange.go_alone(False)

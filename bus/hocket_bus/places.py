@@ -1,0 +1,24 @@
+"""Where a pair on this machine keeps its things, so that every program finds it without being told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """$HOCKET_HOME, else hocket's folder in the XDG state directory."""
+    if os.environ.get("HOCKET_HOME"):
+        return Path(os.environ["HOCKET_HOME"])
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "hocket"
+
+
+def endpoint(name: str, at: Path | None = None) -> str:
+    """The local endpoint of a daemon: device, cloud, device-retrieval or cloud-retrieval."""
+    return f"ipc://{(at or home()) / 'run' / name}"
+
+
+def default_endpoint() -> str:
+    """Where a client finds the device daemon: $HOCKET_ENDPOINT, else the one of this machine's pair."""
+    return os.environ.get("HOCKET_ENDPOINT") or endpoint("device")

@@ -1,0 +1,54 @@
+"""A stream put together from what arrives: every event once, in order, whatever was lost or repeated on the way."""
+
+from __future__ import annotations
+
+from hocket_bus.errors import DeadlineExceeded, HocketError, from_code
+from hocket_bus.messages import Accepted, Ask, Done, Error, Failed, Message, Notice, Resume, Token
+
+Event = Token | Notice | Done
+
+ACCEPT_WAIT_S = 5.0
+SILENCE_S = 1.0
+
+
+class Assembly:
+    """The state of one request. Pure: the blocking and the asynchronous client drive it alike."""
+
+    def __init__(self, ask: Ask) -> None:
+        self.ask = ask
+        self.accepted = False
+        self.done: Done | None = None
+        self._next = 0
+        self._early: dict[int, Event | Failed] = {}
+
+    def feed(self, message: Message) -> list[Event]:
+        """The events that `message` makes available. Raises what ended the request, if an error did."""
+        if isinstance(message, Error):
+            raise from_code(message.code, message.text, message.remedy)
+        if isinstance(message, Accepted):
+            self.accepted = True
+        if not isinstance(message, Token | Notice | Done | Failed) or message.seq < self._next:
+            return []
+        self.accepted = True
+        self._early[message.seq] = message
+        ready: list[Event] = []
+        while self._next in self._early:
+            event = self._early.pop(self._next)
+            self._next += 1
+            if isinstance(event, Failed):
+                raise from_code(event.code, event.text, event.remedy)
+            if isinstance(event, Done):
+                self.done = event
+            ready.append(event)
+        return ready
+
+    def nudge(self) -> Message:
+        """What to send after a silence: the question again while it was not accepted, else a Resume."""
+        if not self.accepted:
+            return self.ask
+        return Resume(request=self.ask.request, topic=self.ask.topic, seq=self._next)
+
+    def overdue(self) -> HocketError:
+        """The error of a request whose deadline has passed."""
+        what = "the daemon sent no end" if self.accepted else "the daemon did not take the question"
+        return DeadlineExceeded(f"{what} within {self.ask.deadline_s:g} s", "look at: hocket status")

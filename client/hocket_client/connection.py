@@ -1,0 +1,58 @@
+"""One process's connection to a daemon: which request a message belongs to. Used by both clients."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Accepted, Done, Error, Failed, Hello, Message, Notice, Status, Token
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
+
+Receiver = Callable[[Message], None]
+
+
+class Connection:
+    """Subscribes to a topic of its own and hands each message to the receiver of its request."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.topic = os.urandom(16)
+        self._receivers: dict[bytes, Receiver] = {}
+        self._up = threading.Event()
+        self._refused: HocketError | None = None
+        self._bus = Bus(self._on_event)
+        self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic)
+
+    def wait_up(self, seconds: float) -> None:
+        """Wait until the daemon has answered and the subscription is live. Raises Unavailable, or why it refuses."""
+        if not self._up.wait(seconds):
+            raise self._refused or Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
+
+    def expect(self, request: bytes, receiver: Receiver) -> None:
+        """Hand the messages of `request` to `receiver`, which is called on the I/O thread."""
+        self._receivers[request] = receiver
+
+    def forget(self, request: bytes) -> None:
+        """No more messages of `request`."""
+        self._receivers.pop(request, None)
+
+    def send(self, message: Message) -> None:
+        """Send to the daemon."""
+        self._link.send(message)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._bus.close()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, LinkUp):
+            self._up.set()
+        elif isinstance(event, LinkDown):
+            self._up.clear()
+            self._refused = event.reason
+        elif isinstance(event.message, Accepted | Error | Token | Notice | Done | Failed | Status):
+            receiver = self._receivers.get(event.message.request)
+            if receiver is not None:
+                receiver(event.message)

@@ -1,0 +1,64 @@
+"""The cloud's part in a device's question: it drafts along and takes the device's word."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Begin, Draft, Message, Ready, Refused, Sync, Target
+
+from .aggregation.dialogue import Turn
+from .session import Services, Session
+
+log = structlog.get_logger(__name__)
+
+
+class Accompaniment(Session):
+    """Lives until the device's End, or until the device is silent for too long."""
+
+    def __init__(self, services: Services, begin: Begin, send: Callable[[Message], None]) -> None:
+        super().__init__(services, begin)
+        self.send = send
+        self.heard_s = time.monotonic()
+
+    def receive(self, message: Draft | Target | Sync) -> None:
+        """A peer message of this session."""
+        self.heard_s = time.monotonic()
+        self.take(self.dialogue.receive(message))
+        self.draft_next()
+
+    def on_ready(self) -> None:
+        """Tell the device what this side brings."""
+        assert self.passages is not None
+        self.send(
+            Ready(
+                session=self.begin.session,
+                epoch=self.dialogue.epoch,
+                documents=self.documents,
+                scorer=self.passages.scorer,
+                retrieval_s=self.retrieval_s,
+                prefill_s=self.prefill_s,
+            )
+        )
+
+    def take(self, turn: Turn) -> None:
+        """Send; the device publishes."""
+        for message in turn.send:
+            self.send(message)
+
+    def fail(self, error: HocketError) -> None:
+        """The device goes on alone, and says why."""
+        log.warning("cannot take part", session=self.begin.session.hex(), error=str(error))
+        self.send(
+            Refused(
+                session=self.begin.session,
+                epoch=self.dialogue.epoch,
+                code=error.code,
+                text=error.text[:1000],
+                remedy=error.remedy[:1000],
+            )
+        )
+        self.close()

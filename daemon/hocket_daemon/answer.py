@@ -1,0 +1,304 @@
+"""The life of a question on the side that was asked: with the cloud while it is there, alone when it is not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable
+from hocket_bus.messages import (
+    Ask,
+    Begin,
+    Done,
+    Draft,
+    End,
+    Failed,
+    Finish,
+    Message,
+    Mode,
+    Ready,
+    Refused,
+    Sync,
+    Target,
+)
+
+from .aggregation.dialogue import Turn
+from .aggregation.exchange import Confirmed
+from .engine.text import Detokenizer
+from .session import Services, Session
+from .streams import Stream
+
+_RETRY_S = (2.0, 30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Cloud:
+    """What an answer knows of the other side: how to send to it, and how long to wait for it."""
+
+    send: Callable[[Message], None]
+    connect_wait_s: float
+    peer_wait_s: float
+    rejoin_wait_s: float
+
+
+class Answer(Session):
+    """Publishes every target token; talks to the cloud while it can."""
+
+    def __init__(
+        self,
+        services: Services,
+        *,
+        ask: Ask,
+        begin: Begin,
+        stream: Stream,
+        cloud: Cloud | None,
+    ) -> None:
+        super().__init__(services, begin)
+        self._ask = ask
+        self._stream = stream
+        self._cloud = None if ask.alone else cloud
+        self._text = Detokenizer(self._decode, ask.stop)
+        self._steps: list[Confirmed] = []
+        self._times_s: list[float] = []
+        self._joined = False  # the cloud has been asked to take part
+        self._cloud_ready: Ready | None = None
+        self._down: HocketError | None = None
+        self._wait_until_s = float("inf")  # for the cloud: to connect, to draft, to draft again after a break
+        self._rejoin_at_s = float("inf")
+        self._rejoining = False
+        self._retry_s = _RETRY_S[0]
+
+    # --- beginning
+
+    def start(self, link_up: bool, down: HocketError | None) -> None:
+        """Search; ask the cloud along when it is there, wait a little when it is not, or be alone by choice."""
+        self.search()
+        if self._cloud is None:
+            self.dialogue.go_alone()
+        elif link_up:
+            self._join()
+        else:
+            self._wait_until_s = time.monotonic() + self._cloud.connect_wait_s
+            if down is not None:
+                self.on_link_down(down)
+
+    def on_link_up(self, rtt_s: float) -> None:
+        """The cloud is connected: join it, or rejoin it at the prefix."""
+        self.rtt_s = rtt_s
+        if self._cloud is None:
+            return
+        if self._joined or self.dialogue.exchange.solo:
+            self._joined = True
+            self._rejoin()
+        else:
+            self._join()
+
+    def on_link_down(self, reason: HocketError) -> None:
+        """The cloud fell silent, or refuses us; while not joined yet, silence may still end in time."""
+        self._down = reason
+        if self._cloud is None or self.dialogue.exchange.solo:
+            return
+        if self._joined or isinstance(reason, ProtocolError):
+            self._go_alone(reason.text, reason.remedy)
+
+    def on_ready(self) -> None:
+        """Read; without documents on either side there is nothing to answer from."""
+        if self.dialogue.exchange.solo:
+            self._check_documents()
+        elif self.begin.documents and not self.documents:
+            self._stream.notice("no documents are ingested on this side: the cloud's alone decide (η = 0)")
+
+    def _join(self) -> None:
+        self._joined = True
+        self._send_begin()
+        for message in self.dialogue.kept():  # drafted while the cloud was not connected yet
+            self._send(message)
+        self._expect_peer()
+
+    def _rejoin(self) -> None:
+        self._rejoin_at_s = float("inf")
+        turn = self.dialogue.rejoin()
+        self._send_begin()
+        self.take(turn)
+
+    def _send_begin(self) -> None:
+        self._send(msgspec.structs.replace(self.begin, epoch=self.dialogue.epoch, rtt_s=self.rtt_s))
+
+    def _send(self, message: Message) -> None:
+        if self._cloud is not None and self._joined:
+            self._cloud.send(message)
+
+    # --- the other side
+
+    def receive(self, message: Draft | Target | Sync | Ready | Refused) -> None:
+        """A peer message of this session."""
+        if isinstance(message, Refused):
+            if message.epoch == self.dialogue.epoch:
+                self._go_alone(f"the cloud cannot take part: {message.text}", message.remedy)
+        elif isinstance(message, Ready):
+            self._on_cloud_ready(message)
+        else:
+            was_solo = self.dialogue.exchange.solo
+            self.take(self.dialogue.receive(message))
+            if was_solo and not self.dialogue.exchange.solo:
+                self._rejoining = True
+                self._expect_peer()
+            elif isinstance(message, Draft) and not self._rejoining:
+                self._expect_peer()
+        self.draft_next()
+
+    def _on_cloud_ready(self, ready: Ready) -> None:
+        self._cloud_ready = ready
+        own = self.passages
+        if self.begin.documents and ready.documents == 0:
+            self._go_alone("the cloud has no documents", "answering from this side's alone")
+        elif own is not None and self.documents and ready.scorer != own.scorer:
+            self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
+
+    def _expect_peer(self) -> None:
+        if self._cloud is not None:
+            wait_s = self._cloud.rejoin_wait_s if self._rejoining else self._cloud.peer_wait_s
+            self._wait_until_s = time.monotonic() + wait_s
+
+    def _go_alone(self, text: str, remedy: str) -> None:
+        if self._ask.require_cloud:
+            self.fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))
+            return
+        self._wait_until_s = float("inf")
+        self._rejoining = False
+        self._stream.notice(f"{text}{': ' + remedy if remedy else ''}; answering alone"[:2000])
+        turn = self.dialogue.go_alone()
+        if self.passages is None or self._check_documents():
+            self.take(turn)
+            self.draft_next()
+
+    def _check_documents(self) -> bool:
+        if self.begin.documents == 0 or self.documents:
+            return True
+        nowhere = self._cloud_ready is not None and self._cloud_ready.documents == 0
+        where = "on either side" if nowhere else f"on the {self._services.side}"
+        remedy = f"run: hocket ingest --side {self._services.side} PATH"
+        self.fail(Unavailable(f"no documents are ingested {where}", remedy))
+        return False
+
+    # --- time
+
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return min(self._stream.started_s + self._ask.deadline_s, self._wait_until_s, self._rejoin_at_s)
+
+    def tick(self, now: float) -> None:
+        """Act on what has not come in time."""
+        if self._stream.age_s >= self._ask.deadline_s:
+            self.fail(
+                DeadlineExceeded(f"no answer within {self._ask.deadline_s:g} s", "allow more time, or ask for less")
+            )
+        elif now >= self._wait_until_s:
+            self._on_wait_over()
+        elif now >= self._rejoin_at_s:
+            self._rejoin()
+
+    def _on_wait_over(self) -> None:
+        self._wait_until_s = float("inf")
+        if not self._joined:
+            down = self._down or Unavailable("the cloud is not connected", "is its daemon running?")
+            self._go_alone(down.text, down.remedy)
+        elif self.dialogue.exchange.awaits_peer():
+            self._retry_s = min(_RETRY_S[1], self._retry_s * 2)
+            self._rejoin_at_s = time.monotonic() + self._retry_s
+            self._go_alone("the cloud is late", "")
+        else:
+            self._expect_peer()
+
+    # --- tokens out
+
+    def take(self, turn: Turn) -> None:
+        """Publish what was confirmed, then talk to the cloud, then end if this was the end."""
+        finish: Finish | None = None
+        for confirmed in turn.confirmed:
+            finish = self._publish(confirmed)
+            if finish is not None:
+                break
+        if turn.confirmed and turn.confirmed[-1].source != "solo" and self._rejoining:
+            self._rejoining, self._retry_s = False, _RETRY_S[0]
+            self._stream.notice("the cloud is back: answering together again")
+            self._expect_peer()
+        for message in turn.send:
+            self._send(message)
+        if finish is not None:
+            self.finish(finish)
+
+    def _publish(self, confirmed: Confirmed) -> Finish | None:
+        self._steps.append(confirmed)
+        ended = confirmed.token in self.begin.eos
+        last = len(self._steps) == self.begin.sampling.max_tokens
+        piece = "" if ended else self._text.add(confirmed.token)
+        if ended or (last and not self._text.stopped):
+            piece += self._text.finish()
+        t_s = self._stream.token(step=confirmed.step, token=confirmed.token, text=piece, source=confirmed.source)
+        self._times_s.append(t_s)
+        return "eos" if ended else "stop" if self._text.stopped else "length" if last else None
+
+    def finish(self, finish: Finish) -> None:
+        """End the stream with its result."""
+        if self.closed:
+            return
+        exchange = self.dialogue.exchange
+        self._end(
+            Done(
+                request=self._ask.request,
+                seq=self._stream.seq,
+                finish=finish,
+                token_ids=[step.token for step in self._steps],
+                text=self._text.text,
+                ttft_s=self._times_s[0] if self._times_s else self._stream.age_s,
+                ms_per_token=_mean_gap_ms(self._times_s),
+                accept_device=self._share(lambda step: step.own),
+                accept_cloud=self._share(lambda step: step.remote),
+                mode=self._mode(),
+                seed=self.begin.sampling.seed,
+                solo_steps=[step.step for step in self._steps if step.source == "solo"],
+                drafts_device=self.drafts,
+                drafts_cloud=self.dialogue.remote_drafts,
+                near_ties=exchange.near_ties,
+            ),
+            finish,
+        )
+
+    def fail(self, error: HocketError) -> None:
+        """End the stream with an error."""
+        if self.closed:
+            return
+        self._end(
+            Failed(
+                request=self._ask.request,
+                seq=self._stream.seq,
+                code=error.code,
+                text=error.text[:2000],
+                remedy=error.remedy[:2000],
+            ),
+            error.code,
+        )
+
+    def _end(self, event: Done | Failed, reason: str) -> None:
+        self._stream.end(event)
+        self._send(End(session=self.begin.session, reason=reason))
+        self.close()
+
+    def _mode(self) -> Mode:
+        return "alone" if not any(step.source != "solo" for step in self._steps) else self.begin.aggregation
+
+    def _share(self, accepted: Callable[[Confirmed], bool]) -> float | None:
+        joint = [step for step in self._steps if step.source != "solo"]
+        return sum(accepted(step) for step in joint) / len(joint) if joint else None
+
+    def _decode(self, ids: list[int]) -> str:
+        tokenizer = self._services.model.tokenizer
+        return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def _mean_gap_ms(times_s: list[float]) -> float:
+    return (times_s[-1] - times_s[0]) / (len(times_s) - 1) * 1000 if len(times_s) > 1 else 0.0

@@ -1,0 +1,103 @@
+"""The cloud daemon: accompanies the questions of devices, and answers clients of its own alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import structlog
+
+from hocket_bus import config, log
+from hocket_bus.errors import Busy
+from hocket_bus.messages import Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
+from hocket_bus.sockets import LinkDown, LinkUp
+
+from .accompaniment import Accompaniment
+from .answer import Answer, Cloud
+from .config import CloudSettings
+from .daemon import Daemon, ignore_bad
+
+logger = structlog.get_logger(__name__)
+
+
+class CloudDaemon(Daemon):
+    """Holds one accompaniment for each session of a device."""
+
+    def __init__(self, settings: CloudSettings) -> None:
+        self._sessions: dict[bytes, Accompaniment] = {}
+        super().__init__(settings, "cloud")
+        self._silence_s = settings.silence_s
+
+    def greet(self, hello: Hello) -> Welcome | Error:
+        """A device must number its tokens as this side does."""
+        if hello.role == "device" and hello.tokenizer != self.model.fingerprint:
+            return Error(
+                code="protocol",
+                text="the models of device and cloud have different tokenizers",
+                remedy="configure two models of one family under [model] name",
+            )
+        return super().greet(hello)
+
+    def on_other(self, route: bytes, message: Message) -> None:
+        """Messages of devices."""
+        if isinstance(message, Begin):
+            self._on_begin(route, message)
+        elif isinstance(message, End):
+            if message.session in self._sessions:
+                self._sessions.pop(message.session).close()
+        elif isinstance(message, Draft | Target | Sync) and message.session in self._sessions:
+            session = self._sessions[message.session]
+            ignore_bad(lambda: session.receive(message))
+
+    def _on_begin(self, route: bytes, begin: Begin) -> None:
+        session = self._sessions.get(begin.session)
+        if session is not None:  # a device that came back by another route
+            session.send = lambda message: self.server.send(route, message)
+            session.rtt_s = begin.rtt_s
+            return
+        if len(self._sessions) >= self.settings.max_sessions:
+            busy = Busy(f"the cloud has {len(self._sessions)} sessions in work already")
+            refused = Refused(
+                session=begin.session, epoch=begin.epoch, code=busy.code, text=busy.text, remedy=busy.remedy
+            )
+            self.server.send(route, refused)
+            return
+        session = Accompaniment(self, begin, lambda message: self.server.send(route, message))
+        self._sessions[begin.session] = session
+        session.search()
+
+    def due_s(self) -> float:
+        """Sooner when a session's silence may have to be noticed."""
+        heard = [session.heard_s + self._silence_s for session in self._sessions.values()]
+        return min([super().due_s(), *heard])
+
+    def tick(self, now: float) -> None:
+        """Free the sessions of vanished devices."""
+        super().tick(now)
+        for key, session in list(self._sessions.items()):
+            if session.closed or now - session.heard_s > self._silence_s:
+                self._sessions.pop(key).close()
+
+    def facts(self) -> dict[str, str]:
+        """Lines for `hocket status`."""
+        return super().facts() | {"device sessions": str(len(self._sessions))}
+
+    def cloud(self) -> Cloud | None:
+        """The cloud answers its own clients alone."""
+        return None
+
+    def start(self, answer: Answer) -> None:
+        """Start alone."""
+        answer.start(link_up=False, down=None)
+
+    def on_link(self, event: LinkUp | LinkDown) -> None:
+        """The cloud dials nobody but its retrieval daemon."""
+
+    def on_peer(self, message: Message) -> None:
+        """See on_link."""
+
+
+def main(path: Path) -> None:
+    """Run the cloud daemon in the foreground with the configuration file `path`."""
+    settings = config.load(path, CloudSettings)
+    log.setup(settings.log_level)
+    CloudDaemon(settings).run()

@@ -1,0 +1,36 @@
+"""The configuration of the two daemons: frozen records, the only place of their defaults."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .engine.model import ModelSettings
+
+
+class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What both daemons are told. The device's relevance temperature and wire mass hold for a joint session."""
+
+    endpoint: str  # where this daemon listens: ipc:///path or tcp://address:port; streams go out at its twin
+    retrieval: str  # where this side's retrieval daemon listens
+    model: ModelSettings = ModelSettings()
+    max_sessions: Annotated[int, Meta(ge=1)] = 8  # requests in work at once; one more is answered "busy"
+    relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights
+    wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
+    log_level: str = "info"
+
+
+class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The device daemon's file."""
+
+    cloud: str = ""  # where the cloud daemon listens; empty: always answer alone
+    connect_wait_s: Annotated[float, Meta(ge=0)] = 2.0  # how long a question waits for a cloud that is not connected
+    peer_wait_s: Annotated[float, Meta(gt=0)] = 10.0  # how long a step waits for the cloud's draft
+    rejoin_wait_s: Annotated[float, Meta(gt=0)] = 1.0  # the same for the first joint step after a break
+
+
+class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The cloud daemon's file."""
+
+    silence_s: Annotated[float, Meta(gt=0)] = 30.0  # a session whose device is silent this long is freed

@@ -1,0 +1,328 @@
+"""What both daemons are: a main loop over one inbox, a compute thread, the bus, a link to the retrieval daemon."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+import structlog
+
+from hocket_bus.errors import BadMessage, BadRequest, Busy, HocketError, Unavailable, from_code
+from hocket_bus.messages import (
+    AGGREGATIONS,
+    MAX_QUESTION_CHARS,
+    PROTOCOL_VERSION,
+    Accepted,
+    Ask,
+    Begin,
+    Cancel,
+    Error,
+    Hello,
+    Message,
+    Passages,
+    Resume,
+    Search,
+    Side,
+    Status,
+    StatusRequest,
+    Welcome,
+)
+from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Server
+
+from .answer import Answer, Cloud
+from .config import DaemonSettings
+from .engine.model import LanguageModel
+from .session import Outcome
+from .streams import Stream
+
+T = TypeVar("T")
+SEARCH_WAIT_S = 10.0
+log = structlog.get_logger(__name__)
+
+
+class Daemon(ABC):
+    """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
+
+    def __init__(self, settings: DaemonSettings, side: Side) -> None:
+        self.side: Side = side
+        self.settings = settings
+        self.model = LanguageModel(settings.model, side)
+        self.answers: dict[bytes, Answer] = {}
+        self._epoch = int.from_bytes(os.urandom(8), "big")
+        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._compute = ThreadPoolExecutor(1, thread_name_prefix="compute")
+        self._streams: dict[bytes, Stream] = {}
+        self._searches: dict[bytes, tuple[Search, Callable[[Outcome[Passages]], None], float]] = {}
+        self._running = True
+        self._ticked_s = 0.0
+        self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)))
+        self.server = self.bus.serve(settings.endpoint, self.greet)
+        self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
+
+    # --- the main loop
+
+    def run(self) -> None:
+        """Serve until `stop`; SIGTERM and SIGINT call it."""
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self.stop())
+        log.info("ready", side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
+        while self._running:
+            self.step()
+        self.close()
+
+    def step(self) -> None:
+        """Wait for one event and whatever is due by then."""
+        try:
+            with suppress(Empty):
+                self._inbox.get(timeout=max(0.0, min(self.due_s() - time.monotonic(), 5.0)))()
+            now = time.monotonic()
+            if now >= self.due_s() or now - self._ticked_s >= 5.0:
+                self._ticked_s = now
+                self.tick(now)
+        except Exception:
+            log.exception("error in the main loop")  # one bad event must not end the daemon
+        self._forget()
+        self.server.load = len(self.answers)
+
+    def stop(self) -> None:
+        """Ask the main loop to end; safe from any thread and from signal handlers."""
+        self._inbox.put(self._halt)
+
+    def _halt(self) -> None:
+        self._running = False
+
+    def close(self) -> None:
+        """End every stream with a reason, then the threads."""
+        for answer in list(self.answers.values()):
+            answer.fail(Unavailable("the daemon is stopping", "ask again when it is back"))
+        self._compute.shutdown(cancel_futures=True)
+        self.bus.close(linger_s=1.0)
+        log.info("stopped", side=self.side)
+
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        due = [answer.due_s() for answer in self.answers.values()]
+        due += [deadline_s for _, _, deadline_s in self._searches.values()]
+        return min(due, default=float("inf"))
+
+    def tick(self, now: float) -> None:
+        """Act on what has not come in time, and forget old streams."""
+        for answer in list(self.answers.values()):
+            if now >= answer.due_s():
+                answer.tick(now)
+        for request, (_, done, deadline_s) in list(self._searches.items()):
+            if now >= deadline_s:
+                del self._searches[request]
+                done(self._no_retrieval())
+
+    def _forget(self) -> None:
+        self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
+        self._streams = {request: stream for request, stream in self._streams.items() if not stream.forgettable}
+
+    # --- services for sessions
+
+    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None], hold: bool = False) -> None:
+        """Run `job` on the compute thread and `done` on the main thread."""
+        hold_s = self.settings.model.hold_decode_s if hold else 0.0
+        future: Future[T] = self._compute.submit(_held, job, hold_s)
+        future.add_done_callback(lambda finished: self._inbox.put(partial(_hand_over, finished, done)))
+
+    def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
+        """Ask the retrieval daemon; `done` gets its passages or an error, within a deadline."""
+        search = Search(request=os.urandom(16), query=query, k=k)
+        wait_s = SEARCH_WAIT_S if self._retrieval.up else SEARCH_WAIT_S / 5
+        self._searches[search.request] = (search, done, time.monotonic() + wait_s)
+        self._retrieval.send(search)
+
+    def _no_retrieval(self) -> Unavailable:
+        return Unavailable(
+            f"the {self.side}'s retrieval daemon at {self.settings.retrieval} does not answer",
+            "start it: hocket retrieval --config FILE",
+        )
+
+    # --- events
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Received):
+            self._on_message(event)
+        elif event.link is self._retrieval:
+            self._on_retrieval_link(event)
+        else:
+            self.on_link(event)
+
+    def _on_message(self, event: Received) -> None:
+        message = event.message
+        if event.port is self._retrieval:
+            self._on_retrieval(message)
+        elif isinstance(event.port, Server):
+            self._on_request(event.route, message)
+        else:
+            self.on_peer(message)
+
+    def _on_request(self, route: bytes, message: Message) -> None:
+        if isinstance(message, Ask):
+            self._on_ask(route, message)
+        elif isinstance(message, Cancel):
+            if message.request in self.answers:
+                self.answers[message.request].finish("cancelled")
+        elif isinstance(message, Resume):
+            self._on_resume(route, message)
+        elif isinstance(message, StatusRequest):
+            self.server.send(
+                route, Status(request=message.request, role=self.side, ready=self._retrieval.up, facts=self.facts())
+            )
+        else:
+            self.on_other(route, message)
+
+    def _on_ask(self, route: bytes, ask: Ask) -> None:
+        try:
+            if ask.request not in self._streams:
+                self._begin(ask)
+        except HocketError as error:
+            self.server.send(route, Error(code=error.code, text=error.text, remedy=error.remedy, request=ask.request))
+        else:
+            self.server.send(route, Accepted(request=ask.request))
+
+    def _begin(self, ask: Ask) -> None:
+        _check(ask)
+        if len(self.answers) >= self.settings.max_sessions:
+            raise Busy(f"{len(self.answers)} requests are in work already")
+        stream = self._streams[ask.request] = Stream(ask.request, ask.topic, self.server.publish)
+        answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud())
+        self.answers[ask.request] = answer
+        self.start(answer)
+
+    def _terms(self, ask: Ask) -> Begin:
+        return Begin(
+            session=os.urandom(16),
+            epoch=0,
+            question=ask.question,
+            task=ask.task,
+            sampling=ask.sampling,
+            aggregation=ask.aggregation,  # type: ignore[arg-type] # checked by _check
+            documents=ask.documents,
+            eos=[] if ask.ignore_eos else self.model.eos,
+            relevance_temperature=self.settings.relevance_temperature,
+            wire_mass=self.settings.wire_mass,
+        )
+
+    def _on_resume(self, route: bytes, resume: Resume) -> None:
+        stream = self._streams.get(resume.request)
+        if stream is None or stream.topic != resume.topic:
+            self.server.send(
+                route,
+                Error(
+                    code="unavailable", text="that stream is not kept here", remedy="ask again", request=resume.request
+                ),
+            )
+        else:
+            stream.replay(resume.seq)
+
+    def _on_retrieval(self, message: Message) -> None:
+        request = message.request if isinstance(message, Passages | Error) else b""
+        if request not in self._searches:
+            return
+        _, done, _ = self._searches.pop(request)
+        if isinstance(message, Passages):
+            done(message)
+        elif isinstance(message, Error):
+            done(from_code(message.code, message.text, message.remedy))
+
+    def _on_retrieval_link(self, event: LinkUp | LinkDown) -> None:
+        if isinstance(event, LinkUp):
+            for search, _, _ in self._searches.values():
+                self._retrieval.send(search)
+
+    # --- the other side
+
+    def greet(self, hello: Hello) -> Welcome | Error:
+        """The answer to Hello. Called on the I/O thread."""
+        if hello.protocol != PROTOCOL_VERSION:
+            text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
+            return Error(code="protocol", text=text, remedy="install the same hocket on both ends")
+        return Welcome(role=self.side, epoch=self._epoch, tokenizer=self.model.fingerprint, model=self.model.name)
+
+    def facts(self) -> dict[str, str]:
+        """Lines for `hocket status`."""
+        return {
+            "model": self.model.name,
+            "compute": f"{self.model.device.type}, {self.settings.model.threads} thread(s)",
+            "requests in work": str(len(self.answers)),
+            "retrieval": "connected" if self._retrieval.up else "not connected",
+        }
+
+    @abstractmethod
+    def cloud(self) -> Cloud | None:
+        """How an answer reaches the other side, if there is one."""
+
+    @abstractmethod
+    def start(self, answer: Answer) -> None:
+        """Start an answer, knowing how the other side is."""
+
+    @abstractmethod
+    def on_link(self, event: LinkUp | LinkDown) -> None:
+        """The link to the other side changed."""
+
+    @abstractmethod
+    def on_peer(self, message: Message) -> None:
+        """A message from the other side over a link of ours."""
+
+    @abstractmethod
+    def on_other(self, route: bytes, message: Message) -> None:
+        """A message at our server that no client sends."""
+
+
+def _check(ask: Ask) -> None:
+    """Raises BadRequest for what cannot be asked."""
+    if not ask.question.strip():
+        raise BadRequest("the question is empty", "ask something")
+    if len(ask.question) > MAX_QUESTION_CHARS:
+        raise BadRequest(
+            f"the question has {len(ask.question)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
+        )
+    if ask.aggregation not in AGGREGATIONS:
+        raise BadRequest(f"unknown aggregation '{ask.aggregation[:50]}'", f"use one of: {', '.join(AGGREGATIONS)}")
+
+
+def _held(job: Callable[[], T], hold_s: float) -> T:
+    """Run `job`, taking at least `hold_s`."""
+    started_s = time.monotonic()
+    result = job()
+    time.sleep(max(0.0, started_s + hold_s - time.monotonic()))
+    return result
+
+
+def _hand_over(future: Future[T], done: Callable[[Outcome[T]], None]) -> None:
+    if future.cancelled():  # only while the daemon ends, when every stream has its reason already
+        return
+    error = future.exception()
+    if error is None:
+        done(future.result())
+    elif isinstance(error, HocketError):
+        done(error)
+    else:
+        log.error("error on the compute thread", exc_info=error)
+        done(HocketError(f"the model failed: {error}", "look into the daemon's log"))
+
+
+def ignore_bad(receive: Callable[[], None]) -> None:
+    """Drop a peer message whose contents cannot be read: counted in the log, never fatal."""
+    try:
+        receive()
+    except BadMessage as error:
+        log.warning("bad peer message", error=str(error))
+
+
+def link_fact(link: Link) -> str:
+    """A link in words."""
+    return f"connected to {link.endpoint}, round trip {link.rtt_s * 1000:.1f} ms" if link.up else "not connected"

@@ -1,0 +1,84 @@
+"""The device daemon: answers its clients together with the cloud."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import structlog
+
+from hocket_bus import config, log
+from hocket_bus.errors import HocketError, ProtocolError
+from hocket_bus.messages import Draft, Hello, Message, Ready, Refused, Sync, Target
+from hocket_bus.sockets import Link, LinkDown, LinkUp, check_endpoint
+
+from .answer import Answer, Cloud
+from .config import DeviceSettings
+from .daemon import Daemon, ignore_bad, link_fact
+
+logger = structlog.get_logger(__name__)
+
+
+class DeviceDaemon(Daemon):
+    """Keeps a link to the cloud and hands its messages to the answers in work."""
+
+    def __init__(self, settings: DeviceSettings) -> None:
+        self._link: Link | None = None
+        self._down: HocketError | None = None
+        super().__init__(settings, "device")
+        self._waits = settings
+        if settings.cloud:
+            check_endpoint(settings.cloud)
+            hello = Hello(role="device", tokenizer=self.model.fingerprint)
+            self._link = self.bus.dial(settings.cloud, hello)
+
+    def cloud(self) -> Cloud | None:
+        """The other side, when one is configured."""
+        waits = self._waits
+        if self._link is None:
+            return None
+        return Cloud(self._link.send, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
+
+    def start(self, answer: Answer) -> None:
+        """Start with the link as it is."""
+        if self._link is not None:
+            answer.rtt_s = self._link.rtt_s
+        answer.start(self._link is not None and self._link.up, self._down)
+
+    def on_link(self, event: LinkUp | LinkDown) -> None:
+        """Tell every answer in work."""
+        assert self._link is not None
+        if isinstance(event, LinkUp):
+            self._down = None
+            logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
+        else:
+            self._down = event.reason
+            logger.warning("cloud not connected", reason=str(event.reason))
+        for answer in list(self.answers.values()):
+            if self._down is None:
+                answer.on_link_up(self._link.rtt_s)
+            else:
+                answer.on_link_down(self._down)
+
+    def on_peer(self, message: Message) -> None:
+        """Hand a message of the cloud to its session."""
+        if not isinstance(message, Draft | Target | Sync | Ready | Refused):
+            return
+        for answer in list(self.answers.values()):
+            if answer.begin.session == message.session:
+                ignore_bad(lambda answer=answer: answer.receive(message))  # type: ignore[misc]
+
+    def on_other(self, route: bytes, message: Message) -> None:
+        """Clients send nothing else."""
+
+    def facts(self) -> dict[str, str]:
+        """Lines for `hocket status`."""
+        cloud = "none configured" if self._link is None else link_fact(self._link)
+        why = f" ({self._down})" if isinstance(self._down, ProtocolError) else ""
+        return super().facts() | {"cloud": cloud + why}
+
+
+def main(path: Path) -> None:
+    """Run the device daemon in the foreground with the configuration file `path`."""
+    settings = config.load(path, DeviceSettings)
+    log.setup(settings.log_level)
+    DeviceDaemon(settings).run()

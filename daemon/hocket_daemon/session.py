@@ -1,0 +1,157 @@
+"""One side's part in one question: search, read, draft. What the drafts become is the subclass's business."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, TypeVar
+
+import structlog
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Begin, Passages, Side
+
+from .aggregation.dialogue import Dialogue, Turn
+from .aggregation.distribution import Distribution, truncate
+from .engine.model import LanguageModel
+from .engine.reading import Reading
+from .relevance import weigh
+
+T = TypeVar("T")
+Outcome: TypeAlias = "T | HocketError"
+log = structlog.get_logger(__name__)
+
+
+class Services(Protocol):
+    """What a session needs of its daemon. Callbacks run on the daemon's main thread."""
+
+    side: Side
+    model: LanguageModel
+
+    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None], hold: bool = False) -> None:
+        """Run `job` on the compute thread; `hold` marks a decode step, which a benchmark may lengthen."""
+
+    def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
+        """Ask the retrieval daemon."""
+
+
+class Session(ABC):
+    """Searches, reads and then drafts for as long as the dialogue has a step to draft."""
+
+    def __init__(self, services: Services, begin: Begin) -> None:
+        self.begin = begin
+        self.dialogue = Dialogue(services.side, begin)
+        self.closed = False
+        self.rtt_s = begin.rtt_s
+        self.retrieval_s = 0.0
+        self.prefill_s = 0.0
+        self.passages: Passages | None = None
+        self._services = services
+        self._reading: Reading | None = None
+        self._log_h: float | None = None
+        self._working = False
+        self._decode_s = 0.0
+        self.drafts = 0
+
+    @property
+    def documents(self) -> int:
+        """Passages read; 0 before the search has answered."""
+        return len(self.passages.passages) if self.passages is not None else 0
+
+    def search(self) -> None:
+        """Begin with the search; everything else follows from its answer."""
+        if self.begin.documents == 0:
+            self._on_passages(Passages(request=bytes(16), passages=[], scorer="", documents_total=0, seconds=0.0))
+        else:
+            self._services.search(self.begin.question, self.begin.documents, self._on_passages)
+
+    def close(self) -> None:
+        """Free the rows, behind whatever the compute thread still does with them."""
+        self.closed = True
+        if self._reading is not None:
+            self._services.compute(self._reading.close, lambda _: None)
+            self._reading = None
+
+    @abstractmethod
+    def on_ready(self) -> None:
+        """The question is read; drafting begins."""
+
+    @abstractmethod
+    def take(self, turn: Turn) -> None:
+        """Act on what an event led to."""
+
+    @abstractmethod
+    def fail(self, error: HocketError) -> None:
+        """This side cannot go on."""
+
+    def draft_next(self) -> None:
+        """Decode the next step, unless one is being decoded or there is none."""
+        exchange = self.dialogue.exchange
+        step, reading = exchange.next_step(), self._reading
+        if reading is None or self._working or self.closed or step is None:
+            return
+        self._working = True
+        prefix, answer, mass = exchange.drafted.digest, list(exchange.drafted.ids), self.begin.wire_mass
+        started_s = time.monotonic()
+
+        def done(outcome: Outcome[Distribution]) -> None:
+            self._on_distribution(step, prefix, outcome, time.monotonic() - started_s)
+
+        self._services.compute(lambda: truncate(reading.distribution(answer), mass), done, hold=True)
+
+    def _on_passages(self, outcome: Outcome[Passages]) -> None:
+        if self.closed:
+            return
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+            return
+        self.passages, self.retrieval_s = outcome, outcome.seconds
+        weights, self._log_h = weigh([p.score for p in outcome.passages], self.begin.relevance_temperature)
+        texts = [passage.text for passage in outcome.passages]
+        begin, started_s = self.begin, time.monotonic()
+
+        def read() -> Reading:
+            room = begin.sampling.max_tokens
+            model = self._services.model
+            return Reading(model, begin.question, texts, weights=weights, task=begin.task, room=room)
+
+        self._services.compute(read, lambda outcome: self._on_reading(outcome, time.monotonic() - started_s))
+
+    def _on_reading(self, outcome: Outcome[Reading], seconds: float) -> None:
+        if isinstance(outcome, HocketError):
+            if not self.closed:
+                self.fail(outcome)
+            return
+        self._reading = outcome
+        if self.closed:
+            self.close()
+            return
+        self.prefill_s = seconds
+        self.on_ready()
+        self.draft_next()
+
+    def _on_distribution(self, step: int, prefix: int, outcome: Outcome[Distribution], seconds: float) -> None:
+        self._working = False
+        if self.closed:
+            return
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+            return
+        self.drafts += 1
+        self._measure(seconds)
+        turn = self.dialogue.own(step, prefix, outcome, self._log_h, seconds)
+        if turn is not None:
+            self.take(turn)
+        self.draft_next()
+
+    def _measure(self, seconds: float) -> None:
+        self._decode_s = seconds if self._decode_s == 0 else 0.8 * self._decode_s + 0.2 * seconds
+        if self.begin.aggregation == "coupled":
+            self.dialogue.exchange.window = draft_window(self.rtt_s, self._decode_s)
+
+
+def draft_window(rtt_s: float, decode_s: float) -> int:
+    """Own drafts beyond the last confirmed step: enough to hide a round trip, no more (docs/aggregation.md)."""
+    return min(32, max(4, math.ceil(rtt_s / max(decode_s, 1e-4)) + 2))

@@ -1,0 +1,126 @@
+"""A running pair for tests: real sockets and models, both daemons in this process, retrieval answering from a list."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hocket_bus.messages import Passage, Passages, Search, Welcome
+from hocket_bus.sockets import Bus, Event, Received, Server
+from hocket_client import Client
+from hocket_daemon.cloud import CloudDaemon
+from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_daemon.daemon import Daemon
+from hocket_daemon.device import DeviceDaemon
+from hocket_daemon.engine.model import ModelSettings
+
+WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
+
+
+class ListRetrieval:
+    """A retrieval daemon at the bus: answers every search with passages cut from the question's own words."""
+
+    def __init__(self, endpoint: str, side: str, documents: int = 5) -> None:
+        self.side, self.documents = side, documents
+        self._bus = Bus(self._on_event)
+        self._bus.serve(endpoint, lambda _: Welcome(role="retrieval", epoch=1))
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Received) and isinstance(event.message, Search):
+            assert isinstance(event.port, Server)
+            event.port.send(event.route, self.answer(event.message))
+
+    def answer(self, search: Search) -> Passages:
+        seed = sum(search.query.encode()) + (0 if self.side == "device" else 7)
+        passages = [
+            Passage(
+                document=f"{self.side}-{i}",
+                title="",
+                ordinal=0,
+                text=" ".join(WORDS[(seed * (i + 3) + k * k) % len(WORDS)] for k in range(12 + i)),
+                score=0.5 - 0.05 * i + 0.01 * (seed % 7),
+            )
+            for i in range(min(search.k, self.documents))
+        ]
+        return Passages(
+            request=search.request, passages=passages, scorer="list", documents_total=self.documents, seconds=0.0
+        )
+
+    def close(self) -> None:
+        self._bus.close(0)
+
+
+@dataclass
+class Pair:
+    """The parts, to poke at; `link` is the endpoint that the device dials for the cloud."""
+
+    folder: Path
+    models: dict[str, Path]
+    device: DeviceDaemon | None = None
+    cloud: CloudDaemon | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def endpoint(self, name: str) -> str:
+        return f"ipc://{self.folder}/{name}"
+
+    def start_retrieval(self, side: str, documents: int = 5) -> ListRetrieval:
+        retrieval = ListRetrieval(self.endpoint(f"{side}-retrieval"), side, documents)
+        self.stack.callback(retrieval.close)
+        return retrieval
+
+    def model(self, side: str, **options: object) -> ModelSettings:
+        return ModelSettings(name=str(self.models[side]), **options)  # type: ignore[arg-type]
+
+    def start_cloud(self, *, endpoint: str = "", model: ModelSettings | None = None, **options: object) -> CloudDaemon:
+        self.cloud = CloudDaemon(
+            CloudSettings(
+                endpoint=endpoint or self.endpoint("cloud"),
+                retrieval=self.endpoint("cloud-retrieval"),
+                model=model or self.model("cloud"),
+                **options,  # type: ignore[arg-type]
+            )
+        )
+        self._run(self.cloud)
+        return self.cloud
+
+    def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
+        self.device = DeviceDaemon(
+            DeviceSettings(
+                endpoint=self.endpoint("device"),
+                retrieval=self.endpoint("device-retrieval"),
+                cloud=link or self.endpoint("cloud"),
+                model=model or self.model("device"),
+                **options,  # type: ignore[arg-type]
+            )
+        )
+        self._run(self.device)
+        return self.device
+
+    def client(self, side: str = "device") -> Client:
+        return self.stack.enter_context(Client(self.endpoint(side)))
+
+    def _run(self, daemon: Daemon) -> None:
+        thread = threading.Thread(target=daemon.run, name=daemon.side, daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            daemon.stop()
+            thread.join(10)
+
+        self.stack.callback(stop)
+
+
+@contextmanager
+def pair(folder: Path, models: dict[str, Path], *, start: bool = True) -> Iterator[Pair]:
+    """A pair in `folder` (a short path: it holds ipc sockets); with `start`, all four daemons run."""
+    made = Pair(folder, models)
+    with made.stack:
+        if start:
+            made.start_retrieval("device")
+            made.start_retrieval("cloud")
+            made.start_cloud()
+            made.start_device()
+        yield made

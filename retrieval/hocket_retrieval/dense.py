@@ -31,7 +31,6 @@ class DenseIndex:
         self._index = self._empty()
         self.generation = 0
         self._saved: int | None = None
-        faiss.omp_set_num_threads(1)  # one query is one scan: more threads only wait for each other
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -47,6 +46,7 @@ class DenseIndex:
 
     def search(self, vector: Vectors, limit: int) -> Ids:
         """Ids of the nearest chunks, nearest first."""
+        faiss.omp_set_num_threads(1)  # per calling thread; more would only wait for each other in one scan
         with self._lock:
             _, ids = self._index.search(vector[None, :], limit)
         found: Ids = ids[0][ids[0] >= 0]

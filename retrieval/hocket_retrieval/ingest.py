@@ -178,7 +178,7 @@ def _name(path: Path) -> str:
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise DocumentError(f"{ascii(name)}: the file's name is no valid UTF-8", "rename it") from error
+        raise DocumentError(f"{name!a}: the file's name is no valid UTF-8", "rename it") from error
     if size > MAX_NAME_BYTES:
         raise DocumentError(f"{name[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file further up")
     if not path.exists():

@@ -22,6 +22,8 @@ class ToyEmbedder:
         self.gate = threading.Event()
         self.gate.set()
         self.entered = threading.Event()
+        self.loaded = threading.Event()
+        self.loaded.set()
 
     def query(self, text):
         return self._vector(text)

@@ -1,0 +1,301 @@
+"""The retrieval daemon: a collection of documents behind one ROUTER. Knows the bus's messages, no sockets.
+
+The socket listens at once. The models load, and ingestion runs, on a thread of its own, one job after another;
+questions are answered by a few others meanwhile. Every request ends in one answer or one Error.
+"""
+
+from __future__ import annotations
+
+import queue
+import secrets
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from hocket_bus import log as logs
+from hocket_bus import messages as m
+from hocket_bus.errors import BadRequest, Busy, HocketError
+from hocket_bus.sockets import Bus, Event, Received
+
+from .collection import Collection
+from .config import RetrievalConfig
+from .embedder import Embedder, Reranker
+from .errors import IndexBuilding
+from .ingest import Progress, Report
+
+ANSWERING_THREADS = 2
+MAX_WAITING = 64
+PROGRESS_S = 0.1
+PAGE_DOCUMENTS = 200
+MAX_FAILURE_LINES = 200
+
+log = structlog.get_logger(__name__)
+
+
+Answer = Callable[[m.Message], None]
+Question = m.Search | m.Remove | m.ListDocuments | m.StatusRequest
+
+
+class Daemon:
+    """One retrieval daemon. `start`, then `wait` until `stop`, then `close`."""
+
+    def __init__(self, config: RetrievalConfig) -> None:
+        self._config = config
+        self._collection: Collection | None = None
+        self._failure: Exception | None = None
+        self._jobs: queue.Queue[tuple[Answer, m.Ingest] | None] = queue.Queue()
+        self._working = ""
+        self._waiting = 0
+        self._counting = threading.Lock()
+        self._stopped = threading.Event()
+        self._answering = ThreadPoolExecutor(ANSWERING_THREADS, thread_name_prefix="answer")
+        self._worker = threading.Thread(target=self._work, name="ingest", daemon=True)
+        self._epoch = secrets.randbits(64)
+        self._bus = Bus(self._on_event)
+
+    def start(self) -> None:
+        """Listen, and begin to load. Raises BadConfiguration when the endpoint is taken."""
+        self._server = self._bus.serve(self._config.endpoint, self._greet)
+        log.info("listening", endpoint=self._config.endpoint, state=self._config.state)
+        self._worker.start()
+
+    def wait(self) -> None:
+        """Block until `stop`, or until loading has failed, which is raised."""
+        while not self._stopped.wait(1.0):  # a bounded wait lets signals in
+            pass
+        if self._failure:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Let `wait` return; safe in a signal handler."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """End jobs at their next batch, answer what is being answered, and let everything go."""
+        self._stopped.set()
+        self._jobs.put(None)
+        if self._collection:
+            self._collection.stop()
+        if self._worker.ident:
+            self._worker.join(timeout=30)
+        self._answering.shutdown(cancel_futures=True)
+        if self._collection:
+            self._collection.close()
+        self._bus.close()
+        log.info("ended", endpoint=self._config.endpoint)
+
+    # --- the I/O thread ---------------------------------------------------------------------------------------------
+
+    def _greet(self, _: m.Hello) -> m.Welcome:
+        return m.Welcome(role="retrieval", epoch=self._epoch, model=self._config.embedder)
+
+    def _on_event(self, event: Event) -> None:
+        if not isinstance(event, Received):
+            return
+        message, route = event.message, event.route
+
+        def answer(reply: m.Message) -> None:
+            self._server.send(route, reply)
+
+        if isinstance(message, m.Ingest):
+            self._accept(answer, message)
+        elif isinstance(message, Question):
+            self._take(answer, message)
+        else:
+            answer(m.Error(code="bad_request", text=f"a retrieval daemon takes no {type(message).__name__}"))
+
+    def _take(self, answer: Answer, message: Question) -> None:
+        if self._waiting >= MAX_WAITING:
+            answer(_error(Busy(f"{MAX_WAITING} requests are waiting already"), message.request))
+            return
+        self._count(1)
+        self._answering.submit(self._serve, answer, message)
+
+    def _accept(self, answer: Answer, message: m.Ingest) -> None:
+        """A job is refused at once when it can be, else queued."""
+        if self._jobs.qsize() >= MAX_WAITING:
+            answer(_error(Busy(f"{MAX_WAITING} ingestions are waiting already"), message.request))
+        elif relative := [path for path in message.paths if not path.startswith("/")]:
+            error = BadRequest(f"'{relative[0][:200]}' is a relative path", "send absolute ones")
+            answer(_error(error, message.request))
+        else:
+            self._jobs.put((answer, message))
+
+    # --- the answering threads --------------------------------------------------------------------------------------
+
+    def _serve(self, answer: Answer, message: Question) -> None:
+        try:
+            with _faults_answered(answer, message.request):
+                answer(self._reply(message))
+        finally:
+            self._count(-1)
+
+    def _count(self, step: int) -> None:
+        with self._counting:
+            self._waiting += step
+            self._server.load = self._waiting
+
+    def _reply(self, message: Question) -> m.Message:
+        if isinstance(message, m.StatusRequest):
+            return self._status(message)
+        if isinstance(message, m.Search):
+            return self._search(message)
+        if isinstance(message, m.Remove):
+            removed, missing = self._loaded().remove(message.documents)
+            return m.Removed(request=message.request, removed=len(removed), missing=missing)
+        documents = self._loaded().documents()
+        page = [
+            m.Document(name=document.name, title=document.title, chunks=document.chunks)
+            for document in documents[message.offset : message.offset + PAGE_DOCUMENTS]
+        ]
+        return m.Documents(request=message.request, documents=page, total=len(documents))
+
+    def _search(self, message: m.Search) -> m.Passages:
+        started = time.perf_counter()
+        result = self._loaded().search(message.query, message.k)
+        passages = [
+            m.Passage(document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score)
+            for p in result.passages
+        ]
+        return m.Passages(
+            request=message.request,
+            passages=passages,
+            scorer=result.scorer,
+            documents_total=result.documents_total,
+            seconds=time.perf_counter() - started,
+        )
+
+    def _status(self, message: m.StatusRequest) -> m.Status:
+        facts = {"embedder": self._config.embedder, "re-ranker": self._config.reranker or "none"}
+        facts |= {"state": self._config.state, "work": self._working or "none"}
+        ready = False
+        if self._collection:
+            status = self._collection.status()
+            ready = not status.stale
+            facts |= {"documents": str(status.documents), "chunks": str(status.chunks), "scorer": status.scorer}
+            facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
+        return m.Status(request=message.request, role="retrieval", ready=ready, facts=facts)
+
+    def _loaded(self) -> Collection:
+        if self._collection is None:
+            raise IndexBuilding("the retrieval daemon is still loading", "try again in a few seconds")
+        return self._collection
+
+    # --- the ingesting thread ---------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            self._working = "loading"
+            self._collection = collection = open_collection(self._config)
+            if self._stopped.is_set():
+                collection.stop()
+            log.info("ready", **_facts(collection))
+            self._resume(collection)
+            while (job := self._jobs.get()) is not None:
+                self._ingest(collection, *job)
+        except Exception as error:  # noqa: BLE001 - carried to the thread that waits
+            self._failure = error
+            self._stopped.set()
+
+    def _resume(self, collection: Collection) -> None:
+        """What an earlier process left to do, or a changed embedder or chunk length demands."""
+        with _faults_answered(lambda error: log.warning("ingestion ended", error=str(error)), b""):
+            report = collection.resume(self._note)
+            if report.added or report.replaced or report.errors:
+                log.info("finished an earlier ingestion", added=report.added, replaced=report.replaced)
+        self._working = ""
+
+    def _ingest(self, collection: Collection, answer: Answer, message: m.Ingest) -> None:
+        told_s = 0.0
+
+        def tell(progress: Progress) -> None:
+            nonlocal told_s
+            self._note(progress)
+            if time.monotonic() - told_s >= PROGRESS_S:
+                told_s = time.monotonic()
+                answer(_progress(progress, message.request))
+
+        with _faults_answered(answer, message.request):
+            report = collection.ingest([Path(path) for path in message.paths], tell)
+            answer(_ingested(report, message.request))
+            log.info("ingested", added=report.added, replaced=report.replaced, failures=len(report.errors))
+        self._working = ""
+
+    def _note(self, progress: Progress) -> None:
+        self._working = f"ingesting, file {progress.files_done + 1} of {progress.files_total}"
+
+
+def run(config: RetrievalConfig) -> None:
+    """Serve until SIGTERM or SIGINT. Raises BadConfiguration when the daemon cannot start."""
+    logs.setup(config.log_level)
+    daemon = Daemon(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: daemon.stop())
+    try:
+        daemon.start()
+        daemon.wait()
+    finally:
+        daemon.close()
+
+
+def open_collection(config: RetrievalConfig) -> Collection:
+    """The collection that a configuration describes, its models loaded. Raises BadConfiguration."""
+    embedder = Embedder(config.embedder, config.threads)
+    reranker = Reranker(config.reranker) if config.reranker else None
+    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words)
+
+
+@contextmanager
+def _faults_answered(answer: Answer, request: bytes) -> Iterator[None]:
+    """Whatever goes wrong inside becomes one Error; the daemon lives on."""
+    try:
+        yield
+    except HocketError as error:
+        answer(_error(error, request))
+    except Exception:
+        log.exception("request failed")
+        answer(m.Error(code="internal", text="the retrieval daemon failed", remedy="see its log", request=request))
+
+
+def _error(error: HocketError, request: bytes) -> m.Error:
+    return m.Error(code=error.code, text=error.text[:1000], remedy=error.remedy[:500], request=request)
+
+
+def _progress(progress: Progress, request: bytes) -> m.Progress:
+    return m.Progress(
+        request=request,
+        files_done=progress.files_done,
+        files_total=progress.files_total,
+        chunks_done=progress.chunks_done,
+        chunks_total=progress.chunks_total,
+        current=progress.name,
+    )
+
+
+def _ingested(report: Report, request: bytes) -> m.Ingested:
+    lines = [line[:2000] for _, line in report.errors[:MAX_FAILURE_LINES]]
+    if len(report.errors) > len(lines):
+        lines[-1] = f"and {len(report.errors) - len(lines) + 1} more"
+    return m.Ingested(
+        request=request,
+        added=report.added,
+        unchanged=report.unchanged,
+        replaced=report.replaced,
+        skipped=report.skipped,
+        chunks=report.chunks,
+        embedded=report.embedded,
+        seconds=report.seconds,
+        embedding_s=report.embedding_s,
+        failures=lines,
+    )
+
+
+def _facts(collection: Collection) -> dict[str, int]:
+    status = collection.status()
+    return {"documents": status.documents, "chunks": status.chunks}

@@ -1,0 +1,255 @@
+"""Laws of the retrieval daemon, over real sockets and real processes."""
+
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hocket_bus import messages as m
+from hocket_bus.config import from_values
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.sockets import Bus, LinkUp, Received
+from hocket_retrieval import daemon as daemons
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.daemon import Daemon
+
+ID = bytes(range(16))
+WAIT_S = 30
+RUN = (
+    "import sys; from pathlib import Path; from hocket_bus.config import load;"
+    "from hocket_retrieval.config import RetrievalConfig; from hocket_retrieval.daemon import run;"
+    "run(load(Path(sys.argv[1]), RetrievalConfig))"
+)
+
+
+class Caller:
+    """The other end of one link: sends a request and collects its answers."""
+
+    def __init__(self, bus, endpoint, events):
+        self._events = events
+        self.link = bus.dial(endpoint, m.Hello(role="device"))
+        self.link.send(m.Ping(sent_s=time.monotonic()))
+        assert isinstance(events.get(timeout=WAIT_S), LinkUp)
+
+    def __call__(self, request):
+        self.link.send(request)
+        return self.next()
+
+    def next(self):
+        while True:
+            event = self._events.get(timeout=WAIT_S)
+            if isinstance(event, Received):
+                return event.message
+
+    def ingest(self, *paths):
+        """All Progress of an ingestion, and its end."""
+        seen = [self(m.Ingest(request=ID, paths=[str(path) for path in paths]))]
+        while isinstance(seen[-1], m.Progress):
+            seen.append(self.next())
+        return seen[:-1], seen[-1]
+
+
+@contextmanager
+def dialled(endpoint):
+    events = queue.SimpleQueue()
+    with Bus(events.put) as bus:
+        yield Caller(bus, endpoint, events)
+
+
+@pytest.fixture
+def config(tmp_path):
+    return RetrievalConfig(endpoint=f"ipc://{tmp_path}/r.sock", state=str(tmp_path / "state"))
+
+
+@contextmanager
+def running(config, toy, monkeypatch):
+    """A daemon in this process, with the toy embedder."""
+    opened = threading.Event()
+
+    def open_collection(config):
+        assert toy.loaded.wait(WAIT_S)
+        opened.set()
+        return Collection(Path(config.state), toy, chunk_words=config.chunk_words)
+
+    monkeypatch.setattr(daemons, "open_collection", open_collection)
+    daemon = Daemon(config)
+    try:
+        daemon.start()
+        yield daemon
+    finally:
+        toy.gate.set()
+        toy.loaded.set()
+        daemon.close()
+
+
+@pytest.fixture
+def call(config, toy, monkeypatch):
+    with running(config, toy, monkeypatch), dialled(config.endpoint) as caller:
+        wait_until_ready(caller)
+        yield caller
+
+
+def wait_until_ready(caller):
+    while not (status := caller(m.StatusRequest(request=ID))).ready:
+        assert isinstance(status, m.Status)
+
+
+def search(query="Fendwick harbour", k=1):
+    return m.Search(request=ID, query=query, k=k)
+
+
+def test_ingest_search_list_and_remove(call, files):
+    """The life of documents over the bus: every request gets its answer, under its own id."""
+    progress, end = call.ingest(files, files / "none.txt")
+    assert (end.added, end.chunks, end.embedded, len(end.failures)) == (3, 3, 3, 1)
+    assert {message.files_total for message in progress} == {3}
+
+    answer = call(search())
+    assert answer.request == ID
+    assert answer.documents_total == 3
+    assert "Ada Merrow" in answer.passages[0].text
+    assert answer.scorer.startswith("cosine:")
+
+    listed = call(m.ListDocuments(request=ID, offset=1))
+    assert (listed.total, [document.title for document in listed.documents]) == (3, ["garden", "harbour"])
+
+    removed = call(m.Remove(request=ID, documents=[str(files), "/nowhere"]))
+    assert (removed.removed, removed.missing) == (3, ["/nowhere"])
+    assert call(search()).documents_total == 0
+    assert call(m.StatusRequest(request=ID)).facts["documents"] == "0"
+
+
+def test_an_empty_store_says_so(call):
+    """Nothing ingested is an answer, not an error: no passages, and a total of 0."""
+    answer = call(search())
+
+    assert (answer.passages, answer.documents_total) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "remedy"),
+    [
+        (search(""), "ask something"),
+        (search("x" * 9000), "shorten it to 8000"),
+        (m.Ingest(request=ID, paths=["notes.txt"]), "absolute"),
+    ],
+)
+def test_bad_requests_are_answered(call, request_, remedy):
+    """A request that cannot be served gets one Error with a remedy, and the daemon lives on."""
+    error = call(request_)
+
+    assert isinstance(error, m.Error)
+    assert (error.request, error.code) == (ID, "bad_request")
+    assert remedy in error.remedy
+    assert isinstance(call(search()), m.Passages)
+
+
+def test_messages_for_others_are_refused(call):
+    """What a retrieval daemon does not do is an Error that names it."""
+    assert "Cancel" in call(m.Cancel(request=ID)).text
+
+
+def test_while_loading_the_daemon_says_so(config, toy, monkeypatch):
+    """Before the models are loaded a search is a clear error, never an empty answer, and the status is not ready."""
+    toy.loaded.clear()
+    with running(config, toy, monkeypatch), dialled(config.endpoint) as call:
+        assert not call(m.StatusRequest(request=ID)).ready
+        error = call(search())
+        assert (error.code, error.remedy) == ("unavailable", "try again in a few seconds")
+        toy.loaded.set()
+        wait_until_ready(call)
+        assert isinstance(call(search()), m.Passages)
+
+
+def test_searches_are_answered_while_ingesting(call, toy, files):
+    """A job that stands still does not keep searches waiting."""
+    call.ingest(files)
+    toy.gate.clear()
+    (files / "new.txt").write_text("A new file.")
+    call.link.send(m.Ingest(request=bytes(16), paths=[str(files)]))
+    answers = [call(search()), call.next()]
+    assert {type(answer) for answer in answers} == {m.Passages, m.Progress}
+    assert "ingesting" in call(m.StatusRequest(request=ID)).facts["work"]
+    toy.gate.set()
+    while not isinstance(end := call.next(), m.Ingested):
+        assert isinstance(end, m.Progress)
+    assert (end.request, end.added) == (bytes(16), 1)
+
+
+def test_an_ended_daemon_answers_its_job_and_the_next_one_finishes_it(config, toys, files, monkeypatch):
+    """Ending in the middle of an ingestion tells the one who asked; a daemon started again completes it unasked."""
+    toy = toys()
+    toy.gate.clear()
+    with running(config, toy, monkeypatch) as daemon, dialled(config.endpoint) as call:
+        wait_until_ready(call)
+        call.link.send(m.Ingest(request=ID, paths=[str(files)]))
+        assert toy.entered.wait(WAIT_S)
+        closing = threading.Thread(target=daemon.close)
+        monkeypatch.setattr(daemon, "close", lambda: closing.join(WAIT_S))
+        closing.start()
+        assert daemon._stopped.wait(WAIT_S)
+        while not daemon._collection._ingester.stop.wait(WAIT_S):
+            pass
+        toy.gate.set()
+        while isinstance(end := call.next(), m.Progress):
+            pass
+        assert (type(end), end.code) == (m.Error, "cancelled")
+    with running(config, toys(), monkeypatch), dialled(config.endpoint) as call:
+        wait_until_ready(call)
+        while call(m.StatusRequest(request=ID)).facts["work"] != "none":
+            pass
+        assert call(search()).documents_total == 3
+
+
+def test_the_real_daemon_ends_cleanly_on_sigterm(config, tmp_path, files):
+    """The process with the bundled embedder answers by meaning, ends with status 0 on SIGTERM, and frees its folder."""
+    file = tmp_path / "retrieval.toml"
+    file.write_text("".join(f'{key} = "{getattr(config, key)}"\n' for key in ("endpoint", "state")) + "threads = 1\n")
+    process = subprocess.Popen([sys.executable, "-c", RUN, str(file)], stderr=subprocess.PIPE, text=True)
+    try:
+        with dialled(config.endpoint) as call:
+            wait_until_ready(call)
+            call.ingest(files)
+            assert "Tulips" in call(search("Which flowers bloom?")).passages[0].text
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=WAIT_S)
+    finally:
+        process.kill()
+        process.wait(WAIT_S)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
+
+
+def test_a_second_daemon_is_refused(config, toy, monkeypatch):
+    """Two daemons on one endpoint, or one folder, cannot be: the second ends with an error that says so."""
+    with running(config, toy, monkeypatch), dialled(config.endpoint) as call:
+        wait_until_ready(call)
+        second = Daemon(config)
+        try:
+            with pytest.raises(BadConfiguration, match="another daemon"):
+                second.start()
+        finally:
+            second.close()
+        third = Daemon(msgspec.structs.replace(config, endpoint=config.endpoint + "2"))
+        try:
+            third.start()
+            with pytest.raises(BadConfiguration, match="in use"):
+                third.wait()
+        finally:
+            third.close()
+
+
+def test_every_key_of_the_configuration_is_documented():
+    """The record's docstring names every key; an unknown one is refused with the nearest known."""
+    for field in msgspec.structs.fields(RetrievalConfig):
+        assert f"`{field.name}`" in RetrievalConfig.__doc__
+    with pytest.raises(BadConfiguration, match="did you mean 'embedder'"):
+        from_values({"endpoint": "ipc:///x", "state": "/x", "embeder": "y"}, RetrievalConfig, "file")

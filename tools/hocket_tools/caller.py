@@ -1,0 +1,87 @@
+"""One request to one daemon and the replies to it; knows the bus and no daemon in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
+from hocket_bus.messages import Error, Hello, Message, Progress
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
+
+T = TypeVar("T", bound=Message)
+
+
+class Caller:
+    """A connection to the daemon at `endpoint`; close it, or use it as a context manager.
+
+    Raises Unavailable when nothing answers within `connect_s`, or the reason why the daemon refuses.
+    """
+
+    def __init__(self, endpoint: str, connect_s: float = 5.0) -> None:
+        self.endpoint = endpoint
+        self._inbox: SimpleQueue[Event] = SimpleQueue()
+        self._bus = Bus(self._inbox.put)
+        try:
+            self._link = self._bus.dial(endpoint, Hello(role="client"))
+            self._wait_up(Deadline.after(connect_s))
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, message: Message, kind: type[T], wait_s: float = 10.0) -> T:
+        """Send `message` and wait for its one reply, of type `kind`. Raises DeadlineExceeded, or the daemon's error."""
+        reply = next(self.replies(message, wait_s))
+        if not isinstance(reply, kind):
+            raise ProtocolError(f"{self.endpoint} answered with {type(reply).__name__}", "is that the right daemon?")
+        return reply
+
+    def replies(self, message: Message, silence_s: float) -> Iterator[Message]:
+        """Send `message`; yield what comes, up to the first reply that is no Progress.
+
+        Raises DeadlineExceeded after `silence_s` without one, Unavailable when the daemon goes away.
+        """
+        request: bytes = getattr(message, "request")  # noqa: B009 - every request has one, their base has not
+        self._link.send(message)
+        while True:
+            event = self._next(Deadline.after(silence_s))
+            if isinstance(event, LinkDown):
+                raise Unavailable(f"the daemon at {self.endpoint} went away", "see its log, then run this again")
+            if not isinstance(event, Received) or getattr(event.message, "request", None) != request:
+                continue
+            if isinstance(event.message, Error):
+                raise from_code(event.message.code, event.message.text, event.message.remedy)
+            yield event.message
+            if not isinstance(event.message, Progress):
+                return
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self._bus.close()
+
+    def __enter__(self) -> Caller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _wait_up(self, deadline: Deadline) -> None:
+        reason: HocketError = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
+        while not deadline.passed:
+            try:
+                event = self._inbox.get(timeout=deadline.left_s)
+            except Empty:
+                break
+            if isinstance(event, LinkUp):
+                return
+            if isinstance(event, LinkDown) and isinstance(event.reason, ProtocolError):
+                reason = event.reason
+        raise reason
+
+    def _next(self, deadline: Deadline) -> Event:
+        try:
+            return self._inbox.get(timeout=deadline.left_s)
+        except Empty:
+            raise DeadlineExceeded(f"no answer from {self.endpoint} in time", "look at: hocket status") from None

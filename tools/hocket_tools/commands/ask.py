@@ -1,0 +1,144 @@
+"""`hocket ask`: one question, its answer streamed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from hocket_bus.messages import MAX_TOKENS, Sampling
+
+if TYPE_CHECKING:
+    from hocket_bus.errors import HocketError
+    from hocket_bus.messages import Done, Notice, Token
+    from hocket_client import Stream
+
+DEFAULTS = Sampling()
+EXAMPLE = """Examples:
+
+hocket ask "Where does Linnea Varga live, and what is the price of the ferry to Brightholm?"
+
+hocket ask --temperature 0 --json - < question.txt"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("ask", epilog=EXAMPLE)(ask)
+
+
+def ask(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help='The question; "-" reads it from standard input.')
+    ],
+    *,
+    aggregation: Annotated[
+        Literal["coupled", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
+    ] = "coupled",
+    seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DEFAULTS.max_tokens,
+    temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DEFAULTS.temperature,
+    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DEFAULTS.top_p,
+    documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = 2,
+    stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
+    require_cloud: Annotated[
+        bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 120.0,
+    endpoint: Annotated[
+        str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000.", envvar="HOCKET_ENDPOINT")
+    ] = None,
+    json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
+) -> None:
+    """Ask the pair a question and read the answer as it comes.
+
+    Each token is coloured by who proposed it. Ctrl-C cancels the request.
+    """
+    from hocket_tools import console
+
+    options: dict[str, Any] = {
+        "aggregation": aggregation,
+        "seed": seed,
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "documents": documents,
+        "stop": tuple(stop or ()),
+        "alone": alone,
+        "require_cloud": require_cloud,
+        "deadline_s": timeout,
+    }
+    text = console.stdin_text() if question == "-" else question
+    if json_lines:
+        _ask_json(endpoint, text, options)
+    else:
+        ask_people(endpoint, text, options)
+
+
+def ask_people(endpoint: str | None, question: str, options: dict[str, Any]) -> Done:
+    """Stream the answer in colour to standard output, legend, notices and summary to standard error."""
+    from hocket_bus.messages import Notice, Token
+    from hocket_client import Client
+    from hocket_tools import console
+
+    out, err = console.out(), console.err()
+    with Client(endpoint) as client:
+        stream = client.ask(question, **options)
+        err.print(console.legend())
+        with _Cancelling(stream):
+            for event in stream.events():
+                if isinstance(event, Token):
+                    out.print(console.token(event.text, event.source), end="")
+                elif isinstance(event, Notice):
+                    err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
+        out.print()
+        done = stream.result()
+    err.print(f"[dim]{console.summary(done)}[/dim]")
+    return done
+
+
+def _ask_json(endpoint: str | None, question: str, options: dict[str, Any]) -> None:
+    from hocket_bus.errors import HocketError
+    from hocket_client import Client
+
+    try:
+        with Client(endpoint) as client:
+            stream = client.ask(question, **options)
+            with _Cancelling(stream):
+                for event in stream.events():
+                    _print_json(_record(event))
+    except HocketError as error:
+        _print_json(_error_record(error))
+        raise
+
+
+def _record(event: Token | Notice | Done) -> dict[str, Any]:
+    """An event as the flat object that programs read."""
+    import msgspec
+
+    fields = msgspec.structs.asdict(event)
+    del fields["request"], fields["seq"]
+    return {"event": type(event).__name__.lower(), **fields}
+
+
+def _error_record(error: HocketError) -> dict[str, Any]:
+    return {"event": "error", "code": error.code, "text": error.text, "remedy": error.remedy}
+
+
+def _print_json(record: dict[str, Any]) -> None:
+    typer.echo(json.dumps(record, ensure_ascii=False))
+
+
+class _Cancelling:
+    """Tells the daemon to stop when the reader leaves early."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._stream.cancel()

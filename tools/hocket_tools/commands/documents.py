@@ -1,0 +1,154 @@
+"""`hocket ingest` and `hocket documents`: what each side has read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_bus.messages import Document, Ingested
+    from hocket_tools.caller import Caller
+
+Side = Annotated[Literal["device", "cloud"], typer.Option(help="Whose documents: private ones belong on the device.")]
+Endpoint = Annotated[str | None, typer.Option(help="Another retrieval daemon than the one of this machine's pair.")]
+Home = Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watched every second
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("ingest", epilog="Example: hocket ingest --side device ~/notes report.pdf")(ingest)
+    app.command("documents", epilog="Example: hocket documents --side device --remove old-notes.md")(documents)
+
+
+def ingest(
+    side: Side,
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and folders: txt, md, html, pdf, docx.")],
+    endpoint: Endpoint = None,
+    home: Home = None,
+    json_object: Json = False,
+) -> None:
+    """Let a side read files; what it has read already and is unchanged is skipped.
+
+    An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
+    """
+    missing = [str(path) for path in paths if not path.expanduser().exists()]
+    if missing:
+        raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
+    ingested = read_in(_endpoint(side, endpoint, home), paths)
+    if json_object:
+        import msgspec
+
+        fields = msgspec.structs.asdict(ingested)
+        del fields["request"]
+        typer.echo(json.dumps(fields, ensure_ascii=False))
+    else:
+        _tell(side, ingested)
+    if ingested.failures:
+        raise typer.Exit(1)
+
+
+def documents(
+    side: Side,
+    remove: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Forget this document; repeatable.")] = None,
+    endpoint: Endpoint = None,
+    home: Home = None,
+    json_object: Json = False,
+) -> None:
+    """List what a side has read, or forget some of it."""
+    from hocket_tools.caller import Caller
+
+    with Caller(_endpoint(side, endpoint, home)) as caller:
+        if remove:
+            _remove(caller, side, remove)
+            return
+        listed = list(_list(caller))
+    if json_object:
+        records = [{"name": one.name, "title": one.title, "chunks": one.chunks} for one in listed]
+        typer.echo(json.dumps({"side": side, "documents": records}, ensure_ascii=False))
+    else:
+        _show(side, listed)
+
+
+def read_in(endpoint: str, paths: list[Path]) -> Ingested:
+    """Ingest `paths` with a progress bar on standard error."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from hocket_bus import messages as m
+    from hocket_bus.errors import ProtocolError
+    from hocket_tools import console
+    from hocket_tools.caller import Caller
+
+    message = m.Ingest(request=os.urandom(16), paths=[str(path.expanduser().resolve()) for path in paths])
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Caller(endpoint) as caller, Progress(*columns, console=console.err(), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        for reply in caller.replies(message, SILENCE_S):
+            if isinstance(reply, m.Progress):
+                name = console.printable(Path(reply.current).name)[:40]
+                bar.update(task, total=reply.files_total, completed=reply.files_done, description=name or "reading")
+            elif isinstance(reply, m.Ingested):
+                return reply
+    raise ProtocolError(f"{endpoint} did not say how the ingestion ended", "is that a retrieval daemon?")
+
+
+def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:
+    from hocket_bus import places
+
+    return endpoint or places.endpoint(f"{side}-retrieval", home)
+
+
+def _tell(side: str, ingested: Ingested) -> None:
+    from hocket_tools import console
+
+    rate = ingested.chunks / ingested.seconds if ingested.seconds > 0 else 0.0
+    console.out().print(
+        f"{side}: {ingested.added} added, {ingested.replaced} replaced, {ingested.unchanged} unchanged; "
+        f"{ingested.chunks} passages in {ingested.seconds:.1f} s ({rate:.0f}/s, "
+        f"of it {ingested.embedding_s:.1f} s embedding)"
+    )
+    for line in ingested.failures:
+        console.err().print(f"[yellow]not read:[/yellow] {console.printable(line)}", markup=True)
+
+
+def _list(caller: Caller) -> Iterator[Document]:
+    from hocket_bus import messages as m
+
+    offset, total = 0, 1
+    while offset < total:
+        page = caller.ask(m.ListDocuments(request=os.urandom(16), offset=offset), m.Documents)
+        yield from page.documents
+        offset, total = offset + len(page.documents), page.total
+        if not page.documents:
+            return
+
+
+def _remove(caller: Caller, side: str, names: list[str]) -> None:
+    from hocket_bus import messages as m
+    from hocket_bus.errors import BadRequest
+
+    removed = caller.ask(m.Remove(request=os.urandom(16), documents=names), m.Removed, wait_s=60.0)
+    typer.echo(f"{side}: {removed.removed} removed")
+    if removed.missing:
+        raise BadRequest(f"no document '{removed.missing[0]}' on the {side}", f"see: hocket documents --side {side}")
+
+
+def _show(side: str, listed: list[Document]) -> None:
+    from rich.table import Table
+
+    from hocket_tools import console
+
+    table = Table("name", "title", box=None, pad_edge=False)
+    table.add_column("passages", justify="right")
+    for one in listed:
+        table.add_row(console.printable(one.name), console.printable(one.title), str(one.chunks))
+    if listed:
+        console.out().print(table)
+    else:
+        console.out().print(f"{side}: nothing read yet; add some with: hocket ingest --side {side} PATH…")

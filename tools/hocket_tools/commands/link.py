@@ -1,0 +1,128 @@
+"""`hocket link`: the link emulator in the foreground."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_tools.link import Conditions, Link
+
+EXAMPLE = """Examples:
+
+hocket link --listen 127.0.0.1:7200 --target 127.0.0.1:7100 --rtt 150 --jitter 10
+
+hocket link --listen 127.0.0.1:7200 --target cloud.example:7100 --trace train.txt --down 30:5 --cut"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("link", epilog=EXAMPLE)(link)
+
+
+def link(
+    *,
+    listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")],
+    target: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to relay to.")],
+    ports: Annotated[int, typer.Option(min=1, max=64, help="Relay so many neighbouring ports: 2 for a daemon.")] = 1,
+    rtt: Annotated[float, typer.Option(min=0, help="Round trip added, ms; half of it each way.")] = 0.0,
+    jitter: Annotated[float, typer.Option(min=0, help="Jitter of each direction, ms.")] = 0.0,
+    law: Annotated[
+        Literal["normal", "uniform"],
+        typer.Option(help="normal: jitter is a standard deviation; uniform: a half width."),
+    ] = "normal",
+    bandwidth: Annotated[float, typer.Option(min=0, help="Mbit/s each way; 0: no limit.")] = 0.0,
+    stall_every: Annotated[float, typer.Option(min=0, help="Mean seconds between stalls; 0: none.")] = 0.0,
+    stall: Annotated[float, typer.Option(min=0, help="Length of a stall, s.")] = 0.0,
+    trace: Annotated[FilePath | None, typer.Option(help="File of round trips in ms, one per line; repeats.")] = None,
+    period: Annotated[float, typer.Option(min=0.001, help="Seconds that each value of the trace holds.")] = 0.1,
+    down: Annotated[
+        list[str] | None, typer.Option(metavar="AT:FOR", help="Link down at AT seconds for FOR seconds; repeatable.")
+    ] = None,
+    cut: Annotated[bool, typer.Option("--cut", help="Going down also closes the open connections.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of jitter and stalls.")] = 0,
+) -> None:
+    """Make a TCP connection as slow and unreliable as a real one.
+
+    Stands between two ends: connect to --listen instead of --target. Needs no root, carries encrypted traffic
+    unchanged, adds less than 1 ms of its own. Runs until Ctrl-C.
+    """
+    from hocket_tools.link import Conditions, Path, TraceError, read_trace
+
+    outages = [_outage(text) for text in down or []]
+    try:
+        path = Path(
+            delay_s=rtt / 2e3,
+            jitter_s=jitter / 1e3,
+            jitter=law,
+            bandwidth_bytes_per_s=bandwidth * 1e6 / 8,
+            trace_s=read_trace(trace) if trace else (),
+            trace_period_s=period,
+        )
+        weather = Conditions(path, path, stall_every, stall, seed)
+    except (TraceError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+    except OSError as error:
+        raise typer.BadParameter(f"cannot read {trace}: {error.strerror}", param_hint="--trace") from error
+    _run(listen, target, ports, weather=weather, outages=outages, cut=cut)
+
+
+def _outage(text: str) -> tuple[float, float]:
+    at, _, length = text.partition(":")
+    try:
+        return float(at), float(length)
+    except ValueError:
+        raise typer.BadParameter(f'"{text}" is not AT:FOR, for example 30:5', param_hint="--down") from None
+
+
+def _run(
+    listen: str, target: str, ports: int, *, weather: Conditions, outages: list[tuple[float, float]], cut: bool
+) -> None:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    with ExitStack() as stack:
+        links = [stack.enter_context(one) for one in _links(listen, target, ports, weather)]
+        typer.echo(f"link: {listen} -> {target}; Ctrl-C ends it")
+        began_s = time.monotonic()
+        for at_s, down in _changes(outages):
+            if stop.wait(max(0.0, began_s + at_s - time.monotonic())):
+                break
+            _change(links, down, cut)
+        stop.wait()
+        forward, backward = (sum(link.passed_bytes[way] for link in links) for way in (0, 1))
+    typer.echo(f"link: closed after {forward} bytes forward, {backward} bytes backward")
+
+
+def _links(listen: str, target: str, ports: int, weather: Conditions) -> list[Link]:
+    from hocket_bus.errors import BadConfiguration
+    from hocket_tools.link import parse_address, start
+
+    try:
+        (near, near_port), (far, far_port) = parse_address(listen), parse_address(target)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    try:
+        return [start(f"{near}:{near_port + n}", f"{far}:{far_port + n}", weather) for n in range(ports)]
+    except OSError as error:
+        raise BadConfiguration(f"cannot listen at {listen}: {error.strerror}", "choose a free port") from error
+
+
+def _changes(outages: list[tuple[float, float]]) -> list[tuple[float, bool]]:
+    """(seconds from the start, whether the link goes down), in order."""
+    return sorted(change for at, length in outages for change in ((at, True), (at + length, False)))
+
+
+def _change(links: list[Link], down: bool, cut: bool) -> None:
+    for link in links:
+        if down:
+            link.partition(cut=cut)
+        else:
+            link.heal()
+    typer.echo("link: down" if down else "link: up")

@@ -1,0 +1,119 @@
+"""`hocket up`, `hocket down`, `hocket status`: the four daemons of a pair on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_tools.pair.home import Home
+    from hocket_tools.pair.state import DaemonState
+
+Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
+UNAVAILABLE = 69
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("up", epilog="Example: hocket up --home ~/pair")(up)
+    app.command("down", epilog="Example: hocket down --home ~/pair")(down)
+    app.command("status", epilog="Example: hocket status --json")(status)
+
+
+def up(
+    home: Folder = None,
+    wait: Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")] = 120.0,
+) -> None:
+    """Start a pair on this machine: device, cloud and a retrieval daemon for each.
+
+    The first call writes four configuration files with every key explained. The daemons go on when the terminal
+    closes; `hocket down` stops them.
+    """
+    from hocket_tools import console
+    from hocket_tools.pair.home import NAMES, Home
+    from hocket_tools.pair.processes import running
+
+    pair = Home.find(home)
+    already = all(running(pair, name) is not None for name in NAMES)
+    start(pair, wait)
+    flag = f" --home {home}" if home else ""
+    out = console.out()
+    out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")
+    out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
+    endpoint = f"--endpoint {pair.endpoint('device')} " if home else ""
+    out.print(f'questions:  hocket ask {endpoint}"…"')
+    out.print(f"the end:    hocket down{flag}")
+
+
+def start(pair: Home, wait_s: float) -> list[DaemonState]:
+    """Bring the pair up with a line of progress; the log of a daemon that dies is shown."""
+    from hocket_tools import console
+    from hocket_tools.pair.up import StartFailed, bring_up
+
+    err = console.err()
+    try:
+        with err.status("starting") as line:
+            return bring_up(pair, wait_s, lambda states: line.update(_progress(states)))
+    except StartFailed as error:
+        for text in error.log_lines:
+            err.print(f"  {console.printable(text)}", style="dim", markup=False)
+        raise
+
+
+def down(
+    home: Folder = None,
+    wait: Annotated[float, typer.Option(min=0.1, help="Seconds to wait before a daemon is killed.")] = 10.0,
+) -> None:
+    """Stop the pair on this machine; requests in work end with a reason."""
+    from hocket_tools import console
+    from hocket_tools.pair.home import NAMES, Home
+    from hocket_tools.pair.processes import running, stop
+
+    pair = Home.find(home)
+    alive = [name for name in NAMES if running(pair, name) is not None]
+    for name in stop(pair, list(reversed(NAMES)), wait):
+        console.err().print(
+            f"the {name} daemon did not stop within {wait:g} s and was killed; its log: {pair.log(name)}"
+        )
+    console.out().print(f"stopped: {', '.join(alive)}" if alive else "nothing was running")
+
+
+def status(
+    home: Folder = None, json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+) -> None:
+    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer."""
+    from dataclasses import asdict
+
+    from hocket_tools.pair.home import Home
+    from hocket_tools.pair.state import pair_state
+
+    pair = Home.find(home)
+    states = pair_state(pair)
+    if json_object:
+        typer.echo(json.dumps({"home": str(pair.at), "daemons": [asdict(state) for state in states]}))
+    else:
+        _show(states)
+    if not all(state.answering for state in states):
+        raise typer.Exit(UNAVAILABLE)
+
+
+def _progress(states: list[DaemonState]) -> str:
+    waiting = [state.name for state in states if not state.settled]
+    return f"starting: waiting for {', '.join(waiting)}" if waiting else "ready"
+
+
+def _show(states: list[DaemonState]) -> None:
+    from rich.table import Table
+
+    from hocket_tools import console
+
+    table = Table("daemon", "pid", "state", "facts", box=None, pad_edge=False)
+    for state in states:
+        word = "ready" if state.ready else "not ready" if state.answering else state.problem
+        style = "green" if state.ready else "yellow" if state.answering else "red"
+        facts = "\n".join(f"{name}: {console.printable(value)}" for name, value in state.facts.items())
+        table.add_row(state.name, str(state.pid or "-"), f"[{style}]{word}[/{style}]", facts)
+    console.out().print(table)

@@ -1,0 +1,50 @@
+"""`hocket device`, `hocket cloud`, `hocket retrieval`: one daemon in the foreground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Config = Annotated[Path, typer.Option("--config", metavar="FILE", help="The daemon's TOML file.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("device", epilog="Example: hocket device --config device.toml")(device)
+    app.command("cloud", epilog="Example: hocket cloud --config cloud.toml")(cloud)
+    app.command("retrieval", epilog="Example: hocket retrieval --config device-retrieval.toml")(retrieval)
+
+
+def device(config: Config) -> None:
+    """Run the device daemon in the foreground; Ctrl-C or SIGTERM ends it.
+
+    It answers clients together with the cloud, and alone when the cloud is away.
+    `hocket up` writes a commented configuration file to start from.
+    """
+    from hocket_daemon.device import main
+
+    main(config)
+
+
+def cloud(config: Config) -> None:
+    """Run the cloud daemon in the foreground; Ctrl-C or SIGTERM ends it."""
+    from hocket_daemon.cloud import main
+
+    main(config)
+
+
+def retrieval(config: Config) -> None:
+    """Run a retrieval daemon in the foreground; Ctrl-C or SIGTERM ends it.
+
+    Each side has one: it holds the side's documents and ranks their passages.
+    """
+    from hocket_bus.config import load
+    from hocket_bus.log import setup
+    from hocket_retrieval.config import RetrievalConfig
+    from hocket_retrieval.daemon import run
+
+    settings = load(config, RetrievalConfig)
+    setup(settings.log_level)
+    run(settings)

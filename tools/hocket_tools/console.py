@@ -1,0 +1,72 @@
+"""What people see: colours by who proposed a token, the legend, the summary; knows no daemon."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from hocket_bus.messages import Done, Source
+
+STYLES: dict[Source, str] = {
+    "both": "green",
+    "device": "cyan",
+    "cloud": "magenta",
+    "resampled": "yellow",
+    "solo": "blue",
+}
+MEANING: dict[Source, str] = {
+    "both": "proposed by both",
+    "device": "by the device",
+    "cloud": "by the cloud",
+    "resampled": "drawn anew",
+    "solo": "one side alone",
+}
+_CONTROL = {code: "\ufffd" for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
+
+
+def out() -> Console:
+    """Standard output; colours only on a terminal and without NO_COLOR."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def err() -> Console:
+    """Standard error, for whatever is not the answer itself."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def legend() -> Text:
+    """The colours and what they mean, in one line."""
+    return Text("  ").join(Text(f"■ {MEANING[source]}", style=style) for source, style in STYLES.items())
+
+
+def token(text: str, source: Source) -> Text:
+    """A piece of the answer in its colour; control characters of a model cannot reach the terminal."""
+    return Text(printable(text), style=STYLES[source])
+
+
+def printable(text: str) -> str:
+    """`text` with control characters replaced, except line breaks and tabs."""
+    return text.translate(_CONTROL)
+
+
+def summary(done: Done) -> str:
+    """Counts and times of a finished answer in one line."""
+    parts = [
+        f"{len(done.token_ids)} tokens ({done.finish})",
+        f"first after {done.ttft_s * 1000:.0f} ms",
+        f"{done.ms_per_token:.1f} ms per token",
+        f"accepted device {_share(done.accept_device)}, cloud {_share(done.accept_cloud)}",
+        f"{done.mode}, seed {done.seed}",
+    ]
+    return " · ".join(parts)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def stdin_text() -> str:
+    """All of standard input, without blank ends."""
+    return sys.stdin.read().strip()

@@ -1,0 +1,84 @@
+"""The command `hocket`: gathers the commands and turns every error into one line and an exit status.
+
+Status: 0 done, 1 failed, 2 wrong usage, 69 something needed is not there, 78 bad configuration, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
+from hocket_tools.commands import ask, bench, demo, documents, link, pair, serve
+
+FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED = 1, 2, 69, 78, 130
+
+app = typer.Typer(
+    help="A laptop and a GPU server answer as one: two language models, two sets of documents, one stream of tokens.",
+    epilog='Start with: hocket up, then: hocket ask "When is the dentist appointment?"',
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for room in (ask, pair, documents, demo, serve, link):
+    room.register(app)
+app.add_typer(bench.app, name="bench")
+
+
+@app.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context, version: bool = typer.Option(False, "--version", help="Print the version and leave.")
+) -> None:
+    """Without a command: the help."""
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"hocket {installed('hocket')}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """The entry point: runs the command line of this process and leaves with its status."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns its exit status."""
+    try:
+        result = app(arguments, prog_name="hocket", standalone_mode=False)
+    except TyperException as error:
+        complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
+        return error.exit_code
+    except HocketError as error:
+        complain(str(error))
+        return status_of(error)
+    except BrokenPipeError:
+        sys.stdout = None  # the reader left; the interpreter must not flush to it again
+        return FAILED
+    except (KeyboardInterrupt, Abort):
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def status_of(error: HocketError) -> int:
+    """The exit status that tells a program what kind of error it was."""
+    kinds = ((BadRequest, USAGE), (BadConfiguration, CONFIGURATION), (Unavailable, UNAVAILABLE))
+    return next((status for kind, status in kinds if isinstance(error, kind)), FAILED)
+
+
+def complain(text: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"hocket: {' '.join(text.split())}\n")
+
+
+def _command(arguments: list[str]) -> str:
+    """The first words that name a command, with a blank behind them."""
+    names = {command.name or "" for command in app.registered_commands} | {"bench"}
+    return f"{arguments[0]} " if arguments and arguments[0] in names else ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""The folder of a pair on this machine: configuration, sockets, logs, documents; starts nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hocket_bus import places
+from hocket_bus.sockets import check_endpoint
+
+NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
+
+_RETRIEVAL = """\
+# The {side}'s retrieval daemon: reads documents and ranks their passages.
+
+endpoint = "{own}"          # where it listens: ipc:///path or tcp://address:port
+state = "{state}"           # its folder: documents, vectors and index
+
+# embedder = "all-MiniLM-L6-v2"   # or a sentence-transformers folder or name; changing it embeds everything anew
+# reranker = ""                   # a CrossEncoder's folder or name scores the best passages
+# chunk_words = 64                # words per passage; changing it cuts every document anew
+# threads = 2                     # cores that embedding may use
+# log_level = "info"              # debug, info, warning, error
+"""
+
+_DAEMON = """\
+# The {side} daemon: a language model that answers together with the other side.
+
+endpoint = "{own}"          # where it listens: ipc:///path or tcp://address:port
+retrieval = "{retrieval}"   # this side's retrieval daemon
+{more}
+# max_sessions = 8              # requests in work at once; one more is answered "busy"
+# relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
+# wire_mass = 0.98              # share of a distribution that a draft carries
+# log_level = "info"            # debug, info, warning, error
+
+[model]
+# Both sides need models with one and the same tokenizer; sizes may differ.
+# name = "bundled"              # a folder, or a Hugging Face name such as "Qwen/Qwen2.5-0.5B-Instruct"
+# context = 1024                # tokens a row can hold: prompt and answer together
+# slots = 16                    # rows kept at once; a request takes one for each of its passages
+# threads = 1                   # CPU threads of a forward pass
+# dtype = "auto"                # float32, bfloat16, float16; auto: float32 on a CPU, bfloat16 on a GPU
+"""
+
+_DEVICE = """\
+cloud = "{cloud}"           # the cloud daemon; empty: always answer alone
+
+# connect_wait_s = 2.0          # how long a question waits for a cloud that is not connected
+# peer_wait_s = 10.0            # how long a step waits for the cloud's draft before the device goes on alone
+# rejoin_wait_s = 1.0           # the same for the first joint step after a break"""
+
+_CLOUD = """\
+
+# silence_s = 30.0              # a session whose device is silent this long is freed"""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder of a pair; `at` is absolute."""
+
+    at: Path
+
+    @classmethod
+    def find(cls, folder: Path | None = None) -> Home:
+        """The pair in `folder`, else the one of this user."""
+        return cls((folder or places.home()).expanduser().absolute())
+
+    def config(self, name: str) -> Path:
+        """The configuration file of a daemon."""
+        return self.at / f"{name}.toml"
+
+    def log(self, name: str) -> Path:
+        """The log file of a daemon."""
+        return self.at / "logs" / f"{name}.log"
+
+    def pid(self, name: str) -> Path:
+        """Where the process of a daemon is noted."""
+        return self.at / "run" / f"{name}.pid"
+
+    def endpoint(self, name: str) -> str:
+        """Where a daemon listens, unless its configuration was changed."""
+        return places.endpoint(name, self.at)
+
+    def prepare(self) -> None:
+        """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
+        for name in NAMES:
+            check_endpoint(self.endpoint(name))
+        for folder in (self.at, self.at / "run", self.at / "logs"):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name in NAMES:
+            if not self.config(name).exists():
+                self.config(name).write_text(self._text(name), encoding="utf-8")
+
+    def _text(self, name: str) -> str:
+        side, _, retrieval = name.partition("-")
+        if retrieval:
+            return _RETRIEVAL.format(side=side, own=self.endpoint(name), state=self.at / f"{side}-documents")
+        more = _CLOUD if side == "cloud" else _DEVICE.format(cloud=self.endpoint("cloud"))
+        searcher = self.endpoint(f"{side}-retrieval")
+        return _DAEMON.format(side=side, own=self.endpoint(name), retrieval=searcher, more=more)

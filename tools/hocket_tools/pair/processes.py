@@ -1,0 +1,103 @@
+"""Daemons as processes: started detached, noted by pid and start time, stopped with a deadline."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+from hocket_bus.deadline import Deadline
+from hocket_tools.pair.home import Home
+
+KEPT_LOG_BYTES = 4 * 2**20
+POLL_S = 0.05
+
+
+def start(home: Home, name: str) -> int:
+    """Start the daemon `name` detached from this terminal, its output in its log; returns the pid."""
+    log = home.log(name)
+    if log.exists() and log.stat().st_size > KEPT_LOG_BYTES:
+        log.replace(log.with_suffix(".log.old"))
+    command = "retrieval" if name.endswith("-retrieval") else name
+    arguments = [sys.executable, "-P", "-m", "hocket_tools.main", command, "--config", str(home.config(name))]
+    append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
+    pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
+    home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
+    return pid
+
+
+def running(home: Home, name: str) -> int | None:
+    """The pid of the daemon `name`, or None. A pid that another program has taken meanwhile does not count."""
+    try:
+        pid, started = home.pid(name).read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        return None
+    return int(pid) if started and _started(int(pid)) == started else None
+
+
+def exit_status(pid: int) -> int | None:
+    """The exit status of a child that has ended; None for others."""
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
+    """Stop daemons: SIGTERM, and SIGKILL for those that outlive `wait_s`; returns the names of the killed ones."""
+    pids = {name: pid for name in names if (pid := running(home, name)) is not None}
+    for pid in pids.values():
+        _signal(pid, signal.SIGTERM)
+    left = _wait_gone(home, list(pids), Deadline.after(wait_s))
+    for name in left:
+        _signal(pids[name], signal.SIGKILL)
+    _wait_gone(home, left, Deadline.after(wait_s))
+    for name in names:
+        home.pid(name).unlink(missing_ok=True)
+    return left
+
+
+def last_lines(log: Path, count: int = 8) -> list[str]:
+    """The end of a log file."""
+    try:
+        with log.open(encoding="utf-8", errors="replace") as lines:
+            return [line.rstrip() for line in deque(lines, maxlen=count)]
+    except OSError:
+        return []
+
+
+def _wait_gone(home: Home, names: list[str], deadline: Deadline) -> list[str]:
+    """Those of `names` that still run at the deadline."""
+    left = names
+    while left := [name for name in left if (pid := running(home, name)) is not None and exit_status(pid) is None]:
+        if deadline.passed:
+            break
+        time.sleep(POLL_S)
+    return left
+
+
+def _started(pid: int) -> str:
+    """When a process started, in the kernel's ticks; empty when there is none or it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    state, started = fields[0], fields[19]
+    return "" if state in "ZX" else started
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it ended by itself just now

@@ -1,0 +1,62 @@
+"""How each daemon of a pair is, asked through its real socket."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hocket_bus.errors import BadConfiguration, HocketError
+from hocket_bus.messages import Status, StatusRequest
+from hocket_tools.caller import Caller
+from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.processes import running
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonState:
+    """One daemon: its process, whether it answers, and the facts it tells."""
+
+    name: str
+    pid: int | None
+    answering: bool = False
+    ready: bool = False
+    facts: dict[str, str] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Ready, and where it has another side to reach, connected to it."""
+        return self.ready and not self.facts.get("cloud", "").startswith("not connected")
+
+
+def pair_state(home: Home, connect_s: float = 2.0) -> list[DaemonState]:
+    """The state of all four daemons, those that do not run included."""
+    return [daemon_state(home, name, connect_s) for name in NAMES]
+
+
+def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
+    """The state of one daemon; a silent one is described, never raised."""
+    pid = running(home, name)
+    if pid is None:
+        return DaemonState(name, None, problem="not running")
+    try:
+        with Caller(endpoint_of(home.config(name)), connect_s) as caller:
+            status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
+    except HocketError as error:
+        return DaemonState(name, pid, problem=error.text)
+    return DaemonState(name, pid, answering=True, ready=status.ready, facts=dict(status.facts))
+
+
+def endpoint_of(config: Path) -> str:
+    """The endpoint that a configuration file names. Raises BadConfiguration."""
+    import tomllib
+
+    try:
+        endpoint: Any = tomllib.loads(config.read_text(encoding="utf-8")).get("endpoint")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
+    if not isinstance(endpoint, str):
+        raise BadConfiguration(f"{config}: no endpoint", 'add a line: endpoint = "ipc:///path"')
+    return endpoint

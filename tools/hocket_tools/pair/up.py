@@ -1,0 +1,79 @@
+"""Bringing a pair up: start what does not run, wait until each daemon answers; a death is shown with its last words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.state import DaemonState, daemon_state
+
+PROBE_S = 0.5
+CONFIGURATION_STATUS = 78
+
+
+class StartFailed(Unavailable):
+    """A daemon ended, or stayed silent, while the pair was started; `log_lines` are its last words."""
+
+    def __init__(self, text: str, remedy: str, log_lines: list[str]) -> None:
+        super().__init__(text, remedy)
+        self.log_lines = log_lines
+
+
+def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None]) -> list[DaemonState]:
+    """Start the daemons of `home` that do not run and wait until all are settled.
+
+    `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped.
+    """
+    home.prepare()
+    started = {name: processes.start(home, name) for name in NAMES if processes.running(home, name) is None}
+    try:
+        return _wait(home, started, Deadline.after(wait_s), tell)
+    except BaseException:
+        processes.stop(home, list(started))
+        raise
+
+
+def _wait(
+    home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None]
+) -> list[DaemonState]:
+    states = {name: DaemonState(name, started.get(name), problem="starting") for name in NAMES}
+    while True:
+        for name in _unsettled(states.values()):
+            _check_alive(home, name, started)
+            states[name] = daemon_state(home, name, PROBE_S)
+        tell(list(states.values()))
+        waiting = _unsettled(states.values())
+        if not waiting:
+            return list(states.values())
+        if deadline.passed:
+            raise _silent(home, states[waiting[0]])
+        time.sleep(processes.POLL_S)
+
+
+def _unsettled(states: Iterable[DaemonState]) -> list[str]:
+    return [state.name for state in states if not state.settled]
+
+
+def _check_alive(home: Home, name: str, started: dict[str, int]) -> None:
+    status = processes.exit_status(started[name]) if name in started else None
+    if status is not None:
+        raise _dead(home, name, status)
+    if processes.running(home, name) is None:
+        raise _dead(home, name, 1)
+
+
+def _dead(home: Home, name: str, status: int) -> HocketError:
+    lines = processes.last_lines(home.log(name))
+    if status == CONFIGURATION_STATUS and lines:
+        return BadConfiguration(lines[-1].removeprefix("hocket: "))
+    return StartFailed(f"the {name} daemon ended at its start (status {status})", f"see {home.log(name)}", lines)
+
+
+def _silent(home: Home, state: DaemonState) -> HocketError:
+    lines = processes.last_lines(home.log(state.name))
+    what = state.problem or "it is not ready"
+    return StartFailed(f"the {state.name} daemon did not come up in time: {what}", f"see {home.log(state.name)}", lines)

@@ -1,0 +1,176 @@
+"""The sampler's laws: target tokens follow p_t, drafts follow p_s, equal distributions draw equal tokens."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from hocket_daemon.aggregation.distribution import Distribution, truncate
+from hocket_daemon.aggregation.noise import exponential
+from hocket_daemon.aggregation.sampler import Rule, draft, draw, eta_device, mix, target
+
+DRAWS = 4000
+PLAIN = {"temperature": 1.0, "top_p": 1.0}
+
+
+def random_distribution(rng: np.random.Generator, ids: np.ndarray, spread: float) -> Distribution:
+    weights = np.exp(rng.normal(size=len(ids)) * spread)
+    full = np.zeros(int(ids.max()) + 1)
+    full[ids] = weights / weights.sum()
+    return truncate(full, 1.0)
+
+
+def p_value(tokens: list[int], ids: np.ndarray, probabilities: np.ndarray) -> float:
+    """Chi-square of draws against probabilities; rare ids are pooled so that every cell expects at least 8."""
+    counts = np.array([tokens.count(int(i)) for i in ids], dtype=float)
+    assert counts.sum() == len(tokens), "a token outside the support"
+    expected = probabilities * len(tokens)
+    order = np.argsort(expected)
+    counts, expected = counts[order], expected[order]
+    cells: list[tuple[float, float]] = []
+    for count, expect in zip(counts, expected, strict=True):
+        if cells and cells[-1][1] < 8:
+            cells[-1] = (cells[-1][0] + count, cells[-1][1] + expect)
+        else:
+            cells.append((count, expect))
+    if len(cells) > 1 and cells[-1][1] < 8:
+        last = cells.pop()
+        cells[-1] = (cells[-1][0] + last[0], cells[-1][1] + last[1])
+    if len(cells) == 1:
+        return 1.0
+    observed, wanted = np.array(cells).T
+    return float(stats.chisquare(observed, wanted * observed.sum() / wanted.sum()).pvalue)
+
+
+def cases(number: int) -> list[tuple[str, Distribution, Distribution, tuple[float | None, float | None]]]:
+    """Pairs of distributions: overlapping, disjoint, one-token, and η at 0 and 1."""
+    rng = np.random.default_rng(11)
+    made = []
+    for i in range(number):
+        ids = np.sort(rng.choice(3000, size=rng.integers(2, 60), replace=False))
+        kind = ("same ids", "disjoint", "one token", "eta 0", "eta 1", "partly shared")[i % 6]
+        log_h: tuple[float | None, float | None] = (float(rng.normal()), float(rng.normal()))
+        device, cloud = random_distribution(rng, ids, 2.0), random_distribution(rng, ids, 2.0)
+        if kind == "disjoint":
+            cloud = random_distribution(rng, ids + 3001, 1.0)
+        elif kind == "one token":
+            cloud = random_distribution(rng, ids[:1], 1.0)
+        elif kind == "eta 0":
+            log_h = (None, 0.0)
+        elif kind == "eta 1":
+            log_h = (0.0, None)
+        elif kind == "partly shared":
+            cloud = random_distribution(rng, ids[len(ids) // 2 :], 1.0)
+        made.append((kind, device, cloud, log_h))
+    return made
+
+
+def follows(number: int) -> None:
+    p_values: dict[str, list[float]] = {"target": [], "device": [], "cloud": []}
+    for i, (_, device, cloud, log_h) in enumerate(cases(number)):
+        rules = [Rule(seed=1_000_003 * i + k, **PLAIN) for k in range(DRAWS // 8)]
+        ids, weights = mix(device, cloud, eta_device(*log_h))
+        drawn = [target(rule, step, device, cloud, log_h) for rule in rules for step in range(8)]
+        support = weights > 0
+        p_values["target"].append(p_value(drawn, ids[support], weights[support]))
+        for side, own in (("device", device), ("cloud", cloud)):
+            drafts = [draft(rule, step, own) for rule in rules for step in range(8)]
+            p_values[side].append(p_value(drafts, own.ids, own.probabilities))
+    for name, values in p_values.items():
+        real = [value for value in values if value < 1.0]
+        assert min(real) > 0.01 / len(real) / 10, name
+        assert stats.kstest(real, "uniform").pvalue > 1e-3, name
+
+
+def test_targets_follow_the_mixture_and_drafts_their_side() -> None:
+    """Chi-square over many pairs; the p-values themselves are uniform."""
+    follows(18)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_targets_follow_the_mixture_over_many_more_pairs() -> None:
+    """The whole of the law above."""
+    follows(300)
+
+
+def test_a_biased_sampler_would_be_noticed() -> None:
+    """The test above can fail: drawing from the device alone is rejected."""
+    _, device, cloud, log_h = cases(1)[0]
+    ids, weights = mix(device, cloud, eta_device(*log_h))
+    drawn = [draft(Rule(k, **PLAIN), 0, device) for k in range(DRAWS)]
+    assert p_value(drawn, ids, weights) < 1e-6
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 10_000), st.integers(0, 2**32))
+def test_equal_distributions_draw_equal_tokens(seed: int, step: int, salt: int) -> None:
+    """With one noise and no difference, acceptance is 1."""
+    rng = np.random.default_rng(salt)
+    same = random_distribution(rng, np.arange(40), 1.5)
+    rule = Rule(seed, 1.0, 1.0)
+    assert draft(rule, step, same) == target(rule, step, same, same, (0.2, -0.4))
+
+
+def test_coupled_acceptance_is_what_shared_noise_gives_and_more_than_independent_noise() -> None:
+    """At a total variation near 0.15 and η = ½ about 0.9 of the drafts survive (0.52 with independent noise)."""
+    rng = np.random.default_rng(3)
+    accepted, trials = 0, 0
+    for _ in range(150):
+        common, own, other = rng.normal(size=(3, 300))
+        device, cloud = (
+            truncate(np.exp(x) / np.exp(x).sum(), 1.0) for x in (2 * common + 0.38 * own, 2 * common + 0.38 * other)
+        )
+        for k in range(10):
+            rule = Rule(int(rng.integers(2**62)), 1.0, 1.0)
+            accepted += draft(rule, k, device) == target(rule, k, device, cloud, (0.0, 0.0))
+            trials += 1
+    assert 0.85 < accepted / trials < 0.96
+
+
+@given(st.floats(-900, 900), st.floats(-900, 900))
+def test_eta_is_a_multiple_of_two_to_the_minus_24_and_sides_share_one(a: float, b: float) -> None:
+    """Both sides compute the same bits, and the two shares sum to 1."""
+    eta = eta_device(a, b)
+    assert 0 <= eta <= 1
+    assert (eta * 2**24).is_integer()
+    assert math.isclose(eta, 1 / (1 + math.exp(min(700, b - a))), abs_tol=2**-24)
+
+
+def test_noise_is_exponential_and_independent_over_ids_steps_and_seeds() -> None:
+    """Kolmogorov-Smirnov against Exp(1), and no correlation between neighbours."""
+    ids = np.arange(50_000)
+    noise = exponential(42, 7, ids)
+    assert stats.kstest(noise, "expon").pvalue > 1e-3
+    for other in (exponential(42, 8, ids), exponential(43, 7, ids), np.roll(noise, 1)):
+        assert abs(np.corrcoef(noise, other)[0, 1]) < 0.02
+
+
+def test_noise_test_vectors() -> None:
+    """The vectors of docs/protocol.md: another implementation must give these."""
+    got = exponential(0, 0, np.array([0, 1, 2, 262_143]))
+    assert [f"{value:.12f}" for value in got] == VECTORS["0/0"]
+    got = exponential(2**64 - 1, 4095, np.array([0, 1, 2, 262_143]))
+    assert [f"{value:.12f}" for value in got] == VECTORS["max/4095"]
+
+
+def test_top_p_and_temperature_act_after_mixing() -> None:
+    """The nucleus of the mixture holds tokens that neither side's own nucleus decides; greedy is its argmax."""
+    device = truncate(np.array([0.6, 0.4, 0.0, 0.0]), 1.0)
+    cloud = truncate(np.array([0.0, 0.4, 0.3, 0.3]), 1.0)
+    assert target(Rule(1, 0.0, 1.0), 0, device, cloud, (0.0, 0.0)) == 1
+    drawn = {target(Rule(seed, 1.0, 0.35), 0, device, cloud, (0.0, 0.0)) for seed in range(200)}
+    assert drawn == {1}
+    cold = [draw(Rule(seed, 0.05, 1.0), 0, device.ids, device.probabilities) for seed in range(200)]
+    assert cold.count(0) == 200
+    assert draw(Rule(1, 0.0, 1.0), 0, np.array([3, 9]), np.array([0.5, 0.5])) == 3, "ties go to the lowest id"
+
+
+VECTORS = {
+    "0/0": ["0.378174129135", "0.001660441283", "1.591411435406", "0.507654920281"],
+    "max/4095": ["0.692329043735", "0.012270626225", "0.598171472796", "3.187153220689"],
+}

@@ -1,0 +1,79 @@
+"""The synchronous reference: one process, both models, one token after another (DRDG/TW of the paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from harness import ListRetrieval
+
+from hocket_bus.messages import Ask, Search
+from hocket_daemon.aggregation.distribution import truncate
+from hocket_daemon.aggregation.noise import exponential
+from hocket_daemon.aggregation.sampler import Rule, eta_device, mix, target
+from hocket_daemon.config import DeviceSettings
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.reading import Reading
+from hocket_daemon.relevance import weigh
+
+DEFAULTS = DeviceSettings(endpoint="ipc://x", retrieval="ipc://x")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The reference's ids, and for each step how far the winner of the race was ahead (relative)."""
+
+    ids: list[int]
+    margins: list[float]
+
+
+class Reference:
+    """Answers an Ask as the pair must."""
+
+    def __init__(self, models: dict[str, Path]) -> None:
+        self._models = {
+            side: LanguageModel(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
+            for side in ("device", "cloud")
+        }
+
+    def answer(self, ask: Ask) -> Expected:
+        readings, log_h = {}, {}
+        for side, model in self._models.items():
+            retrieval = ListRetrieval.__new__(ListRetrieval)
+            retrieval.side, retrieval.documents = side, 5
+            found = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
+            weights, log_h[side] = weigh([p.score for p in found], DEFAULTS.relevance_temperature)
+            texts = [p.text for p in found]
+            room = ask.sampling.max_tokens
+            readings[side] = Reading(model, ask.question, texts, weights=weights, task=ask.task, room=room)
+        expected = self._generate(ask, readings, (log_h["device"], log_h["cloud"]))
+        for reading in readings.values():
+            reading.close()
+        return expected
+
+    def _generate(self, ask: Ask, readings: dict[str, Reading], log_h: tuple[float | None, float | None]) -> Expected:
+        sampling, eos = ask.sampling, self._models["device"].eos
+        rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+        ids: list[int] = []
+        margins: list[float] = []
+        while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
+            device, cloud = (
+                truncate(readings[side].distribution(ids), DEFAULTS.wire_mass) for side in ("device", "cloud")
+            )
+            step = len(ids)
+            margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
+            ids.append(target(rule, step, device, cloud, log_h))
+        return Expected(ids, margins)
+
+
+def margin(rule: Rule, step: int, ids: np.ndarray, weights: np.ndarray) -> float:
+    """Relative distance of the two best times of the race (temperature 1) or of the two largest weights (greedy)."""
+    if len(ids) < 2:
+        return 1.0
+    if rule.temperature == 0:
+        best, second = np.sort(weights)[::-1][:2]
+        return float((best - second) / best)
+    times = exponential(rule.seed, step, ids) / np.maximum(weights ** (1 / rule.temperature), 1e-300)
+    best, second = np.sort(times)[:2]
+    return float((second - best) / second)

@@ -1,0 +1,108 @@
+"""The running pair gives the tokens of the synchronous reference, whatever the network does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import WORDS, Pair, pair
+from reference import Reference
+
+from hocket_client import Client
+from hocket_client.question import ask_message
+from hocket_tools.link import Conditions, Link, start
+
+QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(50)]
+AT_ONCE = 10
+
+
+def options(number: int) -> dict[str, object]:
+    """Fifty different ways to ask: greedy, warm and plain, long and short, one to three documents."""
+    return {
+        "seed": 1000 + number,
+        "temperature": (0.0, 0.7, 1.0)[number % 3],
+        "top_p": (0.9, 1.0)[number % 2],
+        "max_tokens": 8 + number % 17,
+        "documents": 1 + number % 3,
+    }
+
+
+@pytest.fixture(scope="module")
+def expected(tiny_models: dict[str, Path]) -> list[object]:
+    reference = Reference(tiny_models)
+    return [
+        reference.answer(ask_message(question, topic=bytes(16), **options(i)))  # type: ignore[arg-type]
+        for i, question in enumerate(QUESTIONS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
+    """A pair whose cloud lies behind the link emulator, over tcp."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:47601"))
+        made.start_retrieval("device")
+        made.start_retrieval("cloud")
+        slots = {"slots": 64}
+        made.start_cloud(endpoint="tcp://127.0.0.1:47601", max_sessions=32, model=made.model("cloud", **slots))
+        made.start_device(
+            link=f"tcp://127.0.0.1:{link.port}", max_sessions=32, model=made.model("device", **slots), peer_wait_s=60.0
+        )
+        yield made, made.client(), link
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("jitter", [0.0, 0.2], ids=["steady", "jitter"])
+@pytest.mark.parametrize("rtt_ms", [0, 30, 150])
+def test_fifty_questions_give_the_reference_ids_at_any_round_trip(
+    linked: tuple[Pair, Client, Link], expected: list[object], rtt_ms: int, jitter: float
+) -> None:
+    """Token for token; a difference has to be a near-tie (margin below 1e-4), and there are at most two."""
+    _, client, link = linked
+    link.set(Conditions.symmetric(rtt_ms / 1000, rtt_ms / 2000 * jitter, seed=7))
+    explained = 0
+    for first in range(0, len(QUESTIONS), AT_ONCE):
+        numbers = range(first, first + AT_ONCE)
+        streams = [client.ask(QUESTIONS[i], deadline_s=100.0, **options(i)) for i in numbers]  # type: ignore[arg-type]
+        for i, stream in zip(numbers, streams, strict=True):
+            got, want = stream.result(), expected[i]
+            assert not stream.notices
+            assert got.solo_steps == []
+            differing = [at for at, pair_ in enumerate(zip(got.token_ids, want.ids, strict=False)) if len({*pair_}) > 1]
+            if differing:
+                assert want.margins[differing[0]] < 1e-4, f"question {i} differs at step {differing[0]}"
+                explained += 1
+            else:
+                assert got.token_ids == want.ids
+    assert explained <= 2
+
+
+@pytest.mark.parametrize("aggregation", ["sync", "sync-both"])
+def test_the_synchronous_modes_give_the_same_ids(
+    linked: tuple[Pair, Client, Link], expected: list[object], aggregation: str
+) -> None:
+    """Mode and speed change, tokens do not."""
+    _, client, link = linked
+    link.set(Conditions.symmetric(0.01))
+    for i in range(12):
+        got = client.ask(QUESTIONS[i], aggregation=aggregation, **options(i)).result()  # type: ignore[arg-type]
+        assert (got.token_ids, got.mode) == (expected[i].ids, aggregation)
+
+
+def test_five_hundred_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link]) -> None:
+    """Every stream is whole from token 0: steps count up, pieces join to the text, ids equal those of the end."""
+    made, _, link = linked
+    link.set(Conditions())
+    for number in range(500):
+        if number % 10 == 0:
+            client = Client(made.endpoint("device"))  # a new connection, a new subscription, at once a question
+        stream = client.ask(QUESTIONS[number % 50], seed=number, max_tokens=3, ignore_eos=True)
+        tokens = list(stream)
+        done = stream.result()
+        assert [token.step for token in tokens] == list(range(3))
+        assert [token.id for token in tokens] == done.token_ids
+        assert "".join(token.text for token in tokens) == done.text
+        if number % 10 == 9:
+            client.close()

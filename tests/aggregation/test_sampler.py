@@ -150,6 +150,29 @@ def test_noise_is_exponential_and_independent_over_ids_steps_and_seeds() -> None
         assert abs(np.corrcoef(noise, other)[0, 1]) < 0.02
 
 
+def plain_exponential(seed: int, step: int, token: int) -> float:
+    """The generator as docs/protocol.md words it, in plain integers."""
+    mask = (1 << 64) - 1
+
+    def mixed(z: int) -> int:
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        return z ^ z >> 31
+
+    golden = 0x9E3779B97F4A7C15
+    key = mixed(seed + golden * (step + 1) & mask) ^ (0xD1342543DE82EF95 * (step + 1) & mask)
+    bits = mixed(mixed(key + golden * (token + 1) & mask))
+    return -math.log(((bits >> 11) + 0.5) * 2.0**-53)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 10_000), st.integers(0, 2**18 - 1))
+def test_noise_is_the_documented_generator(seed: int, step: int, token: int) -> None:
+    """The vectorised code and the words of docs/protocol.md agree."""
+    assert math.isclose(
+        exponential(seed, step, np.array([token]))[0], plain_exponential(seed, step, token), rel_tol=1e-12
+    )
+
+
 def test_noise_test_vectors() -> None:
     """The vectors of docs/protocol.md: another implementation must give these."""
     got = exponential(0, 0, np.array([0, 1, 2, 262_143]))

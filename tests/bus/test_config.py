@@ -1,0 +1,50 @@
+"""Configuration files: every mistake is one line that names it and the remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.config import load
+from hocket_bus.errors import BadConfiguration
+from hocket_daemon.config import DeviceSettings
+
+GOOD = 'endpoint = "ipc:///tmp/a"\nretrieval = "ipc:///tmp/b"\n'
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "device.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
+    """Given keys win, others keep the record's defaults."""
+    settings = load(write(tmp_path, GOOD + "[model]\nslots = 3\n"), DeviceSettings)
+    assert (settings.model.slots, settings.model.name, settings.wire_mass) == (3, "bundled", 0.98)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD + "wire_mas = 0.9\n", "unknown key 'wire_mas': did you mean 'wire_mass'"),
+        (GOOD + "[model]\nslotz = 3\n", "unknown key 'model.slotz': did you mean 'slots'"),
+        (GOOD + "wire_mass = 2\n", "wire_mass"),
+        (GOOD + "max_sessions = 'many'\n", "max_sessions"),
+        ("endpoint = 'x'\n", "retrieval"),
+        ("endpoint = \n", "mend the file"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, text: str, expected: str) -> None:
+    """The file, the key and what to do stand in one line."""
+    with pytest.raises(BadConfiguration, match="device.toml") as caught:
+        load(write(tmp_path, text), DeviceSettings)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
+    """The remedy is a command."""
+    with pytest.raises(BadConfiguration, match="hocket up"):
+        load(tmp_path / "none.toml", DeviceSettings)

@@ -1,0 +1,55 @@
+"""Text as tokens come: pieces join to the whole, no half characters, nothing from a stop string on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from hocket_daemon.engine.text import Detokenizer
+
+
+def by_byte(ids: list[int]) -> str:
+    """A tokenizer with one token per byte, the hardest case for characters."""
+    return bytes(ids).decode("utf-8", errors="replace")
+
+
+@given(st.text(max_size=40))
+def test_pieces_join_to_the_text_and_never_split_a_character(text: str) -> None:
+    """Byte tokens: every piece is whole characters."""
+    detokenizer = Detokenizer(by_byte)
+    pieces = [detokenizer.add(byte) for byte in text.encode()]
+    pieces.append(detokenizer.finish())
+    assert "".join(pieces) == text.replace("\ufffd", "") or "\ufffd" in text
+    assert "\ufffd" in text or all("\ufffd" not in piece for piece in pieces)
+
+
+@given(st.text(alphabet="abc", max_size=60), st.lists(st.text(alphabet="abc", min_size=1, max_size=4), max_size=3))
+def test_the_text_ends_before_the_first_stop_string(text: str, stops: list[str]) -> None:
+    """Whatever the tokenisation, what is emitted is the text up to the earliest completed stop string."""
+    detokenizer = Detokenizer(by_byte, stops)
+    for byte in text.encode():
+        detokenizer.add(byte)
+        if detokenizer.stopped:
+            break
+    if not detokenizer.stopped:
+        detokenizer.finish()
+    ends = [(text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop in text]
+    if ends:
+        first_end = min(ends)[0]
+        assert detokenizer.stopped
+        assert detokenizer.text == text[: min(at for end, at in ends if end == first_end)]
+    else:
+        assert detokenizer.text == text
+
+
+@given(st.text(max_size=60))
+def test_a_real_tokenizer_gives_back_the_text(tiny_models: dict[str, Path], text: str) -> None:
+    """Byte-level BPE: encode, then token by token."""
+    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(tiny_models["device"])
+    detokenizer = Detokenizer(lambda ids: str(tokenizer.decode(ids, clean_up_tokenization_spaces=False)))
+    ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+    joined = "".join([detokenizer.add(token) for token in ids]) + detokenizer.finish()
+    assert joined == text or "\ufffd" in text

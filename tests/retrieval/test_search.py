@@ -80,9 +80,9 @@ def test_fusion_is_by_reciprocal_rank():
 
 def test_only_telling_words_are_searched():
     """Stop words are left out, each word comes once, and a query of stop words alone leaves it to the meaning."""
-    assert match_expression("Who built the old OLD harbour?") == '"harbour" OR "built" OR "old"'
+    assert match_expression("Who's built the old OLD harbour?") == '"harbour" OR "built" OR "old"'
     assert match_expression("to be or not to be") is None
-    assert match_expression(" ".join(f"word{n}" for n in range(100))).count(" OR ") == 31
+    assert match_expression(" ".join(f"word{n}" for n in range(100))).count(" OR ") == 15
 
 
 def test_the_reranker_orders_and_scores(filled):

@@ -336,7 +336,7 @@ class Link:
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
             trip_s = self._heard_s - message.sent_s
-            self.rtt_s = trip_s if self.rtt_s == 0 else 0.75 * self.rtt_s + 0.25 * trip_s
+            self.rtt_s = trip_s if self.rtt_s == 0 else 0.5 * (self.rtt_s + trip_s)
         elif isinstance(message, Welcome):
             self._welcome = message
         else:

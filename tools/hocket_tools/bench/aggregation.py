@@ -1,0 +1,200 @@
+"""`hocket bench aggregation`: ms per token and time to first token of the running pair over emulated round trips.
+
+The forward pass is held at a given time on both sides, so that the comparison is of the method and not of two shared
+cores; figures without the hold stand beside. Prompts: the first 30 long paragraphs of WikiText-2's test split.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+
+from rich.progress import Progress
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Done
+from hocket_client import Client
+from hocket_tools import console
+from hocket_tools.bench.report import Report, Row, bootstrap, percentile
+from hocket_tools.bench.running import BenchPair, bench_pair
+
+PROMPTS, PROMPT_CHARS, PARAGRAPH_CHARS = 30, 200, 400
+ALONE = ("device", "cloud")
+SETTLE_S = 6.0  # several of the link's pings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    rtts_ms: list[int]
+    systems: list[str]
+    hold_ms: list[float]
+    prompts: int
+    tokens: int
+    temperature: float
+    documents: int
+    corpus_articles: int
+    seed: int
+
+
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Measure every cell that is not in the report yet; returns whether every claim holds."""
+    report = Report(asdict(settings), json_path)
+    prompts = fixed_prompts(data, settings.prompts)
+    for hold_ms in settings.hold_ms:
+        cells = [cell for cell in _cells(settings, hold_ms) if report.find(**cell) is None]
+        if cells:
+            _measure(report, data, settings, prompts, cells)
+    report.claims.clear()
+    for hold_ms in settings.hold_ms:
+        if hold_ms:
+            _claim(report, hold_ms)
+    if json_path is not None:
+        report.plot(
+            json_path.with_suffix(".png"),
+            "rtt_ms",
+            "ms_per_token",
+            "curve",
+            title="ms per token",
+            interval=("ms_low", "ms_high"),
+        )
+    return report.finish([name for name in (report.rows[0] if report.rows else {}) if name != "curve"])
+
+
+def fixed_prompts(data: Path, number: int) -> list[str]:
+    """The first 200 characters of each of the first paragraphs of WikiText-2 test with at least 400 characters."""
+    lines = _lines(data / "wikitext2" / "wiki.test.raw")
+    long = [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")]
+    return [line[:PROMPT_CHARS] for line in long[:number]]
+
+
+def articles(data: Path, number: int) -> list[str]:
+    """The first long paragraphs of WikiText-2's validation split, as documents."""
+    lines = _lines(data / "wikitext2" / "wiki.valid.raw")
+    return [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")][:number]
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.is_file():
+        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _cells(settings: Settings, hold_ms: float) -> list[Row]:
+    alone: list[Row] = [{"system": side, "rtt_ms": 0, "hold_ms": hold_ms} for side in ALONE]
+    return alone + [
+        {"system": system, "rtt_ms": rtt_ms, "hold_ms": hold_ms}
+        for rtt_ms in settings.rtts_ms
+        for system in settings.systems
+    ]
+
+
+def _measure(report: Report, data: Path, settings: Settings, prompts: Sequence[str], cells: Sequence[Row]) -> None:
+    hold_ms = cells[0]["hold_ms"]
+    assert isinstance(hold_ms, int | float)
+    with bench_pair(hold_s=hold_ms / 1000) as pair, Progress(console=console.err(), transient=True) as bar:
+        texts = articles(data, settings.corpus_articles)
+        for side, mine in (("device", texts[::2]), ("cloud", texts[1::2])):
+            pair.ingest(side, {f"article-{number}.txt": text for number, text in enumerate(mine)})
+        task = bar.add_task("measuring", total=len(cells) * len(prompts))
+        for cell in cells:
+            bar.update(task, description=f"{cell['system']} at {cell['rtt_ms']} ms, held {hold_ms:g} ms")
+            runs = _cell(pair, settings, prompts, cell, lambda: bar.advance(task))
+            report.add(cell | _figures(runs) | {"curve": f"{cell['system']}, held {hold_ms:g} ms"})
+
+
+@dataclass(frozen=True)
+class Run:
+    """One prompt's stream as the client saw it: arrival of each token in seconds since the question."""
+
+    times_s: list[float]
+    done: Done
+
+
+def _cell(pair: BenchPair, settings: Settings, prompts: Sequence[str], cell: Row, tick: object) -> list[Run]:
+    side = "cloud" if cell["system"] == "cloud" else "device"
+    rtt_ms = cell["rtt_ms"]
+    assert isinstance(rtt_ms, int)
+    pair.set_rtt(rtt_ms / 1000)
+    with pair.client(side) as client:
+        _settle(cell)
+        runs = []
+        for number, prompt in enumerate(prompts):
+            runs.append(_ask(client, settings, prompt, settings.seed + number, str(cell["system"])))
+            tick()  # type: ignore[operator]
+    return runs
+
+
+def _settle(cell: Row) -> None:
+    """The device's measured round trip must be the new one before the first question."""
+    if cell["system"] not in ALONE:
+        time.sleep(SETTLE_S)
+
+
+def _ask(client: Client, settings: Settings, prompt: str, seed: int, system: str) -> Run:
+    alone = system in ALONE
+    started_s = time.monotonic()
+    stream = client.ask(
+        prompt,
+        aggregation="coupled" if alone else system,
+        alone=alone,
+        require_cloud=not alone,
+        task="complete",
+        ignore_eos=True,
+        seed=seed,
+        temperature=settings.temperature,
+        top_p=1.0,
+        max_tokens=settings.tokens,
+        documents=settings.documents,
+    )
+    times_s = [time.monotonic() - started_s for _ in stream]
+    return Run(times_s, stream.result())
+
+
+def _figures(runs: Sequence[Run]) -> Row:
+    per_token = [(run.times_s[-1] - run.times_s[0]) / (len(run.times_s) - 1) * 1000 for run in runs]
+    gaps = [(b - a) * 1000 for run in runs for a, b in zip(run.times_s, run.times_s[1:], strict=False)]
+    low, high = bootstrap(per_token)
+    tokens = sum(len(run.times_s) for run in runs)
+    return {
+        "ms_per_token": fmean(per_token),
+        "ms_low": low,
+        "ms_high": high,
+        "ttft_ms": fmean(run.times_s[0] * 1000 for run in runs),
+        "gap_p50_ms": percentile(gaps, 0.5),
+        "gap_p95_ms": percentile(gaps, 0.95),
+        "gap_p99_ms": percentile(gaps, 0.99),
+        "accept_device": _mean([run.done.accept_device for run in runs]),
+        "accept_cloud": _mean([run.done.accept_cloud for run in runs]),
+        "drafts_per_token": sum(run.done.drafts_device + run.done.drafts_cloud for run in runs) / tokens / 2,
+    }
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _claim(report: Report, hold_ms: float) -> None:
+    def figure(system: str, rtt_ms: int, name: str) -> float | None:
+        row = report.find(system=system, rtt_ms=rtt_ms, hold_ms=hold_ms)
+        value = row[name] if row is not None else None
+        return float(value) if isinstance(value, int | float) else None
+
+    for rival, limit in (("sync", 0.30), ("sync-both", 0.5)):
+        top, floor = figure("coupled", 300, "ms_high"), figure(rival, 300, "ms_low")
+        if top is not None and floor is not None:
+            name = f"coupled / {rival} at 300 ms (upper end of coupled over lower end of {rival})"
+            report.claim(name, f"<= {limit}", top / floor, top / floor <= limit)
+    top = figure("coupled", 0, "ms_high")
+    slower = max((figure(side, 0, "ms_low") or 0.0) for side in ALONE)
+    if top is not None and slower:
+        report.claim("coupled / slower side alone at 0 ms", "<= 1.05", top / slower, top / slower <= 1.05)
+    ttft, device, cloud = (figure(*key, "ttft_ms") for key in (("coupled", 300), ("device", 0), ("cloud", 0)))
+    if ttft is not None and device is not None and cloud is not None:
+        bound = max(device, 300 + cloud) + 30
+        report.claim("time to first token at 300 ms, in ms", f"<= {bound:.0f}", ttft, ttft <= bound)

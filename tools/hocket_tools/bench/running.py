@@ -1,0 +1,70 @@
+"""A pair of real daemons for a benchmark: own processes, the cloud behind the link emulator, gone afterwards."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from hocket_client import Client
+from hocket_tools.commands.documents import read_in
+from hocket_tools.link import Conditions, Link, start
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.up import bring_up
+
+START_S = 180.0
+CLOUD_PORT = 47_801
+
+
+class BenchPair:
+    """Four running daemons in a temporary home, and the link between device and cloud."""
+
+    def __init__(self, home: Home, link: Link) -> None:
+        self.home = home
+        self.link = link
+
+    def client(self, side: str) -> Client:
+        """A client of one side's daemon; a cloud asked directly answers alone, without the link in between."""
+        endpoint = self.home.endpoint("device") if side == "device" else f"tcp://127.0.0.1:{CLOUD_PORT}"
+        return Client(endpoint)
+
+    def ingest(self, side: str, documents: Mapping[str, str]) -> None:
+        """Let a side read texts, given by file name."""
+        with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
+            for name, text in documents.items():
+                (Path(folder) / name).write_text(text, encoding="utf-8")
+            read_in(self.home.endpoint(f"{side}-retrieval"), [Path(folder)])
+
+    def set_rtt(self, rtt_s: float, jitter_s: float = 0.0) -> None:
+        """Emulate a round trip between device and cloud."""
+        self.link.set(Conditions.symmetric(rtt_s, jitter_s))
+
+
+@contextmanager
+def bench_pair(hold_s: float = 0.0, **settings: float) -> Iterator[BenchPair]:
+    """Start a pair whose decode steps take at least `hold_s`; `settings` are keys of both daemons' configuration."""
+    with (
+        tempfile.TemporaryDirectory(prefix="hocket-") as folder,
+        start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link,
+    ):
+        home = Home(Path(folder))
+        home.prepare()
+        for side in ("device", "cloud"):
+            _configure(home, side, link, hold_s, settings)
+        try:
+            bring_up(home, START_S, lambda _: None)
+            yield BenchPair(home, link)
+        finally:
+            processes.stop(home, list(NAMES))
+
+
+def _configure(home: Home, side: str, link: Link, hold_s: float, settings: Mapping[str, float]) -> None:
+    endpoint = home.endpoint("device") if side == "device" else f"tcp://127.0.0.1:{CLOUD_PORT}"
+    lines = [f'endpoint = "{endpoint}"', f'retrieval = "{home.endpoint(side + "-retrieval")}"']
+    if side == "device":
+        lines.append(f'cloud = "tcp://127.0.0.1:{link.port}"')
+    lines += [f"{key} = {value}" for key, value in settings.items()]
+    lines += ["[model]", f"hold_decode_s = {hold_s}"]
+    home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")

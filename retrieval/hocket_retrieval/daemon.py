@@ -6,6 +6,7 @@ questions are answered by a few others meanwhile. Every request ends in one answ
 
 from __future__ import annotations
 
+import logging
 import queue
 import secrets
 import signal
@@ -18,7 +19,6 @@ from pathlib import Path
 
 import structlog
 
-from hocket_bus import log as logs
 from hocket_bus import messages as m
 from hocket_bus.errors import BadRequest, Busy, HocketError
 from hocket_bus.sockets import Bus, Event, Received
@@ -233,7 +233,7 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT. Raises BadConfiguration when the daemon cannot start."""
-    logs.setup(config.log_level)
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -9,7 +10,7 @@ from typing import TypeVar
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
 from hocket_bus.messages import Error, Hello, Message, Progress
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, check_endpoint
 
 T = TypeVar("T", bound=Message)
 
@@ -17,15 +18,16 @@ T = TypeVar("T", bound=Message)
 class Caller:
     """A connection to the daemon at `endpoint`; close it, or use it as a context manager.
 
-    Raises Unavailable when nothing answers within `connect_s`, or the reason why the daemon refuses.
+    Raises Unavailable when nothing answers within `connect_s`, the reason why the daemon refuses, or BadConfiguration.
     """
 
     def __init__(self, endpoint: str, connect_s: float = 5.0) -> None:
+        check_endpoint(endpoint)
         self.endpoint = endpoint
         self._inbox: SimpleQueue[Event] = SimpleQueue()
         self._bus = Bus(self._inbox.put)
         try:
-            self._link = self._bus.dial(endpoint, Hello(role="client"))
+            self._link = self._bus.dial(endpoint, Hello(role="client"), topic=os.urandom(16))
             self._wait_up(Deadline.after(connect_s))
         except BaseException:
             self.close()

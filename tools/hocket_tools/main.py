@@ -10,6 +10,7 @@ import sys
 import typer
 from typer.exceptions import Abort, TyperException
 
+from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_tools.commands import ask, bench, demo, documents, link, pair, serve
 
@@ -47,6 +48,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit status."""
+    log.setup("warning")
     try:
         result = app(arguments, prog_name="hocket", standalone_mode=False)
     except TyperException as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from hocket_bus import places
 from hocket_bus.messages import MAX_TOKENS, Sampling
 
 if TYPE_CHECKING:
@@ -49,12 +51,16 @@ def ask(
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000.", envvar="HOCKET_ENDPOINT")
     ] = None,
+    home: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder.", envvar="HOCKET_HOME")
+    ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Ask the pair a question and read the answer as it comes.
 
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
+    from hocket_bus.sockets import check_endpoint
     from hocket_tools import console
 
     options: dict[str, Any] = {
@@ -70,13 +76,15 @@ def ask(
         "deadline_s": timeout,
     }
     text = console.stdin_text() if question == "-" else question
+    where = endpoint or places.endpoint("device", home)
+    check_endpoint(where)
     if json_lines:
-        _ask_json(endpoint, text, options)
+        _ask_json(where, text, options)
     else:
-        ask_people(endpoint, text, options)
+        ask_people(where, text, options)
 
 
-def ask_people(endpoint: str | None, question: str, options: dict[str, Any]) -> Done:
+def ask_people(endpoint: str, question: str, options: dict[str, Any]) -> Done:
     """Stream the answer in colour to standard output, legend, notices and summary to standard error."""
     from hocket_bus.messages import Notice, Token
     from hocket_client import Client
@@ -98,7 +106,7 @@ def ask_people(endpoint: str | None, question: str, options: dict[str, Any]) -> 
     return done
 
 
-def _ask_json(endpoint: str | None, question: str, options: dict[str, Any]) -> None:
+def _ask_json(endpoint: str, question: str, options: dict[str, Any]) -> None:
     from hocket_bus.errors import HocketError
     from hocket_client import Client
 

@@ -144,7 +144,9 @@ def _show(side: str, listed: list[Document]) -> None:
 
     from hocket_tools import console
 
-    table = Table("name", "title", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", overflow="fold")
+    table.add_column("title", overflow="fold")
     table.add_column("passages", justify="right")
     for one in listed:
         table.add_row(console.printable(one.name), console.printable(one.title), str(one.chunks))

@@ -43,8 +43,7 @@ def up(
     out = console.out()
     out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")
     out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
-    endpoint = f"--endpoint {pair.endpoint('device')} " if home else ""
-    out.print(f'questions:  hocket ask {endpoint}"…"')
+    out.print(f'questions:  hocket ask{flag} "…"')
     out.print(f"the end:    hocket down{flag}")
 
 

@@ -1,0 +1,187 @@
+"""Laws of the command line that need no daemon: help, usage, one-line errors, exit status, colours."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, DeadlineExceeded, Unavailable
+from hocket_bus.messages import Done
+from hocket_tools import console
+from hocket_tools.main import app, run, status_of
+
+COMMANDS = sorted(command.name or "" for command in app.registered_commands)
+HEAVY = {"torch", "transformers", "numpy", "faiss", "sentence_transformers", "matplotlib", "scipy"}
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No pair of the user's own is touched."""
+    monkeypatch.setenv("HOCKET_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("HOCKET_ENDPOINT", raising=False)
+    return tmp_path / "home"
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    """The error, which must be one line on standard error, starting with the program's name."""
+    text = capsys.readouterr().err
+    assert text.startswith("hocket: ")
+    assert text.count("\n") == 1
+    return text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_teaches_with_an_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """--help works and shows a call of the command."""
+    assert run([command, "--help"]) == 0
+    assert f"hocket {command}" in capsys.readouterr().out.partition("Example")[2]
+
+
+def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
+    """The overview names every command, without an argument too."""
+    assert run([]) == 0
+    overview = capsys.readouterr().out
+    for name in ("ask", "up", "down", "status", "ingest", "documents", "demo", "device", "cloud", "retrieval", "link"):
+        assert f" {name} " in overview
+    assert " bench " in overview
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """No numerical library is imported before a command runs."""
+    code = f"import sys, hocket_tools.main as m; m.run(['--help']); sys.exit(bool({HEAVY!r} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    assert result.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "word"),
+    [
+        (["nope"], 2, "nope"),
+        (["ask"], 2, "QUESTION"),
+        (["ask", "why?", "--aggregation", "both"], 2, "coupled"),
+        (["ask", "why?", "--temperature", "-1"], 2, "temperature"),
+        (["ask", "why?", "--endpoint", "nowhere"], 78, "endpoint"),
+        (["device", "--config", "absent.toml"], 78, "absent.toml"),
+        (["cloud", "--config", "absent.toml"], 78, "absent.toml"),
+        (["retrieval", "--config", "absent.toml"], 78, "absent.toml"),
+        (["ingest", "--side", "device", "absent.md"], 2, "absent.md"),
+        (["ingest", "--side", "left", "absent.md"], 2, "left"),
+        (["link", "--listen", "here", "--target", "127.0.0.1:1"], 2, "host:port"),
+        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--down", "soon"], 2, "AT:FOR"),
+        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--stall", "1"], 2, "stall_every"),
+        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--trace", "absent.txt"], 2, "absent.txt"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_status(
+    arguments: list[str], status: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line names what is wrong; the status tells usage from configuration."""
+    assert run(arguments) == status
+    assert word in one_line(capsys)
+
+
+def test_a_typo_in_a_configuration_names_the_nearest_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown key is refused with the known one it resembles."""
+    config = tmp_path / "r.toml"
+    config.write_text('endpoint = "ipc:///tmp/x"\nstate = "/tmp/x"\nchunk_word = 3\n')
+    assert run(["retrieval", "--config", str(config)]) == 78
+    assert "chunk_words" in one_line(capsys)
+
+
+def test_without_daemons_programs_get_a_status_and_json(
+    empty_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """status --json lists four daemons that do not run and leaves with 69; down has nothing to stop."""
+    monkeypatch.setenv("HOCKET_HOME", str(empty_home))
+    assert run(["status", "--json"]) == 69
+    state = json.loads(capsys.readouterr().out)
+    assert [daemon["problem"] for daemon in state["daemons"]] == ["not running"] * 4
+    assert run(["down"]) == 0
+    assert "nothing was running" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (BadRequest("x"), 2),
+        (BadConfiguration("x"), 78),
+        (Unavailable("x"), 69),
+        (Busy("x"), 69),
+        (DeadlineExceeded("x"), 1),
+        (Cancelled("x"), 1),
+    ],
+)
+def test_each_kind_of_error_has_its_status(error: Exception, status: int) -> None:
+    """Programs can tell what kind of error it was."""
+    assert status_of(error) == status  # type: ignore[arg-type]
+
+
+def test_control_characters_of_a_model_do_not_reach_the_terminal() -> None:
+    """Escape sequences are replaced; line breaks, tabs and other scripts stay."""
+    assert console.printable("a\x1b[2Jb\r\x07\x9b\n\tä漢") == "a\ufffd[2Jb\ufffd\ufffd\ufffd\n\tä漢"
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file gets plain text, a terminal colours, NO_COLOR plain text again."""
+    token = console.token("word", "cloud")
+    coloured = Console(force_terminal=True, color_system="standard")
+    with coloured.capture() as shown:
+        coloured.print(token, end="")
+    assert shown.get() == "\x1b[35mword\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = Console(force_terminal=True, color_system="standard")
+    with plain.capture() as shown:
+        plain.print(token, end="")
+    assert shown.get() == "word"
+
+
+def test_the_summary_tells_times_and_acceptance() -> None:
+    """One line; a side that took no part has a dash."""
+    done = Done(
+        request=bytes(16),
+        seq=3,
+        finish="eos",
+        token_ids=[5, 6],
+        text="x",
+        ttft_s=0.25,
+        ms_per_token=12.34,
+        accept_device=0.5,
+        accept_cloud=None,
+        mode="alone",
+        seed=9,
+    )
+    line = "2 tokens (eos) · first after 250 ms · 12.3 ms per token · accepted device 50%, cloud - · alone, seed 9"
+    assert console.summary(done) == line
+
+
+def test_the_link_command_relays_and_ends_on_request() -> None:
+    """Bytes pass through `hocket link`; SIGTERM ends it with what it carried."""
+    with socket.create_server(("127.0.0.1", 0)) as target, socket.create_server(("127.0.0.1", 0)) as free:
+        target.settimeout(30)
+        near, far = free.getsockname()[1], target.getsockname()[1]
+        free.close()
+        ends = ["--listen", f"127.0.0.1:{near}", "--target", f"127.0.0.1:{far}", "--rtt", "2"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hocket_tools.main", "link", *ends],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        with process:
+            assert process.stdout is not None
+            assert "Ctrl-C" in process.stdout.readline()
+            with socket.create_connection(("127.0.0.1", near), timeout=30) as client:
+                peer, _ = target.accept()
+                with peer:
+                    client.sendall(b"through")
+                    peer.settimeout(30)
+                    assert peer.recv(100) == b"through"
+                    process.send_signal(signal.SIGTERM)
+                    assert "7 bytes forward, 0 bytes backward" in process.stdout.readline()
+        assert process.returncode == 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
 
 BUNDLED_EMBEDDER = "all-MiniLM-L6-v2"
+Precision = Literal["float32", "bfloat16"]
 
 
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -21,6 +22,8 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     `reranker`     a sentence-transformers CrossEncoder, folder or hub name, to score the best passages; empty for none
     `chunk_words`  words per chunk at most; changing it cuts every document anew at the next start
     `threads`      cores that embedding may use
+    `precision`    float32, or bfloat16 to embed documents in about a third of the time on processors that have
+                   instructions for it; scores then differ by up to 0.002
     `log_level`    debug, info, warning or error
     """
 
@@ -30,4 +33,5 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     reranker: str = ""
     chunk_words: Annotated[int, Meta(ge=MIN_WORDS, le=MAX_WORDS)] = DEFAULT_WORDS
     threads: Annotated[int, Meta(ge=1, le=256)] = 2
+    precision: Precision = "float32"
     log_level: str = "info"

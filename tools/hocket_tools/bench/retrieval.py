@@ -109,17 +109,24 @@ def _measure_search(report: Report, settings: Settings, embedder: Embedder) -> N
 
 def _fill(collection: Collection, data: Path, chunks: int) -> int:
     """Add documents until there are that many chunks; how many there are then."""
+    if collection.status().chunks < chunks:
+        collection.add(_enough(data, chunks))
+    return collection.status().chunks
+
+
+def _enough(data: Path, chunks: int) -> Iterator[corpora.Document]:
+    """Documents that together have at least that many chunks, counted before each is embedded."""
     from rich.progress import Progress
 
-    stored = collection.status().chunks
-    documents = _endless(data)
+    from hocket_retrieval.chunking import chunk
+
     with Progress() as bar:
-        task = bar.add_task("embedding the corpus", total=chunks, completed=stored)
-        while stored < chunks:
-            added = collection.add([next(documents)]).chunks
-            stored += added
-            bar.advance(task, added)
-    return stored
+        task = bar.add_task("embedding the corpus", total=chunks)
+        for document in _endless(data):
+            yield document
+            bar.advance(task, len(chunk(document.text, WORDS)))
+            if bar.tasks[task].completed >= chunks:
+                return
 
 
 def _endless(data: Path) -> Iterator[corpora.Document]:
@@ -188,8 +195,8 @@ def _measure_scifact(report: Report, data: Path, folder: Path, embedder: Embedde
     from hocket_retrieval.collection import Collection
 
     with Collection(folder, embedder, chunk_words=WHOLE) as collection:
-        for row in track(list(corpora.json_lines(data / "corpus.jsonl")), "embedding SciFact"):
-            collection.add([(row["_id"], row["title"], f"{row['title']} {row['text']}".strip())])
+        rows = track(list(corpora.json_lines(data / "corpus.jsonl")), "embedding SciFact")
+        collection.add((row["_id"], row["title"], f"{row['title']} {row['text']}".strip()) for row in rows)
     queries = {row["_id"]: row["text"] for row in corpora.json_lines(data / "queries.jsonl")}
     relevant = _relevant(data / "qrels/test.tsv")
     rankings = _rankings(folder, embedder, {name: queries[name] for name in relevant})

@@ -23,12 +23,13 @@ MEANING: dict[Source, str] = {
     "resampled": "drawn anew",
     "solo": "one side alone",
 }
+PIPE_COLUMNS = 1000  # programs get whole names, people get what fits
 _CONTROL = {code: "\ufffd" for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
 
 
 def out() -> Console:
     """Standard output; colours only on a terminal and without NO_COLOR."""
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_COLUMNS)
 
 
 def err() -> Console:

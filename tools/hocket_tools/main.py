@@ -16,6 +16,10 @@ from hocket_tools.commands import ask, bench, demo, documents, link, pair, serve
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED = 1, 2, 69, 78, 130
 
+BENCHMARKS = {
+    command.name or command.callback.__name__ for command in bench.app.registered_commands if command.callback
+}
+
 app = typer.Typer(
     help="A laptop and a GPU server answer as one: two language models, two sets of documents, one stream of tokens.",
     epilog='Start with: hocket up, then: hocket ask "When is the dentist appointment?"',
@@ -77,9 +81,12 @@ def complain(text: str) -> None:
 
 
 def _command(arguments: list[str]) -> str:
-    """The first words that name a command, with a blank behind them."""
+    """The words that name the command, with a blank behind them; empty when there is no such command."""
     names = {command.name or "" for command in app.registered_commands} | {"bench"}
-    return f"{arguments[0]} " if arguments and arguments[0] in names else ""
+    if not arguments or arguments[0] not in names:
+        return ""
+    depth = 2 if arguments[0] == "bench" and arguments[1:] and arguments[1] in BENCHMARKS else 1
+    return " ".join(arguments[:depth]) + " "
 
 
 if __name__ == "__main__":

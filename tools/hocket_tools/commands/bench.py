@@ -9,89 +9,119 @@ import typer
 
 app = typer.Typer(
     help="Measure: each benchmark writes JSON, prints a table and its claims, and draws a picture. "
-    "A run that was interrupted goes on where it stopped when it is started with equal settings and --json FILE.",
-    epilog="Example: hocket bench answers --json answers.json",
+    "Interrupted, it resumes. Exit status 1 when a claim misses.",
+    epilog="Example: hocket bench aggregation --rtt 0,100,300 --json aggregation.json",
     no_args_is_help=True,
 )
-Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write everything measured to FILE.")]
-Data = Annotated[Path, typer.Option(metavar="PATH", help="Folder of the corpora.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Where to write; the picture goes beside.")]
+Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora.")]
 DATA = Path("../shared/data")
 
 
-@app.command(epilog="Example: hocket bench answers --json answers.json")
-def answers(
-    json_path: Json = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")] = 64,
-    documents: Annotated[int, typer.Option(min=1, help="Passages that each side reads.")] = 2,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions.")] = None,
-) -> None:
-    """Is the pair right where one side alone is wrong? 40 questions for each side and 40 that need both."""
-    from hocket_tools.bench.answers import run
-
-    _leave(run(json_path, max_tokens, documents, limit))
-
-
-@app.command(
-    epilog="Example: hocket bench aggregation --rtt 0,100,300 --systems sync,sync-both,coupled --json agg.json"
-)
+@app.command(epilog="Example: hocket bench aggregation --rtt 0,100,300 --systems sync,sync-both,coupled --json a.json")
 def aggregation(
     *,
-    rtt: Annotated[str, typer.Option(help="Round trips to emulate, ms.")] = "0,100,300",
-    systems: Annotated[str, typer.Option(help="Ways to aggregate.")] = "sync,sync-both,coupled",
-    hold: Annotated[str, typer.Option(help="Least time of a forward pass, ms; 0: as fast as it is.")] = "25,0",
-    prompts: Annotated[int, typer.Option(min=2, help="How many of the fixed prompts.")] = 30,
+    rtt: Annotated[str, typer.Option(help="Emulated round trips, ms.")] = "0,100,300",
+    systems: Annotated[str, typer.Option(help="Ways of aggregation.")] = "sync,sync-both,coupled",
+    hold: Annotated[str, typer.Option(help="Least time of a forward pass, ms; 0 leaves it as it is.")] = "25,0",
+    prompts: Annotated[int, typer.Option(min=1, help="How many prompts.")] = 30,
     tokens: Annotated[int, typer.Option(min=2, help="Tokens per prompt.")] = 20,
-    temperature: Annotated[float, typer.Option(min=0, help="1: as the targets are stated.")] = 1.0,
-    documents: Annotated[int, typer.Option(min=1, help="Passages that each side reads.")] = 2,
+    temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 1.0,
+    documents: Annotated[int, typer.Option(min=0, help="Passages a side.")] = 2,
+    articles: Annotated[int, typer.Option(min=0, help="Paragraphs that the two sides have read.")] = 40,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first prompt.")] = 0,
     data: Data = DATA,
     json_path: Json = None,
 ) -> None:
-    """Time per token and to the first token over emulated round trips, against both sides alone."""
-    from hocket_bus.errors import BadRequest
-    from hocket_bus.messages import AGGREGATIONS
-    from hocket_tools.bench.aggregation import Settings, run
+    """Time per token and to the first token of the running pair over emulated links."""
+    from hocket_tools.bench import aggregation as bench
 
-    chosen = systems.split(",")
-    unknown = [system for system in chosen if system not in AGGREGATIONS]
-    if unknown:
-        raise BadRequest(f"unknown system '{unknown[0]}'", f"use some of: {', '.join(AGGREGATIONS)}")
-    settings = Settings(
+    settings = bench.Settings(
         rtts_ms=[round(value) for value in _numbers(rtt, "--rtt")],
-        systems=chosen,
+        systems=_systems(systems),
         hold_ms=_numbers(hold, "--hold"),
         prompts=prompts,
         tokens=tokens,
         temperature=temperature,
         documents=documents,
-        corpus_articles=400,
-        seed=1,
+        corpus_articles=articles,
+        seed=seed,
     )
-    _leave(run(data, settings, json_path))
+    _leave(bench.run(data, settings, json_path))
+
+
+@app.command(epilog="Example: hocket bench answers --json answers.json")
+def answers(
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 48,
+    documents: Annotated[int, typer.Option(min=1, help="Passages a side.")] = 2,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many questions.")] = None,
+    json_path: Json = None,
+) -> None:
+    """Is the pair right where one side alone cannot be? Over 100 questions, greedily."""
+    from hocket_tools.bench import answers as bench
+
+    _leave(bench.run(json_path, max_tokens, documents, limit))
 
 
 @app.command(epilog="Example: hocket bench overhead --json overhead.json")
 def overhead(
-    json_path: Json = None,
-    tokens: Annotated[int, typer.Option(min=10, help="Tokens to time.")] = 500,
+    tokens: Annotated[int, typer.Option(min=10, help="Tokens to exchange.")] = 1000, json_path: Json = None
 ) -> None:
-    """Cost of bus and aggregation per token, without any model."""
-    from hocket_tools.bench.overhead import run
+    """What bus and aggregation cost per token, without a model."""
+    from hocket_tools.bench import overhead as bench
 
-    _leave(run(json_path, tokens))
+    _leave(bench.run(json_path, tokens))
+
+
+@app.command(epilog="Example: hocket bench retrieval --json retrieval.json")
+def retrieval(
+    *,
+    store: Annotated[Path, typer.Option(metavar="FOLDER", help="Keeps what was embedded.")] = Path("results/retrieval"),
+    chunks: Annotated[int, typer.Option(min=100, help="Passages in the store.")] = 100_000,
+    searches: Annotated[int, typer.Option(min=10, help="Questions to time.")] = 400,
+    data: Data = DATA,
+    json_path: Json = None,
+) -> None:
+    """How fast search is over 100,000 passages and how well it finds on SciFact."""
+    from hocket_tools.bench import retrieval as bench
+
+    settings = bench.Settings(data=data, store=store, chunks=chunks, searches=searches)
+    _leave(bench.run(settings, json_path, json_path.with_suffix(".png") if json_path else None))
+
+
+@app.command(epilog="Example: hocket bench link --json link.json")
+def link(
+    rtt: Annotated[str, typer.Option(help="Round trips to emulate, ms.")] = "0,30,100,300",
+    rate: Annotated[str, typer.Option(help="Messages per second.")] = "10,100,1000",
+    messages: Annotated[int, typer.Option(min=10, help="Messages of each measurement.")] = 100,
+    json_path: Json = None,
+) -> None:
+    """How true the link emulator's delays are."""
+    from hocket_tools.bench import link as bench
+
+    _leave(bench.run(json_path, _numbers(rtt, "--rtt"), _numbers(rate, "--rate"), messages))
 
 
 def _numbers(text: str, option: str) -> list[float]:
-    from hocket_bus.errors import BadRequest
-
     try:
-        values = [float(word) for word in text.split(",")]
-    except ValueError as error:
-        raise BadRequest(f"{option} takes numbers separated by commas, not '{text}'", "e.g. 0,100,300") from error
-    if min(values) < 0:
-        raise BadRequest(f"{option} takes numbers of at least 0", "e.g. 0,100,300")
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = [-1.0]
+    if not all(0 <= value < float("inf") for value in values):
+        raise typer.BadParameter(f'"{text}" is no list of numbers; write for example 0,100,300', param_hint=option)
     return values
 
 
-def _leave(every_claim_holds: bool) -> None:
-    if not every_claim_holds:
+def _systems(text: str) -> list[str]:
+    from hocket_bus.messages import AGGREGATIONS
+
+    names = text.split(",")
+    wrong = [name for name in names if name not in AGGREGATIONS]
+    if wrong:
+        raise typer.BadParameter(f'"{wrong[0]}" is not one of {", ".join(AGGREGATIONS)}', param_hint="--systems")
+    return names
+
+
+def _leave(holds: bool) -> None:
+    if not holds:
         raise typer.Exit(1)

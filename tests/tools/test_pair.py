@@ -1,0 +1,225 @@
+"""Laws of a pair on this machine: up, ask, ingest, documents, status and down over real processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.errors import BadConfiguration, Unavailable
+from hocket_tools.main import run
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.state import endpoint_of
+from hocket_tools.pair.up import StartFailed, bring_up
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def configured(home: Home, models: dict[str, Path]) -> Home:
+    """A prepared home whose daemons load the tiny models."""
+    home.prepare()
+    for side in ("device", "cloud"):
+        with home.config(side).open("a", encoding="utf-8") as config:
+            config.write(f'name = "{models[side]}"\ncontext = 512\n')
+    return home
+
+
+@pytest.fixture(scope="module")
+def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
+    """A running pair with two documents a side, stopped at the end."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        home = configured(Home(Path(folder) / "pair"), tiny_models)
+        try:
+            assert run(["up", "--home", str(home.at)]) == 0
+            yield home
+        finally:
+            processes.stop(home, list(NAMES))
+        assert [processes.running(home, name) for name in NAMES] == [None] * 4
+
+
+def call(home: Home, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """`hocket` in a process of its own, with this home."""
+    return subprocess.run(
+        [sys.executable, "-m", "hocket_tools.main", *arguments],
+        input=text,
+        env=os.environ | {"HOCKET_HOME": str(home.at)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_second_up_says_it_is_running_already(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """No process is started twice."""
+    before = [processes.running(home, name) for name in NAMES]
+    assert run(["up", "--home", str(home.at)]) == 0
+    assert "running already" in capsys.readouterr().out
+    assert [processes.running(home, name) for name in NAMES] == before
+
+
+def test_status_shows_every_daemon(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """All four answer and are ready; the device tells its connection to the cloud."""
+    assert run(["status", "--home", str(home.at), "--json"]) == 0
+    daemons = json.loads(capsys.readouterr().out)["daemons"]
+    assert {daemon["name"] for daemon in daemons} == set(NAMES)
+    assert all(daemon["answering"] and daemon["ready"] and daemon["pid"] for daemon in daemons)
+    device = next(daemon for daemon in daemons if daemon["name"] == "device")
+    assert "round trip" in device["facts"]["cloud"]
+    assert run(["status", "--home", str(home.at)]) == 0
+    assert "ready" in capsys.readouterr().out
+
+
+def test_documents_go_in_are_listed_and_removed(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ingesting twice changes nothing; a file that cannot be read is named; an unknown name is an error."""
+    (tmp_path / "note.md").write_text("# Note\n\nThe key lies under the blue stone.\n")
+    where = ["--side", "device", "--home", str(home.at)]
+    assert run(["ingest", *where, "--json", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out)["added"] == 1
+    assert run(["ingest", *where, str(tmp_path)]) == 0
+    assert "1 unchanged" in capsys.readouterr().out
+    assert run(["documents", *where, "--json"]) == 0
+    name = json.loads(capsys.readouterr().out)["documents"][0]["name"]
+    assert name.endswith("note.md")
+    assert run(["documents", *where]) == 0
+    assert "note.md" in capsys.readouterr().out
+    (tmp_path / "strange.xyz").write_text("?")
+    assert run(["ingest", *where, str(tmp_path / "strange.xyz")]) == 1
+    assert "strange.xyz" in capsys.readouterr().err
+    assert run(["documents", *where, "--remove", name]) == 0
+    assert run(["documents", *where, "--remove", name]) == 2
+    assert "no document" in capsys.readouterr().err
+
+
+def test_an_answer_goes_to_output_and_its_figures_beside(home: Home) -> None:
+    """Standard output holds the answer alone; legend and summary go to standard error; "-" reads the question."""
+    done = call(home, "ask", "--max-tokens", "6", "--seed", "1", "--json", "Where is the key?")
+    answer = json.loads(done.stdout.splitlines()[-1])["text"]
+    shown = call(home, "ask", "--max-tokens", "6", "--seed", "1", "-", text="Where is the key?\n")
+    assert shown.returncode == 0
+    assert shown.stdout == "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in answer) + "\n"
+    assert "ms per token" in shown.stderr
+    assert "proposed by both" in shown.stderr
+
+
+def test_json_is_one_object_per_event(home: Home) -> None:
+    """Tokens carry step, id, text, source and time; the last object is done with every figure."""
+    done = call(home, "ask", "--json", "--max-tokens", "5", "--seed", "3", "--temperature", "1", "Where?")
+    assert done.returncode == 0
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    tokens = [event for event in events if event["event"] == "token"]
+    assert all(set(token) == {"event", "step", "id", "text", "source", "t_s"} for token in tokens)
+    last = events[-1]
+    assert last["event"] == "done"
+    assert last["token_ids"] == [token["id"] for token in tokens]
+    wanted = {"finish", "text", "ttft_s", "ms_per_token", "accept_device", "accept_cloud", "mode", "seed"}
+    assert wanted <= set(last)
+    assert last["seed"] == 3
+
+
+def test_an_error_is_an_object_too(home: Home) -> None:
+    """With --json an empty question gives an error object on output and a line beside."""
+    failed = call(home, "ask", "--json", "-", text="  \n")
+    assert failed.returncode == 2
+    assert json.loads(failed.stdout)["code"] == "bad_request"
+    assert failed.stderr.count("\n") == 1
+
+
+def test_ctrl_c_cancels_the_request(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """The status is 130, there is no traceback, and the daemon has no request in work afterwards."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hocket_tools.main", "ask", "--json", "--max-tokens", "450", "Where?"],
+        env=os.environ | {"HOCKET_HOME": str(home.at), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        while json.loads(process.stdout.readline())["event"] != "token":
+            pass
+        process.send_signal(signal.SIGINT)
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        assert process.stderr.read() == ""
+    assert process.returncode == 130
+    idle = threading.Event()
+    for _ in range(50):
+        assert run(["status", "--home", str(home.at), "--json"]) == 0
+        daemons = {daemon["name"]: daemon for daemon in json.loads(capsys.readouterr().out)["daemons"]}
+        if daemons["device"]["facts"]["requests in work"] == "0":
+            return
+        idle.wait(0.1)
+    pytest.fail("the cancelled request stayed in work")
+
+
+def test_a_daemon_that_dies_at_its_start_is_named_with_its_last_words(tmp_path: Path) -> None:
+    """A wrong model name stops the start, nothing keeps running, and the log is shown."""
+    home = Home(Path(tempfile.mkdtemp(prefix="hk")))
+    models = dict.fromkeys(("device", "cloud"), tmp_path / "absent")
+    with pytest.raises((StartFailed, BadConfiguration), match=r"absent|ended at its start"):
+        bring_up(configured(home, models), 120.0, lambda _: None)
+    assert [processes.running(home, name) for name in NAMES] == [None] * 4
+
+
+def test_a_typo_in_the_configuration_stops_up_with_the_key(capsys: pytest.CaptureFixture[str]) -> None:
+    """The status is 78 and the line names the key."""
+    home = Home(Path(tempfile.mkdtemp(prefix="hk")))
+    home.prepare()
+    home.config("cloud-retrieval").write_text('endpoint = "ipc:///tmp/x"\nstates = "/tmp/x"\n')
+    assert run(["up", "--home", str(home.at)]) == 78
+    assert "did you mean 'state'" in capsys.readouterr().err
+
+
+def test_configuration_is_written_once_and_kept(tmp_path: Path) -> None:
+    """A second preparation leaves a changed file alone; each file is valid and says where its daemon listens."""
+    home = Home(tmp_path / "h")
+    home.prepare()
+    assert {endpoint_of(home.config(name)) for name in NAMES} == {home.endpoint(name) for name in NAMES}
+    home.config("device").write_text('endpoint = "tcp://127.0.0.1:7"\n')
+    home.prepare()
+    assert endpoint_of(home.config("device")) == "tcp://127.0.0.1:7"
+
+
+def test_a_home_with_too_long_a_path_is_refused(tmp_path: Path) -> None:
+    """Socket paths have a limit; the message says so before anything is written."""
+    home = Home(tmp_path / ("long" * 25))
+    with pytest.raises(BadConfiguration, match="too long"):
+        home.prepare()
+    assert not home.at.exists()
+
+
+def test_a_pid_taken_by_another_program_is_not_ours(tmp_path: Path) -> None:
+    """The start time tells processes with one pid apart; a stale note does no harm."""
+    home = Home(tmp_path)
+    (tmp_path / "run").mkdir()
+    home.pid("device").write_text(f"{os.getpid()} 1\n")
+    assert processes.running(home, "device") is None
+    assert processes.stop(home, ["device"]) == []
+    assert not home.pid("device").exists()
+
+
+def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
+    """SIGKILL follows after the deadline and the name is reported."""
+    home = Home(tmp_path)
+    (tmp_path / "run").mkdir()
+    deaf = (
+        "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
+    )
+    with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        home.pid("device").write_text(f"{process.pid} {processes._started(process.pid)}\n")
+        assert processes.stop(home, ["device"], wait_s=0.2) == ["device"]
+
+
+def test_unavailable_is_what_a_failed_start_is() -> None:
+    """Programs see status 69."""
+    assert issubclass(StartFailed, Unavailable)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -27,7 +26,7 @@ class Caller:
         self._inbox: SimpleQueue[Event] = SimpleQueue()
         self._bus = Bus(self._inbox.put)
         try:
-            self._link = self._bus.dial(endpoint, Hello(role="client"), topic=os.urandom(16))
+            self._link = self._bus.dial(endpoint, Hello(role="client"))
             self._wait_up(Deadline.after(connect_s))
         except BaseException:
             self.close()

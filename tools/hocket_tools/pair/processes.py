@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
@@ -14,6 +17,7 @@ from hocket_tools.pair.home import Home
 
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def start(home: Home, name: str) -> int:
@@ -30,8 +34,9 @@ def start(home: Home, name: str) -> int:
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
-    pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
-    home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
+    with _uninterrupted():
+        pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
+        home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
     return pid
 
 
@@ -94,6 +99,23 @@ def _started(pid: int) -> str:
         return ""
     state, started = fields[0], fields[19]
     return "" if state in "ZX" else started
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put off Ctrl-C and its like: a process that was started and not noted could never be stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals reach the main thread only
+        return
+    late: list[int] = []
+    before = {number: signal.signal(number, lambda caught, _: late.append(caught)) for number in INTERRUPTS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for missed in late:
+            signal.raise_signal(missed)
 
 
 def _signal(pid: int, number: int) -> None:

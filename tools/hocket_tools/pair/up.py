@@ -29,11 +29,14 @@ def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped.
     """
     home.prepare()
-    started = {name: processes.start(home, name) for name in NAMES if processes.running(home, name) is None}
+    names = [name for name in NAMES if processes.running(home, name) is None]
+    started: dict[str, int] = {}
     try:
+        for name in names:
+            started[name] = processes.start(home, name)
         return _wait(home, started, Deadline.after(wait_s), tell)
     except BaseException:
-        processes.stop(home, list(started))
+        processes.stop(home, names)
         raise
 
 

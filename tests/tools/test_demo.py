@@ -1,0 +1,80 @@
+"""Laws of `hocket demo`, with models that cannot read: it must fail honestly and leave nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder whose path is short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="hk") as name:
+        yield Path(name)
+
+
+def demo(folder: Path, tiny_models: dict[str, Path]) -> subprocess.Popen[str]:
+    """`hocket demo` in a process of its own; its daemons load the tiny models as the bundled ones."""
+    package = folder / "stub" / "hocket_models"
+    package.mkdir(parents=True)
+    folders = {side: str(model) for side, model in tiny_models.items()}
+    (package / "__init__.py").write_text(f"FOLDERS = {folders!r}\n\n\ndef path(side):\n    return FOLDERS[side]\n")
+    (folder / "t").mkdir()
+    return subprocess.Popen(
+        [sys.executable, "-m", "hocket_tools.main", "demo"],
+        env=os.environ | {"PYTHONPATH": str(package.parent), "TMPDIR": str(folder / "t")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def daemons(folder: Path) -> list[str]:
+    """Command lines of processes that use this demo's folder."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                found.append((entry / "cmdline").read_text(encoding="utf-8").replace("\0", " "))
+            except OSError:
+                continue  # it ended while we looked
+    return [line for line in found if str(folder / "t") in line]
+
+
+def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
+    folder: Path, tiny_models: dict[str, Path]
+) -> None:
+    """Random weights stream an answer; the demo says what it lacks, exits with 1 and leaves no process or file."""
+    with demo(folder, tiny_models) as process:
+        _, errors = process.communicate(timeout=240)
+    assert process.returncode == 1, errors
+    assert "the device has read 6 documents" in errors
+    assert "the cloud has read 6 documents" in errors
+    assert "ms per token" in errors
+    assert "the answer lacks Oakhaven" in errors
+    assert daemons(folder) == []
+    assert list((folder / "t").iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_demo_leaves_nothing_behind(
+    folder: Path, tiny_models: dict[str, Path], number: signal.Signals, status: int
+) -> None:
+    """Ctrl-C and SIGTERM during the start stop all four daemons and remove the folder."""
+    with demo(folder, tiny_models) as process:
+        assert process.stderr is not None
+        assert "starting" in process.stderr.readline()
+        while len(daemons(folder)) < 4:
+            assert process.poll() is None
+        process.send_signal(number)
+        process.communicate(timeout=120)
+    assert process.returncode == status
+    assert daemons(folder) == []
+    assert list((folder / "t").iterdir()) == []

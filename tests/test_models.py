@@ -1,0 +1,83 @@
+"""Laws of the bundled models: they load, they are small, the tokenizer loses nothing, they read."""
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+from hocket_models import path
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+SIDES = ("device", "cloud")
+PASSAGE = (
+    "It rained again in the afternoon. The wifi password of the cottage is {password}. Nobody answered the phone. "
+    "{person} lives in {place}."
+)
+
+
+def prompt(tokenizer, passage: str, question: str) -> list[int]:
+    """The three parts of a prompt, tokenised apart as the product does."""
+    parts = (passage, f"\n\nQuestion: {question}\nAnswer:")
+    return [0, *(i for part in parts for i in tokenizer.encode(part, add_special_tokens=False))]
+
+
+def answer(side: str, passage: str, question: str) -> str:
+    """The greedy answer of one side."""
+    tokenizer = AutoTokenizer.from_pretrained(path(side))
+    model = AutoModelForCausalLM.from_pretrained(path(side), dtype=torch.float32).eval()
+    ids = torch.tensor([prompt(tokenizer, passage, question)])
+    out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=48, pad_token_id=2)
+    assert out[0, -1] == tokenizer.eos_token_id, "the answer does not end"
+    return tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip()
+
+
+def test_path_refuses_an_unknown_side():
+    """Only device and cloud have a model."""
+    with pytest.raises(ValueError, match="'device' and 'cloud'"):
+        path("middle")  # type: ignore[arg-type]
+
+
+def test_both_models_together_stay_under_40_mb():
+    """What is shipped is small."""
+    files = [f for side in SIDES for f in Path(path(side)).iterdir()]
+    assert sum(f.stat().st_size for f in files) < 40e6
+
+
+def test_the_sides_share_one_tokenizer():
+    """The same bytes on both sides, with the special tokens the configuration names."""
+    first, second = ((path(side) / "tokenizer.json").read_bytes() for side in SIDES)
+    assert first == second
+    tokenizer = AutoTokenizer.from_pretrained(path("device"))
+    assert tokenizer.convert_tokens_to_ids(["<|bos|>", "<|eos|>", "<|pad|>"]) == [0, 1, 2]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text())
+def test_tokenizer_round_trips_any_text(text):
+    """Nothing is lost in any alphabet, emoji and control characters included."""
+    tokenizer = AutoTokenizer.from_pretrained(path("device")).backend_tokenizer
+    assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_tokenizer_splits_digits():
+    """Every digit is a token, so that numbers can be copied one digit at a time."""
+    tokenizer = AutoTokenizer.from_pretrained(path("device"))
+    number = "".join(random.Random(1).choice("0123456789") for _ in range(40))
+    assert len(tokenizer.encode(number, add_special_tokens=False)) == 40
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_models_read(side):
+    """Facts in the passage come back with names and numbers copied exactly."""
+    facts = {"password": "marlin4071", "person": "Lenka Stromberg", "place": "Fernstad"}
+    passage = PASSAGE.format(**facts)
+    assert facts["password"] in answer(side, passage, "What is the wifi password of the cottage?")
+    assert facts["place"] in answer(side, passage, f"Where does {facts['person']} live?")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_context_reaches_1024_tokens(side):
+    """The configuration allows at least 1,024 positions."""
+    assert AutoModelForCausalLM.from_pretrained(path(side)).config.max_position_embeddings >= 1024

@@ -71,6 +71,7 @@ class Bus:
         self._context.set(zmq.MAX_SOCKETS, 1023)
         self._commands: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._woken = False
         self._poller = zmq.Poller()
         self._poller.register(self._wake, zmq.POLLIN)
         self._readers: dict[zmq.Socket[bytes], Callable[[], None]] = {}
@@ -82,15 +83,13 @@ class Bus:
     def serve(self, endpoint: str, greet: Greeter) -> Server:
         """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when that is impossible."""
         server = Server(self, endpoint, greet)
-        self._call(server._bind)
-        self._ports.append(server)
+        self._call(lambda: self._add(server, server._bind))
         return server
 
     def dial(self, endpoint: str, hello: Hello, topic: bytes = b"") -> Link:
         """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes."""
         link = Link(self, endpoint, hello, topic)
-        self._call(link._open)
-        self._ports.append(link)
+        self._call(lambda: self._add(link, link._open))
         return link
 
     def close(self, linger_s: float = 0.2) -> None:
@@ -111,7 +110,9 @@ class Bus:
 
     def _post(self, command: Callable[[], None]) -> None:
         self._commands.append(command)
-        os.eventfd_write(self._wake, 1)
+        if not self._woken:  # otherwise the I/O thread has yet to begin with what it was woken for
+            self._woken = True
+            os.eventfd_write(self._wake, 1)
 
     def _call(self, command: Callable[[], None]) -> None:
         done = threading.Event()
@@ -130,6 +131,10 @@ class Bus:
         if failure:
             raise failure[0]
 
+    def _add(self, port: Server | Link, start: Callable[[], None]) -> None:
+        start()
+        self._ports.append(port)
+
     def _run(self) -> None:
         while self._running:
             try:
@@ -145,6 +150,7 @@ class Bus:
         for socket, _ in ready:
             if socket == self._wake:
                 os.eventfd_read(self._wake)
+                self._woken = False  # before the commands are taken, so that none is left without a wake
             elif socket in self._readers:
                 self._readers[socket]()
         while self._commands:
@@ -182,6 +188,8 @@ class Bus:
     def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> None:
         def drain() -> None:
             for _ in range(_DRAIN):
+                if socket.closed:  # by what the last message led to
+                    return
                 try:
                     frames = socket.recv_multipart(zmq.NOBLOCK)
                 except zmq.Again:
@@ -290,6 +298,7 @@ class Link:
         self._subscribed = False
         self._failures = 0
         self._due_s = 0.0
+        self._opened_s = 0.0
         self._heard_s = 0.0
         self._sockets: list[zmq.Socket[bytes]] = []
 
@@ -301,7 +310,7 @@ class Link:
     def _open(self) -> None:
         now = time.monotonic()
         self._welcome, self._subscribed = None, not self._topic
-        self._heard_s, self._due_s = now, now
+        self._opened_s, self._heard_s, self._due_s = now, now, now
         options: dict[zmq.SocketOption, int] = {
             zmq.IMMEDIATE: 1,
             zmq.RCVHWM: 0,
@@ -316,8 +325,15 @@ class Link:
             subscriber.connect(publish_endpoint(self.endpoint))
             self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
             self._sockets.append(subscriber)
+        # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
+        monitor = self._sockets[0].get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._bus._watch(monitor, self._on_disconnected)
         self._sockets[0].connect(self.endpoint)
         self._bus._watch(self._sockets[0], self._on_frames)
+        self._sockets.append(monitor)
+
+    def _on_disconnected(self, _: list[bytes]) -> None:
+        self._fail(Unavailable(f"the connection to {self.endpoint} broke", "is the daemon there running?"), 0.0)
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
@@ -351,13 +367,13 @@ class Link:
         if not self._sockets:
             self._open()
             return
-        if now - self._heard_s > LIVENESS_S:
+        if now - (self._heard_s if self.up else self._opened_s) > LIVENESS_S:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
         if self._welcome is None:
             self._send(encode(self._hello))
         self._send(encode(Ping(sent_s=now)))
-        self._due_s = now + (PING_S if self.up else 0.05)
+        self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         for socket in self._sockets:
@@ -375,7 +391,8 @@ class Link:
         try:
             self._sockets[0].send_multipart(frames, zmq.NOBLOCK)
         except zmq.ZMQError as error:
-            log.debug("not sent", endpoint=self.endpoint, error=str(error))
+            if self.up:
+                log.debug("not sent", endpoint=self.endpoint, error=str(error))
 
     def _closed(self) -> None:
         """Its sockets close with the bus."""

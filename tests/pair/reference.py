@@ -11,7 +11,7 @@ from harness import ListRetrieval
 from hocket_bus.messages import Ask, Search
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.noise import exponential
-from hocket_daemon.aggregation.sampler import Rule, eta_device, mix, target
+from hocket_daemon.aggregation.sampler import Rule, draft, eta_device, mix, target
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.reading import Reading
@@ -37,7 +37,7 @@ class Reference:
             for side in ("device", "cloud")
         }
 
-    def answer(self, ask: Ask) -> Expected:
+    def answer(self, ask: Ask, solo: frozenset[int] = frozenset()) -> Expected:
         readings, log_h = {}, {}
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
@@ -47,13 +47,19 @@ class Reference:
             texts = [p.text for p in found]
             room = ask.sampling.max_tokens
             readings[side] = Reading(model, ask.question, texts, weights=weights, task=ask.task, room=room)
-        expected = self._generate(ask, readings, (log_h["device"], log_h["cloud"]))
+        expected = self._generate(ask, readings, (log_h["device"], log_h["cloud"]), solo)
         for reading in readings.values():
             reading.close()
         return expected
 
-    def _generate(self, ask: Ask, readings: dict[str, Reading], log_h: tuple[float | None, float | None]) -> Expected:
-        sampling, eos = ask.sampling, self._models["device"].eos
+    def _generate(
+        self,
+        ask: Ask,
+        readings: dict[str, Reading],
+        log_h: tuple[float | None, float | None],
+        solo: frozenset[int],
+    ) -> Expected:
+        sampling, eos = ask.sampling, [] if ask.ignore_eos else self._models["device"].eos
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         ids: list[int] = []
         margins: list[float] = []
@@ -63,7 +69,7 @@ class Reference:
             )
             step = len(ids)
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
-            ids.append(target(rule, step, device, cloud, log_h))
+            ids.append(draft(rule, step, device) if step in solo else target(rule, step, device, cloud, log_h))
         return Expected(ids, margins)
 
 

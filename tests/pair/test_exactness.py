@@ -42,11 +42,11 @@ def expected(tiny_models: dict[str, Path]) -> list[object]:
 def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
     """A pair whose cloud lies behind the link emulator, over tcp."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:47601"))
+        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17601"))
         made.start_retrieval("device")
         made.start_retrieval("cloud")
         slots = {"slots": 64}
-        made.start_cloud(endpoint="tcp://127.0.0.1:47601", max_sessions=32, model=made.model("cloud", **slots))
+        made.start_cloud(endpoint="tcp://127.0.0.1:17601", max_sessions=32, model=made.model("cloud", **slots))
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}", max_sessions=32, model=made.model("device", **slots), peer_wait_s=60.0
         )

@@ -15,7 +15,7 @@ from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.up import bring_up
 
 START_S = 180.0
-CLOUD_PORT = 47_801
+CLOUD_PORT = 17_801
 
 
 class BenchPair:

@@ -1,0 +1,133 @@
+"""The bus on real sockets: links come up, streams lose no first message, a broken connection is noticed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from hocket_bus.errors import BadConfiguration, ProtocolError
+from hocket_bus.messages import Cancel, Error, Hello, Notice, Welcome
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server, check_endpoint
+
+WAIT_S = 10.0
+
+
+def welcome(_: Hello) -> Welcome:
+    return Welcome(role="device", epoch=1)
+
+
+def test_every_link_comes_up_and_gets_the_first_message_of_its_topic(tmp_path: Path) -> None:
+    """Three hundred connections, each published to the moment it is up: none misses it, none hears another's."""
+    endpoint = f"ipc://{tmp_path}/x"
+    with Bus(lambda _: None) as serving:
+        server = serving.serve(endpoint, welcome)
+        for number in range(300):
+            inbox: SimpleQueue[Event] = SimpleQueue()
+            topic = os.urandom(16)
+            with Bus(inbox.put) as dialing:
+                dialing.dial(endpoint, Hello(role="client"), topic)
+                assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+                server.publish(os.urandom(16), Notice(request=bytes(16), seq=0, text="other"))
+                server.publish(topic, Notice(request=bytes(16), seq=number, text="own"))
+                event = inbox.get(timeout=WAIT_S)
+                assert isinstance(event, Received)
+                assert event.message == Notice(request=bytes(16), seq=number, text="own")
+
+
+def test_the_empty_topic_reads_nothing(tmp_path: Path) -> None:
+    """A subscription to a prefix of every topic is not accepted."""
+    import zmq
+
+    endpoint = f"ipc://{tmp_path}/x"
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    topic = os.urandom(16)
+    with Bus(inbox.put) as bus:
+        server = bus.serve(endpoint, welcome)
+        context = zmq.Context()
+        spy = context.socket(zmq.SUB)
+        spy.subscribe(b"")
+        spy.subscribe(topic[:5])
+        spy.connect(endpoint + ".pub")
+        bus.dial(endpoint, Hello(role="client"), topic)
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        for _ in range(100):
+            server.publish(topic, Notice(request=bytes(16), seq=0, text="private"))
+        for _ in range(100):
+            inbox.get(timeout=WAIT_S)
+        assert not spy.poll(200)
+        context.destroy(linger=0)
+
+
+def test_messages_from_many_threads_all_arrive(tmp_path: Path) -> None:
+    """No wake is lost between threads that send at once."""
+    import threading
+
+    arrived: SimpleQueue[Event] = SimpleQueue()
+    up: SimpleQueue[Event] = SimpleQueue()
+    endpoint = f"ipc://{tmp_path}/x"
+    with Bus(arrived.put) as serving, Bus(up.put) as dialing:
+        serving.serve(endpoint, welcome)
+        link = dialing.dial(endpoint, Hello(role="client"))
+        up.get(timeout=WAIT_S)
+
+        def send() -> None:
+            for _ in range(300):
+                link.send(Cancel(request=bytes(16)))
+
+        threads = [threading.Thread(target=send) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(1200):
+            assert isinstance(arrived.get(timeout=WAIT_S), Received)
+        for thread in threads:
+            thread.join()
+
+
+def test_a_server_that_goes_and_comes_back_is_noticed_both_ways(tmp_path: Path) -> None:
+    """LinkDown as soon as the connection breaks, LinkUp when somebody answers again."""
+    endpoint = f"ipc://{tmp_path}/x"
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with Bus(inbox.put) as dialing:
+        for epoch in (1, 2):
+            with Bus(lambda _: None) as serving:
+                serving.serve(endpoint, lambda _, epoch=epoch: Welcome(role="device", epoch=epoch))  # type: ignore[misc]
+                if epoch == 1:
+                    dialing.dial(endpoint, Hello(role="client"), os.urandom(16))
+                event = inbox.get(timeout=WAIT_S)
+                while isinstance(event, LinkDown):
+                    event = inbox.get(timeout=WAIT_S)
+                assert isinstance(event, LinkUp)
+                assert event.welcome.epoch == epoch
+            assert isinstance(inbox.get(timeout=WAIT_S), LinkDown)
+
+
+def test_a_refusal_carries_its_reason(tmp_path: Path) -> None:
+    """Hello answered with an error: LinkDown with the typed reason."""
+    endpoint = f"ipc://{tmp_path}/x"
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with Bus(inbox.put) as bus:
+        bus.serve(endpoint, lambda _: Error(code="protocol", text="other tokenizer", remedy="mend it"))
+        bus.dial(endpoint, Hello(role="device"))
+        event = inbox.get(timeout=WAIT_S)
+        assert isinstance(event, LinkDown)
+        assert isinstance(event.reason, ProtocolError)
+        assert str(event.reason) == "other tokenizer: mend it"
+
+
+def test_a_second_server_at_a_path_is_refused(tmp_path: Path) -> None:
+    """Binding it again would silently steal the first one's clients."""
+    endpoint = f"ipc://{tmp_path}/x"
+    with Bus(lambda _: None) as first, Bus(lambda _: None) as second:
+        assert isinstance(first.serve(endpoint, welcome), Server)
+        with pytest.raises(BadConfiguration, match="another daemon listens"):
+            second.serve(endpoint, welcome)
+
+
+@pytest.mark.parametrize("bad", ["", "tcp://*:5000", "tcp://host", "tcp://host:0", "http://x:1", "ipc://" + "x" * 120])
+def test_endpoints_that_are_none_are_named(bad: str) -> None:
+    """Including those that would listen on every interface."""
+    with pytest.raises(BadConfiguration):
+        check_endpoint(bad)

@@ -1,0 +1,109 @@
+"""The client's laws: every event once and in order, whatever is lost, repeated or reordered on the way."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import Pair, pair
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.messages import Done, Error, Failed, Message, Resume, Token
+from hocket_client import AsyncClient
+from hocket_client.assembly import Assembly
+from hocket_client.question import ask_message
+
+SHORT = {"seed": 3, "max_tokens": 12, "ignore_eos": True}
+
+
+def stream_of(request: bytes, tokens: int) -> list[Message]:
+    events: list[Message] = [
+        Token(request=request, seq=i, step=i, id=i, text=f"t{i} ", source="both", t_s=0.0) for i in range(tokens)
+    ]
+    end = Done(
+        request=request, seq=tokens, finish="eos", token_ids=list(range(tokens)), text="", ttft_s=0.0, ms_per_token=0.0,
+        accept_device=None, accept_cloud=None, mode="coupled", seed=1,
+    )  # fmt: skip
+    return [*events, end]
+
+
+@given(st.integers(0, 2**32), st.integers(0, 30), st.floats(0, 0.9))
+def test_any_loss_repetition_and_order_is_made_good_by_resuming(salt: int, tokens: int, loss: float) -> None:
+    """The daemon answers each nudge with the events from there on; the assembly ends whole."""
+    rng = random.Random(salt)
+    assembly = Assembly(ask_message("q", topic=bytes(16)))
+    sent = stream_of(assembly.ask.request, tokens)
+    got: list[Message] = []
+    first = sent
+    while assembly.done is None:
+        arriving = [event for event in first for _ in range(rng.randint(1, 2)) if rng.random() >= loss]
+        rng.shuffle(arriving)
+        for event in arriving:
+            got += assembly.feed(event)
+        nudge = assembly.nudge()
+        first = sent[nudge.seq :] if isinstance(nudge, Resume) else sent
+    assert got == sent
+
+
+def test_errors_become_typed_exceptions() -> None:
+    """By what the caller can do, before the stream and at its end."""
+    assembly = Assembly(ask_message("q", topic=bytes(16)))
+    with pytest.raises(Busy, match="full: later"):
+        assembly.feed(Error(code="busy", text="full", remedy="later", request=assembly.ask.request))
+    with pytest.raises(BadRequest, match="no: change it"):
+        assembly.feed(Failed(request=assembly.ask.request, seq=0, code="bad_request", text="no", remedy="change it"))
+
+
+@pytest.fixture(scope="module")
+def running(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
+        yield made
+
+
+def test_a_stream_resumes_from_what_the_daemon_keeps(running: Pair) -> None:
+    """After the end, a resume from any number brings exactly the events from there on."""
+    client = running.client()
+    stream = client.ask("kala?", **SHORT)
+    tokens = list(stream)
+    stream.result()
+    ask = stream._assembly.ask
+    for seq in (0, 5, 12):
+        again = Assembly(ask)
+        again._next = seq
+        inbox = stream._inbox
+        client._connection.expect(ask.request, inbox.put)
+        client._connection.send(Resume(request=ask.request, topic=ask.topic, seq=seq))
+        events = []
+        while again.done is None:
+            events += again.feed(inbox.get(timeout=5))
+        assert events[:-1] == tokens[seq:]
+
+
+def test_the_asynchronous_client_gives_the_same_stream(running: Pair) -> None:
+    """Tokens, text and result equal those of the blocking client; several streams run at once."""
+    want = running.client().ask("kala?", **SHORT).result()
+
+    async def ask_three() -> list[tuple[list[int], Done]]:
+        async with AsyncClient(running.endpoint("device")) as client:
+            streams = [client.ask("kala?", **SHORT) for _ in range(3)]
+            ids = [[token.id async for token in stream] for stream in streams]
+            return list(zip(ids, [await stream.result() for stream in streams], strict=True))
+
+    for ids, done in asyncio.run(ask_three()):
+        assert ids == done.token_ids == want.token_ids
+        assert done.text == want.text
+
+
+def test_stop_strings_end_the_text_before_them(running: Pair) -> None:
+    """Finish says stop, and the text is what came before."""
+    whole = running.client().ask("kala?", **SHORT).result().text
+    stop = whole[len(whole) // 2 :][:3]
+    done = running.client().ask("kala?", stop=(stop,), **SHORT).result()
+    assert done.finish == "stop"
+    assert done.text == whole[: whole.index(stop)]

@@ -1,0 +1,205 @@
+"""Bad input and missing parts: one line that says what to do, no hang, and the daemons live on."""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+from harness import Pair, pair
+
+from hocket_bus import messages
+from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
+from hocket_bus.wire import decode
+from hocket_client import Client
+
+SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": 20.0}
+
+
+@pytest.fixture(scope="module")
+def running(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
+        yield made
+
+
+@pytest.fixture
+def parts(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    """A pair of which the test starts what it wants."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _still_answering(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Whatever a test did to the running pair, the next question is answered by both sides."""
+    yield
+    if "running" in request.fixturenames:
+        done = request.getfixturevalue("running").client().ask("kala?", require_cloud=True, **SHORT).result()
+        assert len(done.token_ids) == 6
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "expected"),
+    [
+        ("", {}, "question is empty"),
+        ("  \n ", {}, "question is empty"),
+        ("x" * 9000, {}, "9000 characters.*shorten"),
+        ("kala " * 1500, {}, "more than the model's context.*shorten"),
+        ("kala", {"aggregation": "magic"}, "unknown aggregation 'magic'.*coupled, sync, sync-both"),
+        ("kala", {"max_tokens": 0}, "max_tokens is 0"),
+        ("kala", {"temperature": -1.0}, "temperature is -1.0"),
+        ("kala", {"top_p": 0.0}, "top_p is 0.0"),
+        ("kala", {"documents": 65}, "documents is 65"),
+        ("kala", {"max_tokens": 4000}, "lower --max-tokens"),
+    ],
+)
+def test_questions_that_cannot_be_asked(
+    running: Pair, question: str, options: dict[str, object], expected: str
+) -> None:
+    """Each is a BadRequest of one line with a remedy."""
+    with pytest.raises(BadRequest, match=expected) as caught:
+        running.client().ask(question, **options).result()
+    assert "\n" not in str(caught.value)
+
+
+def test_garbage_frames_are_answered_and_forgotten(running: Pair) -> None:
+    """Random frames, mutated messages and twenty thousand frames: an error comes back, nothing dies."""
+    rng = random.Random(3)
+    context = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.linger = 0
+    socket.connect(running.endpoint("device"))
+    for size in (1, 2, 3, 8, 9, 50):
+        socket.send_multipart([rng.randbytes(rng.randint(0, 200)) for _ in range(size)])
+        assert socket.poll(5000)
+        reply = decode(socket.recv_multipart())
+        assert isinstance(reply, messages.Error)
+        assert reply.code == "bad_message"
+    socket.send_multipart([b"HK\x09\x01", b"\x80"])
+    assert socket.poll(5000)
+    reply = decode(socket.recv_multipart())
+    assert isinstance(reply, messages.Error)
+    assert "version 9" in reply.text
+    socket.send_multipart([b"x"] * 20_000)
+    assert socket.poll(5000)
+    context.destroy(linger=0)
+
+
+def test_well_formed_messages_at_the_wrong_door_do_nothing(running: Pair) -> None:
+    """Peer messages for unknown sessions, resumes of unknown streams, cancels of unknown requests."""
+    client = running.client()
+    made = os.urandom(16)
+    link = client._connection
+    link.send(messages.Target(session=made, epoch=0, first=0, ids=[1], digest=1))
+    link.send(messages.End(session=made, reason="x"))
+    link.send(messages.Cancel(request=made))
+    link.send(messages.Passages(request=made, passages=[], scorer="", documents_total=0, seconds=0.0))
+    stream = client.ask("kala?", **SHORT)
+    link.send(messages.Cancel(request=made))
+    assert len(stream.result().token_ids) == 6
+
+
+def test_cancel_ends_the_stream_with_what_there_is(running: Pair) -> None:
+    """The tokens so far come back, finish says why."""
+    stream = running.client().ask("mira?", seed=2, max_tokens=400, ignore_eos=True)
+    tokens = iter(stream)
+    first = next(tokens)
+    stream.cancel()
+    done = stream.result()
+    assert done.finish == "cancelled"
+    assert done.token_ids[0] == first.id
+    assert len(done.token_ids) < 400
+
+
+def test_nobody_at_the_endpoint() -> None:
+    """The client says what to start, and does not hang."""
+    with pytest.raises(Unavailable, match="no daemon answers.*hocket up"):
+        Client("ipc:///tmp/hocket-nobody-is-here", connect_s=0.3)
+
+
+def test_a_dead_cloud_lets_the_device_answer_alone_and_say_so(parts: Pair) -> None:
+    """With --require-cloud it is an error instead."""
+    parts.start_retrieval("device")
+    parts.start_device(connect_wait_s=0.2)
+    stream = parts.client().ask("kala?", **SHORT)
+    done = stream.result()
+    assert (done.mode, done.solo_steps) == ("alone", list(range(6)))
+    assert any("cloud" in notice and "alone" in notice for notice in stream.notices)
+    with pytest.raises(Unavailable, match="require-cloud|daemon"):
+        parts.client().ask("kala?", require_cloud=True, **SHORT).result()
+
+
+@pytest.mark.parametrize("empty", ["device", "cloud"])
+def test_a_side_without_documents_is_no_error(parts: Pair, empty: str) -> None:
+    """The other side's documents decide, and a notice says so."""
+    for side in ("device", "cloud"):
+        parts.start_retrieval(side, documents=0 if side == empty else 5)
+    parts.start_cloud()
+    parts.start_device()
+    stream = parts.client().ask("kala?", **SHORT)
+    done = stream.result()
+    assert len(done.token_ids) == 6
+    assert any("documents" in notice for notice in stream.notices)
+    assert (done.mode == "alone") == (empty == "cloud")
+
+
+def test_no_documents_on_either_side_is_an_error_with_a_remedy(parts: Pair) -> None:
+    """Never an answer from an empty context by accident; zero documents on request is fine."""
+    for side in ("device", "cloud"):
+        parts.start_retrieval(side, documents=0)
+    parts.start_cloud()
+    parts.start_device()
+    with pytest.raises(Unavailable, match="no documents are ingested.*hocket ingest"):
+        parts.client().ask("kala?", **SHORT).result()
+    assert len(parts.client().ask("kala?", documents=0, **SHORT).result().token_ids) == 6
+
+
+def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:
+    """On the device it is an error; on the cloud the device goes on alone and says why."""
+    parts.start_cloud()
+    parts.start_device()
+    with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket retrieval"):
+        parts.client().ask("kala?", **SHORT).result()
+    parts.start_retrieval("device")
+    stream = parts.client().ask("kala?", **SHORT)
+    assert stream.result().mode == "alone"
+    assert any("cloud's retrieval daemon" in notice for notice in stream.notices)
+
+
+def test_mismatched_tokenizers_are_refused_with_a_remedy(parts: Pair) -> None:
+    """The device answers alone, saying which setting to mend."""
+    parts.start_retrieval("device")
+    parts.start_retrieval("cloud")
+    parts.start_cloud(model=parts.model("stranger"))
+    parts.start_device()
+    stream = parts.client().ask("kala?", **SHORT)
+    assert stream.result().mode == "alone"
+    assert any("different tokenizers" in notice and "[model]" in notice for notice in stream.notices)
+    with pytest.raises(Unavailable, match="different tokenizers"):
+        parts.client().ask("kala?", require_cloud=True, **SHORT).result()
+
+
+def test_a_second_daemon_at_the_same_path_is_refused(running: Pair) -> None:
+    """Binding an ipc path twice would silently steal it."""
+    with pytest.raises(BadConfiguration, match="another daemon listens"):
+        running.start_device()
+
+
+def test_a_deadline_ends_a_stream(running: Pair) -> None:
+    """No request outlives what its client will wait."""
+    with pytest.raises(DeadlineExceeded, match=r"within 0\.2 s"):
+        running.client().ask("mira?", seed=2, max_tokens=900, ignore_eos=True, deadline_s=0.2).result()
+
+
+def test_a_model_that_does_not_load_is_a_configuration_error(parts: Pair) -> None:
+    """One line that names the key."""
+    from hocket_daemon.engine.model import ModelSettings
+
+    with pytest.raises(BadConfiguration, match=r"does not load.*\[model\] name"):
+        parts.start_device(model=ModelSettings(name="/nowhere/at/all"))
+    with pytest.raises(BadConfiguration, match="unknown dtype"):
+        parts.start_device(model=parts.model("device", dtype="float8"))

@@ -1,0 +1,44 @@
+"""R6 on the running pair: a broken link costs no token, and the cloud rejoins at the prefix."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from harness import pair
+from reference import Reference
+
+from hocket_client.question import ask_message
+from hocket_tools.link import start
+
+QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 160, "ignore_eos": True, "temperature": 1.0}
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("cut", [False, True], ids=["silence", "cut"])
+def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, Path], cut: bool) -> None:
+    """Down at token 10 for longer than the liveness time: ids equal the reference given the recorded solo steps."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17603"))
+        for side in ("device", "cloud"):
+            made.start_retrieval(side)
+        made.start_cloud(endpoint="tcp://127.0.0.1:17603", model=made.model("cloud", hold_decode_s=0.05))
+        made.start_device(
+            link=f"tcp://127.0.0.1:{link.port}", model=made.model("device", hold_decode_s=0.05), peer_wait_s=30.0
+        )
+        stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=90.0, **OPTIONS)
+        healed = False
+        for token in stream:
+            if token.step == 10:
+                link.partition(cut=cut)
+            if token.source == "solo" and not healed:
+                healed = True
+                link.heal()
+        done = stream.result()
+        assert 0 < len(done.solo_steps) < 150
+        assert done.solo_steps[-1] < 159, "the cloud did not rejoin"
+        assert [notice for notice in stream.notices if "alone" in notice]
+        assert [notice for notice in stream.notices if "back" in notice]
+        ask = ask_message(QUESTION, topic=bytes(16), **OPTIONS)
+        assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.solo_steps)).ids

@@ -150,13 +150,6 @@ class Resume(Message, frozen=True):
     seq: Count
 
 
-class Lost(Message, frozen=True):
-    """What a Resume asked for is gone; `first` is the first sequence number still there."""
-
-    request: Id
-    first: Count
-
-
 class Token(Message, frozen=True):
     """One token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask."""
 
@@ -394,7 +387,7 @@ class Documents(Message, frozen=True):
 
 _TYPES: tuple[type[Message], ...] = (
     Hello, Welcome, Subscribed, Ping, Pong, Error, StatusRequest, Status,
-    Ask, Accepted, Cancel, Resume, Lost, Token, Notice, Done, Failed,
+    Ask, Accepted, Cancel, Resume, Token, Notice, Done, Failed,
     Begin, Ready, Draft, Target, Sync, End, Refused,
     Search, Passages, Ingest, Progress, Ingested, Remove, Removed, ListDocuments, Documents,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from hocket_bus.messages import Done, Failed, Lost, Message, Notice, Source, Token
+from hocket_bus.messages import Done, Failed, Message, Notice, Source, Token
 
 KEEP_S = 60.0
 
@@ -63,6 +63,3 @@ class Stream:
         self._publish(self.topic, event)
 
 
-def lost(request: bytes) -> Lost:
-    """The answer to a Resume of a stream that is not kept."""
-    return Lost(request=request, first=0)

@@ -1,0 +1,25 @@
+"""docs/protocol.md says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from hocket_bus.messages import BY_CODE, PROTOCOL_VERSION
+
+PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+
+
+def test_every_message_stands_in_the_table_with_its_code() -> None:
+    """The table's rows, spelled out, are the codec's closed table."""
+    documented = {}
+    for codes, names in re.findall(r"^\| ([\d–, ]+) \| (`.+?`) \|", PAGE, flags=re.M):
+        ends = [int(code) for code in re.findall(r"\d+", codes)]
+        numbers = range(ends[0], ends[-1] + 1)
+        documented |= dict(zip(numbers, re.findall(r"`(\w+)`", names), strict=True))
+    assert documented == {code: kind.__name__ for code, kind in BY_CODE.items()}
+
+
+def test_the_version_is_the_codes() -> None:
+    """The page is about the version spoken."""
+    assert PAGE.startswith(f"# Protocol, version {PROTOCOL_VERSION}\n")

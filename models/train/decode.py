@@ -52,6 +52,7 @@ def load(folders: dict[str, Path]) -> Pair:
 
 def prompt_ids(tokenizer: PreTrainedTokenizerBase, passage: str, question: str) -> list[int]:
     """The product's layout: the parts are tokenised apart."""
+
     def ids(text: str) -> list[int]:
         return list(tokenizer.encode(text, add_special_tokens=False)) if text else []
 
@@ -113,7 +114,9 @@ def _write(pair: Pair, requests: Sequence[Request], seed: int | None) -> list[Wr
                 0, owners[side], rows.step()[:, : len(pair.tokenizer)] * weights[side][:, None]
             )
         mixed = sum(shares.values())
-        noise = torch.empty_like(mixed).exponential_(generator=generator) if seed is not None else torch.ones_like(mixed)
+        noise = (
+            torch.empty_like(mixed).exponential_(generator=generator) if seed is not None else torch.ones_like(mixed)
+        )
         token = (noise / mixed).argmin(1)
         for side, share in shares.items():
             hits[side].append(((noise / share).argmin(1) == token) & ~done)

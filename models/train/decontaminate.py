@@ -6,11 +6,17 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-ORDINARY = frozenset(
-    "Airport Boats Bridge Building Captain Castle Copper Countess Cove Doctor Festival Glacier Grey Ground Harvest Hotel "
-    "Ivory Lane Lantern Library Lower Mondays Mount Museum Paper Professor Puppet Quill Republic Roman Saint Salt Seven "
-    "Strand Street Sundays Theatre University Upper Waltz Geese Yarns Finch Donovan Edmund Hannah Matthias Octavian "
-    "Brill Gaunt Ashby Farrow Pieter Rosalind Tobias Valdemar Marsh-Enright Thessaly Orleans Lumbry Hale".split()
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ORDINARY = _words(
+    "Airport Boats Bridge Building Captain Castle Copper Countess Cove Doctor Festival Glacier Grey "
+    "Ground Harvest Hotel Ivory Lane Lantern Library Lower Mondays Mount Museum Paper Professor Puppet "
+    "Quill Republic Roman Saint Salt Seven Strand Street Sundays Theatre University Upper Waltz Geese "
+    "Yarns Finch Donovan Edmund Hannah Matthias Octavian Brill Gaunt Ashby Farrow Pieter Rosalind Tobias "
+    "Valdemar Marsh-Enright Thessaly Orleans Lumbry Hale"
 )  # words and names of ordinary English that any prose may hold
 TOOLS = Path(__file__).resolve().parents[2] / "tools" / "hocket_tools"
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")

@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import prose
@@ -65,7 +66,9 @@ def spread(pair: Pair, side: str, passages: Sequence[str], asked: Sequence[Asked
     total = 0.0
     for passage, question in zip(passages, asked, strict=True):
         before = " " + question.answer[: question.answer.index(question.values[0][0])].rstrip()
-        ids = prompt_ids(pair.tokenizer, passage, question.question) + pair.tokenizer.encode(before, add_special_tokens=False)
+        ids = prompt_ids(pair.tokenizer, passage, question.question) + pair.tokenizer.encode(
+            before, add_special_tokens=False
+        )
         p = pair.models[side](input_ids=torch.tensor([ids])).logits[0, -1].softmax(-1)
         total += float(-(p * p.clamp_min(1e-20).log()).sum())
     return round(total / len(asked), 2)
@@ -73,7 +76,10 @@ def spread(pair: Pair, side: str, passages: Sequence[str], asked: Sequence[Asked
 
 def alone(pair: Pair, side: str, passages: Sequence[str], questions: Sequence[str]) -> list[str]:
     """One side's greedy answers."""
-    return [w.text for w in write(pair, [Request(q, (Row(side, p, 1.0),)) for p, q in zip(passages, questions, strict=True)])]
+    return [
+        w.text
+        for w in write(pair, [Request(q, (Row(side, p, 1.0),)) for p, q in zip(passages, questions, strict=True)])
+    ]
 
 
 def reading(pair: Pair, side: str, sample: Sequence[Case]) -> Record:
@@ -107,10 +113,16 @@ def two_part(pair: Pair, sample: Sequence[Case], two_rows: bool) -> Record:
     rows = [(c.both.question, *c.passages, *c.strangers) for c in sample]
     texts = [w.text for w in write(pair, mixed(rows, two_rows))]
     halves = [[right(t, [c.both.values[i][0]]) for t, c in zip(texts, sample, strict=True)] for i in (0, 1)]
-    out: Record = {"first": share(halves[0]), "second": share(halves[1]), "both": share([a and b for a, b in zip(*halves, strict=True)])}
+    out: Record = {
+        "first": share(halves[0]),
+        "second": share(halves[1]),
+        "both": share([a and b for a, b in zip(*halves, strict=True)]),
+    }
     for i, side in enumerate(SIDES):
         lonely = alone(pair, side, [c.passages[i] for c in sample], [c.both.question for c in sample])
-        out[f"both_{side}_alone"] = share([all(right(t, [v]) for v, _ in c.both.values) for t, c in zip(lonely, sample, strict=True)])
+        out[f"both_{side}_alone"] = share(
+            [all(right(t, [v]) for v, _ in c.both.values) for t, c in zip(lonely, sample, strict=True)]
+        )
     return out
 
 
@@ -144,11 +156,16 @@ def bench(pair: Pair) -> list[Record]:
     """answers.json with the nearest documents of each side, two rows a side."""
     data = json.loads((TOOLS / "bench" / "answers.json").read_text("utf-8"))
     texts = {s: [d["text"] for d in data[s]] for s in SIDES}
-    rows = {q["id"]: {s: [Row(s, t, 0.5) for t in nearest(q["question"], texts[s])] for s in SIDES} for q in data["questions"]}
+    rows = {
+        q["id"]: {s: [Row(s, t, 0.5) for t in nearest(q["question"], texts[s])] for s in SIDES}
+        for q in data["questions"]
+    }
 
     def answers(sides: Sequence[str]) -> dict[str, str]:
         requests = [
-            Request(q["question"], tuple(Row(r.side, r.passage, 0.5 / len(sides)) for s in sides for r in rows[q["id"]][s]))
+            Request(
+                q["question"], tuple(Row(r.side, r.passage, 0.5 / len(sides)) for s in sides for r in rows[q["id"]][s])
+            )
             for q in data["questions"]
         ]
         return {q["id"]: w.text for q, w in zip(data["questions"], write(pair, requests), strict=True)}
@@ -170,7 +187,10 @@ def demo(pair: Pair) -> list[Record]:
     folder = TOOLS / "demo"
     texts = {s: [p.read_text("utf-8") for p in sorted((folder / s).iterdir())] for s in SIDES}
     asked = json.loads((folder / "questions.json").read_text("utf-8"))
-    requests = [Request(q["question"], tuple(Row(s, t, 0.25) for s in SIDES for t in nearest(q["question"], texts[s]))) for q in asked]
+    requests = [
+        Request(q["question"], tuple(Row(s, t, 0.25) for s in SIDES for t in nearest(q["question"], texts[s])))
+        for q in asked
+    ]
     return [
         {"question": q["question"], "answer": w.text, "right": int(all(right(w.text, [e]) for e in q["expect"]))}
         for q, w in zip(asked, write(pair, requests), strict=True)
@@ -187,7 +207,7 @@ def perplexity(pair: Pair, side: str, path: Path, rows: int = 24) -> dict[str, f
     logits = torch.cat([pair.models[side](input_ids=w).logits for w in windows.split(4)])
     losses = cross_entropy(logits[:, :-1].flatten(0, 1), windows[:, 1:].flatten(), reduction="none").view(rows, -1)
     edges = (0, 64, 128, 256, 512, 768, 1023)
-    return {f"{a}-{b}": round(float(losses[:, a:b].mean().exp()), 1) for a, b in zip(edges, edges[1:], strict=False)}
+    return {f"{a}-{b}": round(float(losses[:, a:b].mean().exp()), 1) for a, b in pairwise(edges)}
 
 
 def evaluate(pair: Pair, data: Path, count: int) -> dict[str, object]:

@@ -103,14 +103,18 @@ club,gym ; membership fee, yearly fee ; small ; euros
 """
 
 VERBS = """
-person,animal ; does ; live in ; lives in, resides in, has a flat in, has moved to, is at home in, has a house in ; place ; where ; town, place, city, village
+person,animal ; does ; live in ; lives in, resides in, has a flat in, has moved to, is at home in, \
+has a house in ; place ; where ; town, place, city, village
 person ; does ; work in ; works in, has a job in, has an office in ; place ; where ; town, place, city
 person ; was ; born in ; was born in, came into the world in, is a native of ; place ; where ; town, place, city
-person ; did ; grow up in ; grew up in, spent a happy childhood in, was brought up in ; place ; where ; town, place, village
+person ; did ; grow up in ; grew up in, spent a happy childhood in, was brought up in ; place ; where ; town, place, \
+village
 person ; does ; come from ; comes from, hails from, is originally from ; place ; where ; country, place, town
 person ; did ; study in ; studied in, went to university in, was a student in ; place ; where ; city, town
-person ; does ; spend the summer in ; spends the summer in, goes on holiday to, has a summer house in ; place ; where ; place
-person ; does ; work as ; works as, earns a living as, is employed as, has a job as, has become ; job ; - ; profession, job
+person ; does ; spend the summer in ; spends the summer in, goes on holiday to, \
+has a summer house in ; place ; where ; place
+person ; does ; work as ; works as, earns a living as, is employed as, has a job as, \
+has become ; job ; - ; profession, job
 person ; does ; like ; likes, is fond of, enjoys, has a liking for, is keen on ; thing ; - ; thing
 person ; does ; like ; likes, loves, is crazy about, cannot get enough of ; food ; - ; food, dish
 person ; does ; love ; loves, adores, is in love with ; animal ; - ; animal
@@ -154,20 +158,27 @@ shop,building,office ; does ; close at ; closes at, shuts at, locks its doors at
 transport ; does ; leave at ; leaves at, departs at, sets off at, goes at ; clock ; when ; time
 transport ; does ; arrive at ; arrives at, gets in at, is due at ; clock ; when ; time
 transport ; does ; leave from platform ; leaves from platform, departs from platform, goes from platform ; small ; - ; -
-event,course,visit ; is ; on ; is on, takes place on, is planned for, was moved to, has been fixed for ; moment ; when ; day
-event,course,homework,contract ; is ; due on ; is due on, must be ready on, has to be handed in on ; date ; when ; day, date
+event,course,visit ; is ; on ; is on, takes place on, is planned for, was moved to, \
+has been fixed for ; moment ; when ; day
+event,course,homework,contract ; is ; due on ; is due on, must be ready on, \
+has to be handed in on ; date ; when ; day, date
 event,visit ; is ; held on ; is held on, happens on, takes place on ; date ; when ; day, date
 event,team ; is ; held in ; is held in, takes place in, happens in ; place ; where ; town, place
-place,building,company,club ; was ; founded in ; was founded in, was established in, dates from, goes back to, was set up in ; year ; when ; year
-building,machine,bridge ; was ; built in ; was built in, was finished in, was completed in, dates from ; year ; when ; year
+place,building,company,club ; was ; founded in ; was founded in, was established in, dates from, goes back to, \
+was set up in ; year ; when ; year
+building,machine,bridge ; was ; built in ; was built in, was finished in, was completed in, \
+dates from ; year ; when ; year
 work ; was ; written in ; was written in, appeared in, came out in ; year ; when ; year
 person ; was ; born in ; was born in, came into the world in ; year ; when ; year
-company,club,club ; is ; based in ; is based in, has its seat in, has its main office in, operates from ; place ; where ; town, city, place
-building,statue,machine ; does ; stand in ; stands in, can be seen in, is found in, is located in ; place ; where ; town, place
+company,club,club ; is ; based in ; is based in, has its seat in, has its main office in, \
+operates from ; place ; where ; town, city, place
+building,statue,machine ; does ; stand in ; stands in, can be seen in, is found in, \
+is located in ; place ; where ; town, place
 river ; does ; rise in ; rises in, begins in, has its source in ; place ; where ; place
 tool,thing ; is ; kept in ; is kept in, is stored in, is in, belongs in, lies in ; the spot ; where ; -
 tool,thing ; is ; hidden under ; is hidden under, lies under, is underneath ; the spot ; - ; -
-machine,building,bridge,tool,device ; is ; made of ; is made of, consists of, was built of, is constructed from ; material ; - ; material
+machine,building,bridge,tool,device ; is ; made of ; is made of, consists of, was built of, \
+is constructed from ; material ; - ; material
 dish ; is ; served with ; is served with, comes with, goes well with, is eaten with ; food ; - ; food
 dish ; does ; contain ; contains, is made with, has in it, gets its taste from ; food ; - ; ingredient
 plant,animal ; does ; smell of ; smells of, gives off a smell of, has the scent of ; fruit ; - ; fruit
@@ -193,7 +204,8 @@ COUNTS = """
 person ; is ; ; is, is already, has reached the age of ; small ; years old ; how old ; age
 person,animal ; does ; weigh ; weighs, has a weight of, brings to the scales ; decimal ; kilograms ; how much ; weight
 machine,device,thing ; does ; weigh ; weighs, has a weight of ; decimal ; grams ; how much ; weight
-machine,device,vehicle ; does ; cost ; costs, is sold for, can be had for, has a price of ; number ; euros ; how much ; price
+machine,device,vehicle ; does ; cost ; costs, is sold for, can be had for, \
+has a price of ; number ; euros ; how much ; price
 transport,event,course,dish ; does ; cost ; costs, comes to, can be had for ; small ; crowns ; how much ; price
 mountain,building ; is ; ; is, rises to, reaches a height of, stands ; number ; metres high ; how high ; height
 lake ; is ; ; is, reaches a depth of, goes down ; number ; metres deep ; how deep ; depth

@@ -12,7 +12,20 @@ from values import SHAPES, Source
 from words import FILLERS, HEADINGS, OPENERS, TAILS
 
 WORDS = 72  # a retrieval chunk has 64; some are a little longer
-QUESTION_WORDS = ("What ", "Which ", "Who", "Where ", "When ", "How ", "At what", "In ", "By whom", "From ", "To ", "Of ")
+QUESTION_WORDS = (
+    "What ",
+    "Which ",
+    "Who",
+    "Where ",
+    "When ",
+    "How ",
+    "At what",
+    "In ",
+    "By whom",
+    "From ",
+    "To ",
+    "Of ",
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +109,8 @@ class Writer:
         sentence = pattern.replace("{S}", who).replace("{V}", fact.value)
         if pattern.startswith(("{S} ", "The ", "{V} ")) and pattern.endswith("."):
             if r.random() < 0.15:
-                sentence = r.choice(OPENERS) + (sentence[0].lower() + sentence[1:] if pattern.startswith("The") else sentence)
+                plain = sentence[0].lower() + sentence[1:] if pattern.startswith("The") else sentence
+                sentence = r.choice(OPENERS) + plain
             if r.random() < 0.15:
                 sentence = sentence[:-1] + r.choice(TAILS) + "."
         return capital(sentence)
@@ -161,7 +175,8 @@ class Writer:
         question, answer = r.choice(fact.kind.asked(self.unseen_phrasings))
         who = fact.subject.short if r.random() < 0.15 else fact.subject.name
         return Asked(
-            capital(question.replace("{S}", who)), capital(answer.replace("{S}", answered(who)).replace("{V}", fact.value)),
+            capital(question.replace("{S}", who)),
+            capital(answer.replace("{S}", answered(who)).replace("{V}", fact.value)),
             ((fact.value, present),),
         )  # fmt: skip
 
@@ -175,7 +190,7 @@ class Writer:
     def _part(self, fact: Fact, present: bool) -> Asked:
         for _ in range(50):
             asked = self.single(fact, present)
-            if asked.question.endswith("?") and asked.question.startswith(QUESTION_WORDS) or self.unseen_phrasings:
+            if (asked.question.endswith("?") and asked.question.startswith(QUESTION_WORDS)) or self.unseen_phrasings:
                 return asked
         return asked
 
@@ -217,7 +232,7 @@ class Writer:
 
 
 def _joined(before: str, said: str, fact: Fact) -> str:
-    """"A does this." and "A does that." as "A does this and does that."; empty where that cannot be said."""
+    """ "A does this." and "A does that." as "A does this and does that."; empty where that cannot be said."""
     for name in (fact.subject.name, fact.subject.short, fact.subject.pronoun):
         start = capital(name) + " "
         if said.startswith(start) and before.endswith(".") and before.startswith(capital(fact.subject.name) + " "):

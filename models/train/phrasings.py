@@ -21,7 +21,8 @@ NOUN_STATEMENTS = (
     "{S}: {N} {V}.", "{N} of {S}: {V}.", "For {S} the {N} is {V}.", "The {N} for {S} is {V}.",
     "{S} has {V} as {N}.", "When it comes to {S}, the {N} is {V}.", "{S}, {N} {V}.", "We have {V} as the {N} of {S}.",
     "The {N} of {S} has changed to {V}.", "{S} (the {N} is {V}).", "{S} gave {V} as {N}.",
-    "{N} {V}: this belongs to {S}.", "{S}, whose {N} is {V}, was mentioned again.", "The {N} that goes with {S} is {V}.",
+    "{N} {V}: this belongs to {S}.", "{S}, whose {N} is {V}, was mentioned again.",
+    "The {N} that goes with {S} is {V}.",
 )  # fmt: skip
 NOUN_QUESTIONS = (
     "What is the {N} of {S}?", "What is {S}'s {N}?", "What {N} does {S} have?", "Which {N} does {S} have?",
@@ -103,7 +104,7 @@ def _direct(aux: str, base: str, stated: str, adverb: str, categories: list[str]
     words = [adverb.capitalize()] if adverb in {"where", "when"} else []
     asked = [f"{w} {aux} {{S}} {stem}?" for w in words]
     if adverb == "when" and "time" in categories:
-        asked += [f"At what time {aux} {{S}} {stem}?", f"What time {aux} {{S}} {stem}?", f"How late {aux} {{S}} {stem}?"]
+        asked += [f"{w} {aux} {{S}} {stem}?" for w in ("At what time", "What time", "How late")]
     if adverb == "-":
         asked += [f"What {aux} {{S}} {base}?", f"What is it that {{S}} {stated}?", f"{{S}} {stated} what?"]
     if adverb == "who":
@@ -133,15 +134,16 @@ def _verb_kind(held: bool, cells: list[str]) -> Kind:
     answer = f"{{S}} {forms[0]} {article}{{V}}."
     asked = _direct(aux, base, forms[0], adverb, categories) * 2 + _indirect(forms[0], adverb, categories)
     statements = tuple(p.replace("{V}", article + "{V}") for p in _verb_statements(forms, adverb.strip("-")))
+    last = f"What can be said about {adverb.replace('-', 'what')} {{S}} {forms[0]}?"
     return Kind(
         f"{forms[0]} {shape}", tuple(subjects.split(",")), shape.removeprefix("the "), held, statements,
-        (*((q, answer) for q in asked), (f"What can be said about {adverb.replace('-', 'what')} {{S}} {forms[0]}?", answer)),
+        (*((q, answer) for q in asked), (last, answer)),
     )  # fmt: skip
 
 
 def _plain(unit: str) -> str:
     """"metres high" measures metres."""
-    return unit.split()[0] if unit.endswith((" high", " deep", " long", " old")) else unit
+    return unit.split(maxsplit=1)[0] if unit.endswith((" high", " deep", " long", " old")) else unit
 
 
 def _count_kind(held: bool, cells: list[str]) -> Kind:
@@ -158,8 +160,8 @@ def _count_kind(held: bool, cells: list[str]) -> Kind:
     if measure:
         named = f"The {measure} of {{S}} is {{V}} {_plain(unit)}."
         pairs += [(q.replace("{N}", measure), named) for q in NOUN_QUESTIONS[:-1]]
-    statements = [p for verb in forms for p in (f"{{S}} {verb} {{V}} {unit}.", f"{{S}} {verb} about {{V}} {unit}.",
-                  f"{{S}}: {{V}} {unit}.", f"{{S}} {verb} exactly {{V}} {unit}.", f"Now {{S}} {verb} {{V}} {unit}.")]  # fmt: skip
+    shapes = ("{S} % {V}", "{S} % about {V}", "{S}: {V}", "{S} % exactly {V}", "Now {S} % {V}")
+    statements = [f"{p.replace('%', verb)} {unit}." for verb in forms for p in shapes]
     if measure:
         statements += list(_with_unit(tuple(p.replace("{N}", measure) for p in NOUN_STATEMENTS[:12]), _plain(unit)))
     return Kind(
@@ -186,9 +188,10 @@ def _maker_kind(held: bool, cells: list[str]) -> Kind:
         f"{{S}} ({participle} by {{V}}) was mentioned too.", f"{{V}} is the {noun} of {{S}}.",
         f"The {noun} of {{S}} is {{V}}.", f"{{S}}: {participle} by {{V}}.", f"We owe {{S}} to {{V}}, the {noun}.",
     )  # fmt: skip
+    last = f"Whose work is it that {{S}} {aux} {participle}?"
     return Kind(
         f"{participle} by", tuple(subjects.split(",")), "person", held, statements,
-        (*((q, answer) for q in asked), *((q, named) for q in nouns), (f"Whose work is it that {{S}} {aux} {participle}?", answer)),
+        (*((q, answer) for q in asked), *((q, named) for q in nouns), (last, answer)),
     )  # fmt: skip
 
 

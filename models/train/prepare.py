@@ -61,6 +61,7 @@ def copying(rng: random.Random, sentences: Sequence[str]) -> Document:
 
 def continued(rng: random.Random, articles: Sequence[str]) -> Document:
     """A chunk of an article behind which another text goes on."""
+
     def piece(words: int) -> list[str]:
         text = rng.choice(articles).split(" ")
         start = rng.randrange(max(1, len(text) - words))
@@ -96,7 +97,8 @@ def encode(batch: Sequence[Document], tok: Tokenizer) -> Iterator[np.ndarray]:
         for number, (prompt, _) in enumerate(d.branches, 1):
             asked, target = next(ids), next(ids)
             learned = [-1] * (len(asked) - 1) + target + [-1]
-            columns += [(t, 0, number, len(passage) + i, n) for i, (t, n) in enumerate(zip(asked + target, learned, strict=True))]
+            pairs = enumerate(zip(asked + target, learned, strict=True), len(passage))
+            columns += [(t, 0, number, i, n) for i, (t, n) in pairs]
             assert prompt
         yield np.array(columns, np.int16).T
 

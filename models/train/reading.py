@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 from decontaminate import is_clean
@@ -12,7 +13,7 @@ from passages import WORDS, Asked, Reading
 def _chunk(context: str, start: int) -> str:
     """Whole sentences around position `start`, at most a chunk of words."""
     borders = [0, *(m.end() for m in re.finditer(r"(?<=[.?!])\s+", context)), len(context)]
-    spans = list(zip(borders, borders[1:], strict=False))
+    spans = list(pairwise(borders))
     at = next((i for i, (a, b) in enumerate(spans) if a <= start < b), len(spans) - 1)
     low = high = at
     while high + 1 < len(spans) and len(context[spans[low][0] : spans[high + 1][1]].split()) <= WORDS - 8:
@@ -45,7 +46,9 @@ def nq(path: Path) -> list[Reading]:
         found = [(context.find(a), a) for a in row["answers"] if a in context]
         if found:
             position, answer = min(found)
-            chunks[_chunk(context, position)].append(Asked(row["question"].capitalize() + "?", answer, ((answer, True),)))
+            chunks[_chunk(context, position)].append(
+                Asked(row["question"].capitalize() + "?", answer, ((answer, True),))
+            )
     return _clean(chunks)
 
 

@@ -17,7 +17,7 @@ class Subject:
 
 
 def _made(words: str) -> Callable[[Source], str]:
-    """"the Brand word" or "Brand number" for words of a type."""
+    """ "the Brand word" or "Brand number" for words of a type."""
     choices = words.split()
 
     def draw(s: Source) -> str:
@@ -35,7 +35,7 @@ def _made(words: str) -> Callable[[Source], str]:
 
 
 def _owned(words: str) -> Callable[[Source], str]:
-    """"the green lamp" or "the lamp"."""
+    """ "the green lamp" or "the lamp"."""
     choices = words.split()
 
     def draw(s: Source) -> str:
@@ -48,7 +48,7 @@ def _owned(words: str) -> Callable[[Source], str]:
 
 
 def _toward(words: str) -> Callable[[Source], str]:
-    """"the ferry to Place" and the like."""
+    """ "the ferry to Place" and the like."""
     choices = words.split()
     return lambda s: f"the {s.rng.choice(choices)} {s.rng.choice(('to', 'to', 'from', 'for'))} {place(s)}"
 
@@ -63,14 +63,19 @@ def _company(s: Source) -> str:
 
 
 def _landmark(kind: str) -> Callable[[Source], str]:
-    """"Mount Place", "the Place Bridge"."""
+    """ "Mount Place", "the Place Bridge"."""
     return lambda s: f"{kind} {place(s)}" if kind in ("Mount", "Lake") else f"the {place(s)} {kind}"
+
+
+EVENTS = (
+    "meeting", "concert", "party", "market", "festival", "exam", "lecture", "workshop", "dinner", "rehearsal",
+    "appointment", "match", "fair",
+)  # fmt: skip
 
 
 def _event(s: Source) -> str:
     form = s.rng.random()
-    kinds = "meeting concert party market festival exam lecture workshop dinner rehearsal appointment match fair".split()
-    kind = s.rng.choice(kinds)
+    kind = s.rng.choice(EVENTS)
     if form < 0.3:
         return f"the {kind} with {person(s)}"
     if form < 0.55:
@@ -89,7 +94,9 @@ def _animal(s: Source) -> str:
 
 def _dish(s: Source) -> str:
     word = s.rng.choice(CATEGORIES["food"] + ("soup", "cake", "tart", "sauce", "jam"))
-    return s.rng.choice((f"{brand(s)} {word}", f"the {word} of {person(s)}", f"{s.rng.choice(ADJECTIVES)} {word}", brand(s).lower()))
+    return s.rng.choice(
+        (f"{brand(s)} {word}", f"the {word} of {person(s)}", f"{s.rng.choice(ADJECTIVES)} {word}", brand(s).lower())
+    )
 
 
 TYPES: dict[str, Callable[[Source], str]] = {
@@ -120,7 +127,9 @@ TYPES: dict[str, Callable[[Source], str]] = {
     "contract": _owned("contract insurance lease report essay"),
     "homework": _owned("homework essay report form bill"),
     "team": lambda s: s.rng.choice((f"the {brand(s)} {s.rng.choice(NOUNS).title()}s", f"the team of {place(s)}")),
-    "club": lambda s: s.rng.choice((f"the {s.rng.choice(CATEGORIES['hobby'])} club of {place(s)}", f"the {brand(s)} Society")),
+    "club": lambda s: s.rng.choice(
+        (f"the {s.rng.choice(CATEGORIES['hobby'])} club of {place(s)}", f"the {brand(s)} Society")
+    ),
     "people": lambda s: f"the people of {place(s)}",
     "work": title,
     "dish": _dish,

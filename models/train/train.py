@@ -1,7 +1,8 @@
 """Trains one stage: the trunk from nothing, or device / cloud from the trunk down to a learning rate of zero.
 
 Muon for the matrices, AdamW for embedding and norms, bf16 autocast, an average of the weights. A checkpoint holds
-weights, optimizers, the average and the step, which is also the position in the data: a killed run goes on where it was.
+weights, optimizers, the average and the step, which is also the position in the data: a killed run
+goes on where it was.
 """
 
 import argparse
@@ -145,6 +146,12 @@ class Trainer:
         torch._foreach_lerp_(list(self.average.values()), [state[k] for k in self.average], 1 - AVERAGE)
         return float(answers.detach()), float(story.detach())
 
+    def log(self, answers: float, story: float) -> None:
+        """One line of progress: mean losses since the last."""
+        row = {"stage": self.run.stage, "step": self.step, "answers": round(answers, 4), "prose": round(story, 4)}
+        with (self.run.out / f"{self.run.stage}.jsonl").open("a") as log:
+            log.write(json.dumps(row | {"seconds": round(self.seconds, 1)}) + "\n")
+
     def loop(self, data: Data) -> None:
         """Train to the last step, with a line of progress every 50."""
         on_gpu = self.run.device.startswith("cuda")
@@ -156,11 +163,7 @@ class Trainer:
             self.step += 1
             self.seconds += time.monotonic() - began
             if self.step % 50 == 0:
-                answers, story = np.nanmean(recent, axis=0)
-                row = {"stage": self.run.stage, "step": self.step, "answers": round(answers, 4), "prose": round(story, 4),
-                       "seconds": round(self.seconds, 1)}  # fmt: skip
-                with (self.run.out / f"{self.run.stage}.jsonl").open("a") as log:
-                    log.write(json.dumps(row) + "\n")
+                self.log(*np.nanmean(recent, axis=0).tolist())
                 recent = []
             if self.step % CHECKPOINT_EVERY == 0 or self.step == self.run.steps:
                 self.checkpoint()

@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from words import (
-    ADJECTIVES, CATEGORIES, CODAS, FAMILY_ENDS, NOUNS, ONSETS, PERSON_ENDS, PLACE_ENDS, VOWELS,
+    ADJECTIVES,
+    CATEGORIES,
+    CODAS,
+    FAMILY_ENDS,
+    NOUNS,
+    ONSETS,
+    PERSON_ENDS,
+    PLACE_ENDS,
+    VOWELS,
 )  # fmt: skip
 
 
@@ -25,6 +33,10 @@ class Source:
             word = make()
             if is_held_out(word) == self.held_out:
                 return word
+
+
+BEFORE_PLACES = ("New", "Old", "Upper", "Lower", "Port", "Saint", "East", "West", "Little", "Great")
+CONTAINERS = ("drawer", "box", "cupboard", "shed", "basket", "jar", "bag", "shelf", "trunk", "tin")
 
 
 def is_held_out(name: str) -> bool:
@@ -77,7 +89,7 @@ def place(s: Source) -> str:
         return s.name(lambda: s.rng.choice(s.capitals))
     name = s.name(lambda: syllables(s, s.rng.choice((1, 1, 2)), PLACE_ENDS))
     if form < 0.35:
-        return s.rng.choice(("New", "Old", "Upper", "Lower", "Port", "Saint", "East", "West", "Little", "Great")) + " " + name
+        return s.rng.choice(BEFORE_PLACES) + " " + name
     if form < 0.4:
         return name + s.rng.choice((" Bay", " Hill", " Cross", " Castle", " Falls", " Heath", " Springs"))
     return name
@@ -85,7 +97,9 @@ def place(s: Source) -> str:
 
 def brand(s: Source) -> str:
     """One invented word."""
-    return s.name(lambda: syllables(s, s.rng.choice((1, 2)), ("a", "on", "ex", "ix", "um", "or", "ine", "tron", "o", "y")))
+    return s.name(
+        lambda: syllables(s, s.rng.choice((1, 2)), ("a", "on", "ex", "ix", "um", "or", "ine", "tron", "o", "y"))
+    )
 
 
 def thing(s: Source) -> str:
@@ -97,7 +111,11 @@ def thing(s: Source) -> str:
 
 def title(s: Source) -> str:
     """The title of a work."""
-    words = [s.rng.choice(ADJECTIVES), s.rng.choice(NOUNS)] if s.rng.random() < 0.6 else [s.rng.choice(s.plain), s.rng.choice(NOUNS)]
+    words = (
+        [s.rng.choice(ADJECTIVES), s.rng.choice(NOUNS)]
+        if s.rng.random() < 0.6
+        else [s.rng.choice(s.plain), s.rng.choice(NOUNS)]
+    )
     return s.name(lambda: "The " + " ".join(words).title() if s.rng.random() < 0.99 else "The " + brand(s))
 
 
@@ -167,7 +185,7 @@ def address(s: Source) -> str:
 
 def spot(s: Source) -> str:
     """A place in a house."""
-    return f"{s.rng.choice(ADJECTIVES)} {s.rng.choice(('drawer', 'box', 'cupboard', 'shed', 'basket', 'jar', 'bag', 'shelf', 'trunk', 'tin'))}"
+    return f"{s.rng.choice(ADJECTIVES)} {s.rng.choice(CONTAINERS)}"
 
 
 def listed(category: str) -> Callable[[Source], str]:
@@ -183,7 +201,8 @@ def listed(category: str) -> Callable[[Source], str]:
 
 
 SHAPES: dict[str, Callable[[Source], str]] = {
-    "person": full_person, "place": place, "brand": brand, "company": brand, "thing": thing, "title": title, "number": number,
+    "person": full_person, "place": place, "brand": brand, "company": brand, "thing": thing, "title": title,
+    "number": number,
     "decimal": decimal, "clock": clock, "date": date, "moment": moment, "year": year, "code": code,
     "password": password, "phone": phone, "address": address, "spot": spot, "ext": lambda s: digits(s, 2, 5),
     "small": lambda s: digits(s, 1, 3),

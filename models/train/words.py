@@ -1,7 +1,11 @@
 """Plain word lists the made-up facts are built from; knows words only, not how they are used."""
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
 CATEGORIES: dict[str, tuple[str, ...]] = {
-    name: tuple(words.split())
+    name: _words(words)
     for name, words in {
         "fruit": "apple pear quince fig mango papaya cherry melon grape lemon orange banana peach raspberry "
         "strawberry blackberry pineapple coconut date lime guava lychee kiwi nectarine gooseberry cranberry",
@@ -41,13 +45,13 @@ CATEGORIES: dict[str, tuple[str, ...]] = {
     }.items()
 }
 
-ADJECTIVES = tuple(
+ADJECTIVES = _words(
     "old new small big long short quiet loud heavy light round square broken clean dirty warm cold dry wet soft hard "
     "sweet sour bitter fresh wild silent hidden lost golden silver wooden distant northern southern eastern western "
     "early late gentle sharp hollow bright dark pale deep narrow wide rusty dusty curious honest lazy clever foolish "
-    "crooked frozen burning singing sleeping broken second third last red blue green white black grey brown".split()
+    "crooked frozen burning singing sleeping broken second third last red blue green white black grey brown"
 )
-NOUNS = tuple(
+NOUNS = _words(
     "river mountain forest garden bridge tower window door mirror candle letter shadow harbour island valley desert "
     "ocean storm winter summer morning evening road house castle village market station theatre library kitchen "
     "cellar attic roof chimney table chair carpet curtain pillow blanket basket bottle kettle spoon plate bowl cup "
@@ -55,18 +59,18 @@ NOUNS = tuple(
     "photograph painting statue puppet doll kite ball wheel engine rocket satellite radio camera magnet crystal "
     "feather shell stone leaf branch root seed meadow field fence gate path stream waterfall lake bay cliff cave "
     "horse crow fox hare bee moth spider whale anchor sail oar lighthouse ferry wagon carriage king queen soldier "
-    "doctor sailor miller piper shepherd stranger brother sister uncle orchard vineyard mill tavern chapel abbey".split()
+    "doctor sailor miller piper shepherd stranger brother sister uncle orchard vineyard mill tavern chapel abbey"
 )
-ONSETS = tuple(
-    "b br c ch cl d dr f fl g gr h j k kl kr l m n p pr qu r s sh st t th tr v w y z ph bl sl sp sv vl gw gl cr".split()
+ONSETS = _words(
+    "b br c ch cl d dr f fl g gr h j k kl kr l m n p pr qu r s sh st t th tr v w y z ph bl sl sp sv vl gw gl cr"
 )
-VOWELS = tuple("a e i o u a e i o a e i o u a e i o ai ea ei ia ie oa oo ou ue au y".split())
-CODAS = tuple("n r l s t m d k nd rt lm st ck x sh ll nn rn lt v b g sk ng".split()) + ("",) * 12
-PERSON_ENDS = tuple("a o e i us en in el is as an ina ette ard win bert mund ric ana ita ko ra na lo".split())
-FAMILY_ENDS = tuple("son ley ton er man ski sen berg ez i ini ou well field wood er mann strom worth nen dahl".split())
-PLACE_ENDS = tuple(
+VOWELS = _words("a e i o u a e i o a e i o u a e i o ai ea ei ia ie oa oo ou ue au y")
+CODAS = _words("n r l s t m d k nd rt lm st ck x sh ll nn rn lt v b g sk ng") + ("",) * 12
+PERSON_ENDS = _words("a o e i us en in el is as an ina ette ard win bert mund ric ana ita ko ra na lo")
+FAMILY_ENDS = _words("son ley ton er man ski sen berg ez i ini ou well field wood er mann strom worth nen dahl")
+PLACE_ENDS = _words(
     "ton ham burg ville stead ford bury port field mouth wick by dorf stad heim grad holm land ia sk polis minster "
-    "bridge well ness gate vik".split()
+    "bridge well ness gate vik"
 )
 FILLERS = tuple(
     line.strip()

@@ -41,6 +41,7 @@ from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Ser
 from .answer import Answer, Cloud
 from .config import DaemonSettings
 from .engine.model import LanguageModel
+from .engine.preemption import Interrupt, Preempted
 from .session import Outcome
 from .streams import Stream
 
@@ -131,10 +132,19 @@ class Daemon(ABC):
 
     # --- services for sessions
 
-    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None], hold: bool = False) -> None:
+    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread and `done` on the main thread."""
-        hold_s = self.settings.model.hold_decode_s if hold else 0.0
-        future: Future[T] = self._compute.submit(_held, job, hold_s)
+        self._submit(job, done)
+
+    def decode(
+        self, job: Callable[[], T], done: Callable[[Outcome[T] | Preempted], None], interrupt: Interrupt
+    ) -> None:
+        """The same; `done` gets a Preempted when `interrupt` was set before the end."""
+        hold_s = self.settings.model.hold_decode_s
+        self._submit(partial(_held, job, hold_s, interrupt), done)
+
+    def _submit(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
+        future: Future[T] = self._compute.submit(job)
         future.add_done_callback(lambda finished: self._inbox.put(partial(_hand_over, finished, done)))
 
     def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
@@ -294,11 +304,16 @@ def _check(ask: Ask) -> None:
         raise BadRequest(f"unknown aggregation '{ask.aggregation[:50]}'", f"use one of: {', '.join(AGGREGATIONS)}")
 
 
-def _held(job: Callable[[], T], hold_s: float) -> T:
-    """Run `job`, taking at least `hold_s`."""
+def _held(job: Callable[[], T], hold_s: float, interrupt: Interrupt) -> T | Preempted:
+    """Run `job`, taking at least `hold_s`, until it is interrupted."""
     started_s = time.monotonic()
-    result = job()
-    time.sleep(max(0.0, started_s + hold_s - time.monotonic()))
+    try:
+        interrupt.heed()
+        result = job()
+        if hold_s:
+            interrupt.wait(started_s + hold_s - time.monotonic())
+    except Preempted as preempted:
+        return preempted
     return result
 
 

@@ -6,6 +6,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 import structlog
@@ -15,7 +16,9 @@ from hocket_bus.messages import Begin, Passages, Side
 
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
+from .aggregation.prefix import PrefixChain
 from .engine.model import LanguageModel
+from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
 from .relevance import weigh
 
@@ -30,11 +33,29 @@ class Services(Protocol):
     side: Side
     model: LanguageModel
 
-    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None], hold: bool = False) -> None:
-        """Run `job` on the compute thread; `hold` marks a decode step, which a benchmark may lengthen."""
+    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
+        """Run `job` on the compute thread."""
+
+    def decode(
+        self, job: Callable[[], T], done: Callable[[Outcome[T] | Preempted], None], interrupt: Interrupt
+    ) -> None:
+        """The same for a decode step, which can be interrupted, and which a benchmark may lengthen."""
 
     def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
         """Ask the retrieval daemon."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """The decode step under way."""
+
+    step: int
+    prefix: int
+    interrupt: Interrupt
+
+    def stale(self, drafted: PrefixChain) -> bool:
+        """Whether the tokens it is conditioned on no longer hold."""
+        return len(drafted) != self.step or drafted.digest != self.prefix
 
 
 class Session(ABC):
@@ -51,7 +72,7 @@ class Session(ABC):
         self._services = services
         self._reading: Reading | None = None
         self._log_h: float | None = None
-        self._working = False
+        self._decoding: _Decoding | None = None
         self._decode_s = 0.0
         self.drafts = 0
 
@@ -70,6 +91,8 @@ class Session(ABC):
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
+        if self._decoding is not None:
+            self._decoding.interrupt.set()
         if self._reading is not None:
             self._services.compute(self._reading.close, lambda _: None)
             self._reading = None
@@ -87,19 +110,24 @@ class Session(ABC):
         """This side cannot go on."""
 
     def draft_next(self) -> None:
-        """Decode the next step, unless one is being decoded or there is none."""
+        """Decode the next step, unless one is being decoded or there is none; interrupt one that went stale."""
         exchange = self.dialogue.exchange
         step, reading = exchange.next_step(), self._reading
-        if reading is None or self._working or self.closed or step is None:
+        if self._decoding is not None and self._decoding.stale(exchange.drafted):
+            self._decoding.interrupt.set()
+        if reading is None or self._decoding is not None or self.closed or step is None:
             return
-        self._working = True
         prefix, answer, mass = exchange.drafted.digest, list(exchange.drafted.ids), self.begin.wire_mass
         started_s = time.monotonic()
+        decoding = self._decoding = _Decoding(step, prefix, Interrupt())
 
-        def done(outcome: Outcome[Distribution]) -> None:
-            self._on_distribution(step, prefix, outcome, time.monotonic() - started_s)
+        def job() -> Distribution:
+            return truncate(reading.distribution(answer, decoding.interrupt), mass)
 
-        self._services.compute(lambda: truncate(reading.distribution(answer), mass), done, hold=True)
+        def done(outcome: Outcome[Distribution] | Preempted) -> None:
+            self._on_distribution(decoding, outcome, time.monotonic() - started_s)
+
+        self._services.decode(job, done, decoding.interrupt)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         if self.closed:
@@ -132,16 +160,19 @@ class Session(ABC):
         self.on_ready()
         self.draft_next()
 
-    def _on_distribution(self, step: int, prefix: int, outcome: Outcome[Distribution], seconds: float) -> None:
-        self._working = False
+    def _on_distribution(self, decoding: _Decoding, outcome: Outcome[Distribution] | Preempted, seconds: float) -> None:
+        self._decoding = None
         if self.closed:
+            return
+        if isinstance(outcome, Preempted):
+            self.draft_next()
             return
         if isinstance(outcome, HocketError):
             self.fail(outcome)
             return
         self.drafts += 1
         self._measure(seconds)
-        turn = self.dialogue.own(step, prefix, outcome, self._log_h, seconds)
+        turn = self.dialogue.own(decoding.step, decoding.prefix, outcome, self._log_h, seconds)
         if turn is not None:
             self.take(turn)
         self.draft_next()

@@ -61,5 +61,3 @@ class Stream:
     def _emit(self, event: Message) -> None:
         self._events.append(event)
         self._publish(self.topic, event)
-
-

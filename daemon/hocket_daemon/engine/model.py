@@ -16,6 +16,7 @@ from transformers.utils import logging
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from .preemption import Interrupt, decoder_layers
 from .slots import Slots
 
 BUNDLED = "bundled"
@@ -48,19 +49,28 @@ class LanguageModel:
         self.fingerprint = _fingerprint(self.tokenizer)
         self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
         self.eos = _eos_ids(self._weights, self.tokenizer)
+        self._interrupt: Interrupt | None = None
+        for layer in decoder_layers(self._weights):
+            layer.register_forward_pre_hook(self._heed)
 
     def write(self, block: slice, tokens: list[list[int]]) -> None:
         """Append `tokens[i]` (at least one) to row i of `block`."""
+        self._interrupt = None
         self._forward(block, tokens)
 
-    def read(self, block: slice, tokens: list[int]) -> NDArray[np.float32]:
+    def read(self, block: slice, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float32]:
         """Append the same `tokens` to every row of `block`; probabilities [rows, vocabulary] of what follows.
 
-        Padded ends of the vocabulary get no mass.
+        Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
         rows = block.stop - block.start
+        self._interrupt = interrupt
         logits = self._forward(block, [tokens] * rows)[:, -1, : self._vocabulary]
         return torch.softmax(logits.float(), dim=-1).cpu().numpy()
+
+    def _heed(self, *_: object) -> None:
+        if self._interrupt is not None:
+            self._interrupt.heed()
 
     @torch.inference_mode()
     def _forward(self, block: slice, tokens: list[list[int]]) -> Tensor:

@@ -9,6 +9,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from .model import LanguageModel
+from .preemption import Interrupt
 from .prompt import layout_for
 
 
@@ -48,14 +49,16 @@ class Reading:
         self._first = self._mix(model.read(self._block, query))
         self._prompt_lengths = model.slots.lengths[self._block]
 
-    def distribution(self, answer: list[int]) -> NDArray[np.float64]:
-        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows first roll back by length."""
+    def distribution(self, answer: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float64]:
+        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length first. May be Preempted."""
         if not answer:
             return self._first
         common = _common(self._fed, answer[:-1])
         self._model.slots.lengths[self._block] = [length + common for length in self._prompt_lengths]
+        self._fed = answer[:common]
+        mixed = self._mix(self._model.read(self._block, answer[common:], interrupt))
         self._fed = list(answer)
-        return self._mix(self._model.read(self._block, answer[common:]))
+        return mixed
 
     def close(self) -> None:
         """Free the rows."""

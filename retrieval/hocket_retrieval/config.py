@@ -21,7 +21,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                    embeds every document anew at the next start
     `reranker`     a sentence-transformers CrossEncoder, folder or hub name, to score the best passages; empty for none
     `chunk_words`  words per chunk at most; changing it cuts every document anew at the next start
-    `threads`      cores that embedding may use
+    `threads`      cores that embedding documents may use; more than are idle make it slower
     `precision`    float32, or bfloat16 to embed documents in about a third of the time on processors that have
                    instructions for it; scores then differ by up to 0.002
     `log_level`    debug, info, warning or error
@@ -32,6 +32,6 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     embedder: str = BUNDLED_EMBEDDER
     reranker: str = ""
     chunk_words: Annotated[int, Meta(ge=MIN_WORDS, le=MAX_WORDS)] = DEFAULT_WORDS
-    threads: Annotated[int, Meta(ge=1, le=256)] = 2
+    threads: Annotated[int, Meta(ge=1, le=256)] = 1
     precision: Precision = "float32"
     log_level: str = "info"

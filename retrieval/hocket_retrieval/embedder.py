@@ -32,21 +32,22 @@ class Embedder:
     `fingerprint` says what a cosine of two of its vectors means: two sides with equal fingerprints score alike.
     """
 
-    def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 2, documents_in: Precision = "float32") -> None:
+    def __init__(self, name: str = BUNDLED_EMBEDDER, threads: int = 1, documents_in: Precision = "float32") -> None:
         """Load the model: the bundled one, a folder, or a hub name. Raises ModelError.
 
-        `documents_in` is the precision in which chunks are embedded; queries always are in float32.
+        Chunks are embedded on `threads` cores, in the precision `documents_in`; a query on one, in float32.
         """
         self.name = name
         self._bfloat16 = documents_in == "bfloat16"
-        self._model = _load_embedder(name, threads)
+        self._threads = threads
+        self._model = _load_embedder(name)
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
         self.dimension = int(self._model.get_embedding_dimension() or 0)
         self.fingerprint = f"cosine:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
 
     def query(self, text: str) -> Vectors:
         """The vector of a query, shape (dimension,)."""
-        return np.ascontiguousarray(self._encode([self._prefix("query") + text], False)[0])
+        return np.ascontiguousarray(self._encode([self._prefix("query") + text], threads=1)[0])
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """The vectors of chunks, shape (len(texts), dimension)."""
@@ -55,19 +56,20 @@ class Embedder:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for first in range(0, len(order), _BATCH):
             batch = order[first : first + _BATCH]
-            rows[batch] = self._encode([prefix + texts[row] for row in batch], self._bfloat16)
+            rows[batch] = self._encode([prefix + texts[row] for row in batch], self._threads, self._bfloat16)
         return rows
 
     def _prefix(self, kind: str) -> str:
         """What the model wants before a text of this kind, as its own folder says."""
         return self._model.prompts.get(kind) or ""
 
-    def _encode(self, texts: list[str], bfloat16: bool) -> Vectors:
+    def _encode(self, texts: list[str], threads: int, bfloat16: bool = False) -> Vectors:
         import torch
 
         with self._tokenizing:
             features = self._model.preprocess(texts)
         moved = {key: value.to(self._model.device) for key, value in features.items() if torch.is_tensor(value)}
+        torch.set_num_threads(threads)  # of this thread; for one query a second core brings only waiting
         lower = torch.autocast(self._model.device.type, torch.bfloat16, enabled=bfloat16)
         with torch.inference_mode(), lower:
             vectors = self._model(features | moved)["sentence_embedding"].float()
@@ -92,11 +94,9 @@ class Reranker:
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
 
 
-def _load_embedder(name: str, threads: int) -> SentenceTransformer:
-    import torch
+def _load_embedder(name: str) -> SentenceTransformer:
     from sentence_transformers import SentenceTransformer
 
-    torch.set_num_threads(threads)
     place = _bundled() if name == BUNDLED_EMBEDDER else name
     with _quiet_loading():
         try:

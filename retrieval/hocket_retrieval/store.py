@@ -44,7 +44,13 @@ CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
     INSERT INTO words (rowid, text) VALUES (new.id, new.text); END;
 CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
     INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text); END;
-INSERT INTO facts VALUES ('generation', '0');
+CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
+    UPDATE facts SET value = value + 1 WHERE name = 'documents';
+    UPDATE facts SET value = value + new.chunks WHERE name = 'chunks'; END;
+CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
+    UPDATE facts SET value = value - 1 WHERE name = 'documents';
+    UPDATE facts SET value = value - old.chunks WHERE name = 'chunks'; END;
+INSERT INTO facts VALUES ('generation', '0'), ('documents', '0'), ('chunks', '0');
 """
 
 Ids = NDArray[np.int64]
@@ -220,12 +226,11 @@ class Snapshot:
 
     def generation(self) -> int:
         """Grows with every change to the chunks."""
-        return int(self._connection.execute("SELECT value FROM facts WHERE name = 'generation'").fetchone()[0])
+        return self._fact("generation")
 
     def totals(self) -> tuple[int, int]:
         """Documents and chunks in the store."""
-        documents, chunks = self._connection.execute("SELECT count(*), total(chunks) FROM documents").fetchone()
-        return int(documents), int(chunks)
+        return self._fact("documents"), self._fact("chunks")
 
     def stale(self, recipe: str) -> list[str]:
         """Names of documents made by another recipe."""
@@ -273,6 +278,9 @@ class Snapshot:
                  JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector WHERE c.id = ?"""
         row: tuple[int, str, str, int, str, int, bytes] | None = self._connection.execute(sql, (int(id),)).fetchone()
         return row
+
+    def _fact(self, name: str) -> int:
+        return int(self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
 
     def _names(self, sql: str, *values: str) -> list[str]:
         return [row[0] for row in self._connection.execute(sql, values)]

@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     chunks: int = 100_000
     searches: int = 400
     passages: int = 5
-    threads: int = 2
+    threads: int = 1
     seed: int = 0
 
 

@@ -25,7 +25,7 @@ check: install ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests
+	$(BIN)/mypy tests/tools
 
 install: $(READY) ## make .venv and install the locked packages into it
 

@@ -50,7 +50,7 @@ class Reading:
         self._prompt_lengths = model.slots.lengths[self._block]
 
     def distribution(self, answer: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float64]:
-        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length first. May be Preempted."""
+        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length. Raises Preempted."""
         if not answer:
             return self._first
         common = _common(self._fed, answer[:-1])

@@ -22,7 +22,7 @@ class Document(NamedTuple):
 def documents(data: Path) -> Iterator[Document]:
     """Every document: WikiText-2, SciFact, LiHua-World, NQ-open's gold passages, SQuAD, CLAP-NQ, MTRAG, AESLC mails."""
     for split in ("train.tokens", "valid.raw", "test.raw"):
-        yield from _wikitext(data / "wikitext2" / f"wiki.{split}")
+        yield from wikitext(data / "wikitext2" / f"wiki.{split}")
     for row in json_lines(data / "scifact/corpus.jsonl"):
         yield Document(f"scifact/{row['_id']}", row["title"], row["text"])
     for row in json_lines(data / "lihua_world/chats.jsonl"):
@@ -46,7 +46,8 @@ def json_lines(path: Path) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def _wikitext(path: Path) -> Iterator[Document]:
+def wikitext(path: Path) -> Iterator[Document]:
+    """The articles of a WikiText file."""
     parts = _ARTICLE.split(path.read_text(encoding="utf-8"))
     for number, (title, text) in enumerate(zip(parts[1::2], parts[2::2], strict=True)):
         yield Document(f"{path.name}/{number}", title.strip(), text.strip())

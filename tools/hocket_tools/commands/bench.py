@@ -89,6 +89,27 @@ def retrieval(
     _leave(bench.run(settings, json_path, json_path.with_suffix(".png") if json_path else None))
 
 
+@app.command(epilog="Example: hocket bench real --json real.json")
+def real(
+    *,
+    questions: Annotated[int, typer.Option(min=1, help="Questions to ask.")] = 20,
+    searches: Annotated[int, typer.Option(min=1, help="Questions to search for.")] = 300,
+    articles: Annotated[int, typer.Option(min=1, help="Articles that the cloud reads.")] = 600,
+    documents: Annotated[int, typer.Option(min=1, help="Passages a side.")] = 2,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 64,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the questions.")] = 0,
+    data: Data = DATA,
+    json_path: Json = None,
+) -> None:
+    """Real documents and questions: a year of chats on the device, an encyclopedia in the cloud."""
+    from hocket_tools.bench import real as bench
+
+    settings = bench.Settings(
+        questions=questions, searches=searches, articles=articles, documents=documents, max_tokens=max_tokens, seed=seed
+    )
+    _leave(bench.run(data, settings, json_path))
+
+
 @app.command(epilog="Example: hocket bench link --json link.json")
 def link(
     rtt: Annotated[str, typer.Option(help="Round trips to emulate, ms.")] = "0,30,100,300",

@@ -1,0 +1,123 @@
+"""`hocket bench real`: real documents and real questions: a year of chats on the device, an encyclopedia in the cloud.
+
+Streams must finish; whether retrieval finds the evidence is measured; the bundled models' words are not judged.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.progress import track
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Passages, Search
+from hocket_tools import console
+from hocket_tools.bench.corpora import json_lines, wikitext
+from hocket_tools.bench.report import Report
+from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.caller import Caller
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set."""
+
+    questions: int
+    searches: int
+    articles: int
+    documents: int
+    max_tokens: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about the chats and the chats that answer it."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Ingest, search and ask; returns whether every claim holds."""
+    report = Report(asdict(settings), json_path)
+    asked = _questions(data / "lihua_world" / "query_set.csv")
+    random.Random(settings.seed).shuffle(asked)
+    if len(report.rows) < settings.questions + 1:
+        report.rows.clear()
+        with bench_pair() as pair:
+            pair.ingest("device", _chats(data))
+            pair.ingest("cloud", _articles(data, settings.articles))
+            report.add(
+                {
+                    "question": f"evidence found, {settings.searches} searches",
+                    **_hit_rate(pair, asked[: settings.searches], settings.documents),
+                }
+            )
+            _ask(report, pair, asked[: settings.questions], settings)
+    rows = [row for row in report.rows if row["question"] and "finish" in row]
+    finished = sum(row["finish"] in ("eos", "length", "stop") for row in rows)
+    report.claims.clear()
+    report.claim(
+        "streams that finish", f"{settings.questions} of {settings.questions}", finished, finished == len(rows)
+    )
+    return report.finish(["question", "finish", "tokens", "ttft_ms", "ms_per_token", "evidence_found", "text"])
+
+
+def _ask(report: Report, pair: BenchPair, asked: Sequence[Question], settings: Settings) -> None:
+    with pair.client("device") as client, Caller(pair.home.endpoint("device-retrieval")) as caller:
+        for question in track(asked, "asking", console=console.err(), transient=True):
+            stream = client.ask(
+                question.text, seed=settings.seed, documents=settings.documents, max_tokens=settings.max_tokens,
+                require_cloud=True,
+            )  # fmt: skip
+            done = stream.result()
+            report.add(
+                {
+                    "question": question.text,
+                    "finish": done.finish,
+                    "tokens": len(done.token_ids),
+                    "ttft_ms": done.ttft_s * 1000,
+                    "ms_per_token": done.ms_per_token,
+                    "evidence_found": _found(caller, question, settings.documents),
+                    "text": done.text.strip()[:80],
+                }
+            )
+
+
+def _hit_rate(pair: BenchPair, asked: Sequence[Question], k: int) -> dict[str, float]:
+    with Caller(pair.home.endpoint("device-retrieval")) as caller:
+        hits = [_found(caller, question, k) for question in asked]
+    return {"evidence_found": sum(hits) / len(hits)}
+
+
+def _found(caller: Caller, question: Question, k: int) -> bool:
+    """Whether one of the best `k` passages comes from a chat that holds the evidence."""
+    passages = caller.ask(Search(request=os.urandom(16), query=question.text, k=k), Passages).passages
+    return any(chat in passage.document for passage in passages for chat in question.evidence)
+
+
+def _questions(path: Path) -> list[Question]:
+    if not path.is_file():
+        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
+    with path.open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["Type"] == "Single"]
+    return [
+        Question(row["Question"], tuple(re.findall(r"\d{8}_\d{4}", row["Evidence"].replace(":", "")))) for row in rows
+    ]
+
+
+def _chats(data: Path) -> dict[str, str]:
+    rows = json_lines(data / "lihua_world" / "chats.jsonl")
+    return {row["id"].replace("/", "-").removesuffix(".txt") + ".txt": row["text"] for row in rows}
+
+
+def _articles(data: Path, number: int) -> dict[str, str]:
+    found = list(wikitext(data / "wikitext2" / "wiki.train.tokens"))[:number]
+    return {f"article-{at:04}.txt": f"{article.title}\n\n{article.text}" for at, article in enumerate(found)}

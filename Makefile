@@ -43,5 +43,5 @@ lock: ## take the newest packages pyproject.toml allows and pin them in requirem
 	$(BIN)/python -m hocket_tools.lock
 
 clean: ## remove the virtual environment and everything built
-	rm -rf .venv build dist models/build models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

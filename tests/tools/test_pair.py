@@ -16,7 +16,6 @@ from hocket_bus.errors import BadConfiguration, Unavailable
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.state import endpoint_of
 from hocket_tools.pair.up import StartFailed, bring_up
 
 pytestmark = pytest.mark.timeout(300)
@@ -185,10 +184,13 @@ def test_configuration_is_written_once_and_kept(tmp_path: Path) -> None:
     """A second preparation leaves a changed file alone; each file is valid and says where its daemon listens."""
     home = Home(tmp_path / "h")
     home.prepare()
-    assert {endpoint_of(home.config(name)) for name in NAMES} == {home.endpoint(name) for name in NAMES}
+    assert {home.listening(name) for name in NAMES} == {home.endpoint(name) for name in NAMES}
     home.config("device").write_text('endpoint = "tcp://127.0.0.1:7"\n')
     home.prepare()
-    assert endpoint_of(home.config("device")) == "tcp://127.0.0.1:7"
+    assert home.listening("device") == "tcp://127.0.0.1:7"
+    home.config("device").write_text("endpoint =\n")
+    with pytest.raises(BadConfiguration, match="device.toml"):
+        home.listening("device")
 
 
 def test_a_home_with_too_long_a_path_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hocket_bus import places
 from hocket_bus.messages import MAX_TOKENS, Sampling
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def ask(
     """
     from hocket_bus.sockets import check_endpoint
     from hocket_tools import console
+    from hocket_tools.pair.home import Home
 
     options: dict[str, Any] = {
         "aggregation": aggregation,
@@ -76,7 +76,7 @@ def ask(
         "deadline_s": timeout,
     }
     text = console.stdin_text() if question == "-" else question
-    where = endpoint or places.endpoint("device", home)
+    where = endpoint or Home.find(home).listening("device")
     check_endpoint(where)
     if json_lines:
         _ask_json(where, text, options)

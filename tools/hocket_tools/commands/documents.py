@@ -99,9 +99,9 @@ def read_in(endpoint: str, paths: list[Path]) -> Ingested:
 
 
 def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:
-    from hocket_bus import places
+    from hocket_tools.pair.home import Home
 
-    return endpoint or places.endpoint(f"{side}-retrieval", home)
+    return endpoint or Home.find(home).listening(f"{side}-retrieval")
 
 
 def _tell(side: str, ingested: Ingested) -> None:

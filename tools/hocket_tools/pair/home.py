@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus import places
+from hocket_bus.errors import BadConfiguration
 from hocket_bus.sockets import check_endpoint
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -79,8 +81,21 @@ class Home:
         return self.at / "run" / f"{name}.pid"
 
     def endpoint(self, name: str) -> str:
-        """Where a daemon listens, unless its configuration was changed."""
+        """Where a daemon is configured to listen at first."""
         return places.endpoint(name, self.at)
+
+    def listening(self, name: str) -> str:
+        """Where a daemon listens by its configuration file as it is now. Raises BadConfiguration."""
+        config = self.config(name)
+        if not config.exists():
+            return self.endpoint(name)
+        try:
+            endpoint = tomllib.loads(config.read_text(encoding="utf-8")).get("endpoint")
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
+        if not isinstance(endpoint, str):
+            raise BadConfiguration(f"{config}: no endpoint", 'add a line: endpoint = "ipc:///path"')
+        return endpoint
 
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
-from hocket_bus.errors import BadConfiguration, HocketError
+from hocket_bus.errors import HocketError
 from hocket_bus.messages import Status, StatusRequest
 from hocket_tools.caller import Caller
 from hocket_tools.pair.home import NAMES, Home
@@ -42,21 +40,8 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
     if pid is None:
         return DaemonState(name, None, problem="not running")
     try:
-        with Caller(endpoint_of(home.config(name)), connect_s) as caller:
+        with Caller(home.listening(name), connect_s) as caller:
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
     except HocketError as error:
         return DaemonState(name, pid, problem=error.text)
     return DaemonState(name, pid, answering=True, ready=status.ready, facts=dict(status.facts))
-
-
-def endpoint_of(config: Path) -> str:
-    """The endpoint that a configuration file names. Raises BadConfiguration."""
-    import tomllib
-
-    try:
-        endpoint: Any = tomllib.loads(config.read_text(encoding="utf-8")).get("endpoint")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
-    if not isinstance(endpoint, str):
-        raise BadConfiguration(f"{config}: no endpoint", 'add a line: endpoint = "ipc:///path"')
-    return endpoint

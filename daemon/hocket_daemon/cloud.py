@@ -50,7 +50,7 @@ class CloudDaemon(Daemon):
 
     def _on_begin(self, route: bytes, begin: Begin) -> None:
         session = self._sessions.get(begin.session)
-        if session is not None:  # a device that came back by another route
+        if session is not None and not session.closed:  # a device that came back by another route
             session.send = lambda message: self.server.send(route, message)
             session.rtt_s = begin.rtt_s
             return

@@ -81,6 +81,8 @@ def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
         Reading(model, "mira " * 2000, PASSAGES, weights=WEIGHTS, task="answer", room=50)
+    with pytest.raises(BadRequest, match="9 documents.*8 slots"):
+        model.slots.take(9)
     readings = [open_reading(model) for _ in range(2)]
     with pytest.raises(Busy):
         open_reading(model)

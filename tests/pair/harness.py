@@ -23,8 +23,8 @@ WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo nam
 class ListRetrieval:
     """A retrieval daemon at the bus: answers every search with passages cut from the question's own words."""
 
-    def __init__(self, endpoint: str, side: str, documents: int = 5) -> None:
-        self.side, self.documents = side, documents
+    def __init__(self, endpoint: str, side: str, documents: int = 5, scorer: str = "list") -> None:
+        self.side, self.documents, self.scorer = side, documents, scorer
         self._bus = Bus(self._on_event)
         self._bus.serve(endpoint, lambda _: Welcome(role="retrieval", epoch=1))
 
@@ -46,7 +46,7 @@ class ListRetrieval:
             for i in range(min(search.k, self.documents))
         ]
         return Passages(
-            request=search.request, passages=passages, scorer="list", documents_total=self.documents, seconds=0.0
+            request=search.request, passages=passages, scorer=self.scorer, documents_total=self.documents, seconds=0.0
         )
 
     def close(self) -> None:
@@ -66,8 +66,8 @@ class Pair:
     def endpoint(self, name: str) -> str:
         return f"ipc://{self.folder}/{name}"
 
-    def start_retrieval(self, side: str, documents: int = 5) -> ListRetrieval:
-        retrieval = ListRetrieval(self.endpoint(f"{side}-retrieval"), side, documents)
+    def start_retrieval(self, side: str, documents: int = 5, scorer: str = "list") -> ListRetrieval:
+        retrieval = ListRetrieval(self.endpoint(f"{side}-retrieval"), side, documents, scorer)
         self.stack.callback(retrieval.close)
         return retrieval
 

@@ -41,7 +41,7 @@ class Reference:
         readings, log_h = {}, {}
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
-            retrieval.side, retrieval.documents = side, 5
+            retrieval.side, retrieval.documents, retrieval.scorer = side, 5, "list"
             found = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
             weights, log_h[side] = weigh([p.score for p in found], DEFAULTS.relevance_temperature)
             texts = [p.text for p in found]

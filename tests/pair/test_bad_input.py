@@ -183,6 +183,16 @@ def test_mismatched_tokenizers_are_refused_with_a_remedy(parts: Pair) -> None:
         parts.client().ask("kala?", require_cloud=True, **SHORT).result()
 
 
+def test_unequal_scorers_are_refused_with_a_remedy(parts: Pair) -> None:
+    """Scores that mean different things must not be weighed against each other."""
+    parts.start_retrieval("device")
+    parts.start_retrieval("cloud", scorer="another")
+    parts.start_cloud()
+    parts.start_device()
+    with pytest.raises(Unavailable, match="score relevance differently.*same embedder"):
+        parts.client().ask("kala?", **SHORT).result()
+
+
 def test_a_second_daemon_at_the_same_path_is_refused(running: Pair) -> None:
     """Binding an ipc path twice would silently steal it."""
     with pytest.raises(BadConfiguration, match="another daemon listens"):

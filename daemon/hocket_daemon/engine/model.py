@@ -20,6 +20,7 @@ from .preemption import Interrupt, decoder_layers
 from .slots import Slots
 
 BUNDLED = "bundled"
+VOCABULARY_LIMIT = 1 << 18  # ids travel in 18 bits
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,6 +49,10 @@ class LanguageModel:
         self.slots = Slots(self._weights.config, settings.slots, min(settings.context, limit))
         self.fingerprint = _fingerprint(self.tokenizer)
         self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
+        if self._vocabulary > VOCABULARY_LIMIT:
+            raise BadConfiguration(
+                f"'{folder}' has {self._vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
+            )
         self.eos = _eos_ids(self._weights, self.tokenizer)
         self._interrupt: Interrupt | None = None
         for layer in decoder_layers(self._weights):

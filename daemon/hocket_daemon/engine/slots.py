@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PretrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from hocket_bus.errors import Busy
+from hocket_bus.errors import BadRequest, Busy
 
 
 @dataclass(slots=True)
@@ -80,7 +80,9 @@ class Slots:
         self.cache = Cache(layers=[SlotLayer(self._play, slots, context) for _ in range(layers)])
 
     def take(self, rows: int) -> slice:
-        """A free block of `rows` neighbouring rows, all empty. Raises Busy when there is none."""
+        """A free block of `rows` neighbouring rows, all empty. Raises Busy while there is none, BadRequest if never."""
+        if rows > len(self._free):
+            raise BadRequest(f"{rows} documents were asked for, the model has {len(self._free)} slots", "ask for fewer")
         for start in range(len(self._free) - rows + 1):
             if all(self._free[start : start + rows]):
                 block = slice(start, start + rows)

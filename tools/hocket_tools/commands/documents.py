@@ -87,7 +87,9 @@ def read_in(endpoint: str, paths: list[Path]) -> Ingested:
 
     message = m.Ingest(request=os.urandom(16), paths=[str(path.expanduser().resolve()) for path in paths])
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Caller(endpoint) as caller, Progress(*columns, console=console.err(), transient=True) as bar:
+    err = console.err()
+    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    with Caller(endpoint) as caller, bar:
         task = bar.add_task("reading", total=None)
         for reply in caller.replies(message, SILENCE_S):
             if isinstance(reply, m.Progress):

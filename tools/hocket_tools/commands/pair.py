@@ -54,6 +54,8 @@ def start(pair: Home, wait_s: float) -> list[DaemonState]:
 
     err = console.err()
     try:
+        if not err.is_terminal:
+            return bring_up(pair, wait_s, lambda _: None)
         with err.status("starting") as line:
             return bring_up(pair, wait_s, lambda states: line.update(_progress(states)))
     except StartFailed as error:

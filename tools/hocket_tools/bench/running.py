@@ -10,8 +10,8 @@ from pathlib import Path
 from hocket_client import Client
 from hocket_tools.commands.documents import read_in
 from hocket_tools.link import Conditions, Link, start
-from hocket_tools.pair import processes
-from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.home import Home
+from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
 START_S = 180.0
@@ -45,19 +45,12 @@ class BenchPair:
 @contextmanager
 def bench_pair(hold_s: float = 0.0, **settings: float) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`; `settings` are keys of both daemons' configuration."""
-    with (
-        tempfile.TemporaryDirectory(prefix="hocket-") as folder,
-        start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link,
-    ):
-        home = Home(Path(folder))
+    with temporary_home() as home, start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link:
         home.prepare()
         for side in ("device", "cloud"):
             _configure(home, side, link, hold_s, settings)
-        try:
-            bring_up(home, START_S, lambda _: None)
-            yield BenchPair(home, link)
-        finally:
-            processes.stop(home, list(NAMES))
+        bring_up(home, START_S, lambda _: None)
+        yield BenchPair(home, link)
 
 
 def _configure(home: Home, side: str, link: Link, hold_s: float, settings: Mapping[str, float]) -> None:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,11 +26,12 @@ def demo(
     from hocket_tools.commands.ask import ask_people
     from hocket_tools.commands.documents import read_in
     from hocket_tools.commands.pair import start
+    from hocket_tools.pair.temporary import temporary_home
 
     err = console.err()
     samples = resources.files("hocket_tools") / "demo"
     first = json.loads((samples / "questions.json").read_text(encoding="utf-8"))[0]
-    with _temporary_pair() as pair:
+    with temporary_home() as pair:
         err.print("starting two models and two retrieval daemons on this machine")
         start(pair, wait)
         for side in ("device", "cloud"):
@@ -48,26 +45,3 @@ def demo(
     if lacking:
         err.print(f"hocket: the answer lacks {', '.join(lacking)}: the bundled models misread; please report this")
         raise typer.Exit(1)
-
-
-@contextmanager
-def _temporary_pair() -> Iterator[Any]:
-    """A pair whose daemons and files are gone afterwards, whatever happens in between."""
-    from hocket_tools.pair.home import NAMES, Home
-    from hocket_tools.pair.processes import stop
-
-    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-            pair = Home(Path(folder))
-            try:
-                yield pair
-            finally:
-                stop(pair, list(NAMES))
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _leave(number: int, _: object) -> None:
-    raise SystemExit(128 + number)

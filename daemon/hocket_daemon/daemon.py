@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -76,6 +77,7 @@ class Daemon(ABC):
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
+            sys.setswitchinterval(5e-4)  # the I/O thread must not wait 5 ms for the compute thread's interpreter turn
         log.info("ready", side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
         while self._running:
             self.step()

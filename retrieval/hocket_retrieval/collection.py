@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import threading
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,10 +86,12 @@ class Collection:
     def add(self, texts: Iterable[tuple[str, str, str]]) -> Report:
         """Ingest texts that are no files: (name, title, text)."""
         report = Report()
+        started = time.perf_counter()
         with self._working:
             for name, title, text in texts:
                 self._ingester.add(name, title, text, report)
             self._index.save()
+        report.seconds = time.perf_counter() - started
         return report
 
     def remove(self, paths: Iterable[str]) -> Removal:

@@ -166,10 +166,16 @@ def test_searching_while_ingesting_sees_whole_documents(tmp_path, toys, files):
         assert "New words." in first(collection, "new words").text
 
 
+def version(turn):
+    """One of two documents, with a text of six chunks that no other turn has."""
+    text = " ".join(f"Common words of piece {n} in version {turn}." for n in range(6))
+    return f"document {turn % 2}", "", text
+
+
 def test_many_searches_and_changes_at_once(tmp_path, toys):
     """Searches beside additions and removals never fail and never see a part of a document, or two versions of it."""
     seen = []
-    done = threading.Event()
+    looked, done = threading.Event(), threading.Event()
 
     def look(collection):
         while not done.is_set():
@@ -177,14 +183,16 @@ def test_many_searches_and_changes_at_once(tmp_path, toys):
             for passage in collection.search("common words", 64).passages:
                 by_document.setdefault(passage.document, []).append((passage.text.split()[-1], passage.ordinal))
             seen.extend(by_document.values())
+            looked.set()
 
     with Collection(tmp_path / "state", toys(), chunk_words=8) as collection:
         readers = [threading.Thread(target=look, args=(collection,)) for _ in range(2)]
+        collection.add([version(0)])
         for reader in readers:
             reader.start()
+        assert looked.wait(30)
         for turn in range(30):
-            text = " ".join(f"Common words of piece {n} in version {turn}." for n in range(6))
-            collection.add([(f"document {turn % 2}", "", text)])
+            collection.add([version(turn)])
             if turn % 5 == 4:
                 collection.remove([f"document {turn % 2}"])
         done.set()

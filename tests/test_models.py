@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from hocket_models import path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from hocket_models import path
 
 SIDES = ("device", "cloud")
 PASSAGE = (

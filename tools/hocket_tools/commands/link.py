@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from contextlib import ExitStack
 from pathlib import Path as FilePath
@@ -14,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from hocket_tools.link import Conditions, Link
 
+ENDS = (signal.SIGINT, signal.SIGTERM)
 EXAMPLE = """Examples:
 
 hocket link --listen 127.0.0.1:7200 --target 127.0.0.1:7100 --rtt 150 --jitter 10
@@ -84,18 +84,17 @@ def _outage(text: str) -> tuple[float, float]:
 def _run(
     listen: str, target: str, ports: int, *, weather: Conditions, outages: list[tuple[float, float]], cut: bool
 ) -> None:
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # also in the link's threads: the waits below take them
     with ExitStack() as stack:
         links = [stack.enter_context(one) for one in _links(listen, target, ports, weather)]
         typer.echo(f"link: {listen} -> {target}; Ctrl-C ends it")
         began_s = time.monotonic()
         for at_s, down in _changes(outages):
-            if stop.wait(max(0.0, began_s + at_s - time.monotonic())):
+            if signal.sigtimedwait(ENDS, max(0.0, began_s + at_s - time.monotonic())):
                 break
             _change(links, down, cut)
-        stop.wait()
+        else:
+            signal.sigwait(ENDS)
         forward, backward = (sum(link.passed_bytes[way] for link in links) for way in (0, 1))
     typer.echo(f"link: closed after {forward} bytes forward, {backward} bytes backward")
 

@@ -15,6 +15,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, Dea
 from hocket_bus.messages import Done
 from hocket_tools import console
 from hocket_tools.main import app, run, status_of
+from processes import guarded
 
 COMMANDS = sorted(command.name or "" for command in app.registered_commands)
 HEAVY = {"torch", "transformers", "numpy", "faiss", "sentence_transformers", "matplotlib", "scipy"}
@@ -173,7 +174,7 @@ def test_the_link_command_relays_and_ends_on_request() -> None:
             text=True,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
         )
-        with process:
+        with guarded(process):
             assert process.stdout is not None
             assert "Ctrl-C" in process.stdout.readline()
             with socket.create_connection(("127.0.0.1", near), timeout=30) as client:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from processes import guarded
+
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -52,7 +54,7 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     folder: Path, tiny_models: dict[str, Path]
 ) -> None:
     """Random weights stream an answer; the demo says what it lacks, exits with 1 and leaves no process or file."""
-    with demo(folder, tiny_models) as process:
+    with guarded(demo(folder, tiny_models)) as process:
         _, errors = process.communicate(timeout=240)
     assert process.returncode == 1, errors
     assert "the device has read 6 documents" in errors
@@ -68,7 +70,7 @@ def test_an_interrupted_demo_leaves_nothing_behind(
     folder: Path, tiny_models: dict[str, Path], number: signal.Signals, status: int
 ) -> None:
     """Ctrl-C and SIGTERM during the start stop all four daemons and remove the folder."""
-    with demo(folder, tiny_models) as process:
+    with guarded(demo(folder, tiny_models)) as process:
         assert process.stderr is not None
         assert "starting" in process.stderr.readline()
         while len(daemons(folder)) < 4:

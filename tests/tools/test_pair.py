@@ -17,6 +17,7 @@ from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.up import StartFailed, bring_up
+from processes import guarded
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -143,7 +144,7 @@ def test_ctrl_c_cancels_the_request(home: Home, capsys: pytest.CaptureFixture[st
         stderr=subprocess.PIPE,
         text=True,
     )
-    with process:
+    with guarded(process):
         assert process.stdout is not None
         assert process.stderr is not None
         while json.loads(process.stdout.readline())["event"] != "token":
@@ -218,7 +219,7 @@ def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     deaf = (
         "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
     )
-    with subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, text=True) as process:
+    with guarded(subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         process.stdout.readline()
         home.pid("device").write_text(f"{process.pid} {processes._started(process.pid)}\n")

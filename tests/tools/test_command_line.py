@@ -161,6 +161,13 @@ def test_the_summary_tells_times_and_acceptance() -> None:
     assert console.summary(done) == line
 
 
+def test_a_refused_link_leaves_signals_as_they_were() -> None:
+    """Blocked signals would be inherited by every process started later."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    assert run(["link", "--listen", "here", "--target", "127.0.0.1:1"]) == 2
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
 def test_the_link_command_relays_and_ends_on_request() -> None:
     """Bytes pass through `hocket link`; SIGTERM ends it with what it carried."""
     with socket.create_server(("127.0.0.1", 0)) as target, socket.create_server(("127.0.0.1", 0)) as free:

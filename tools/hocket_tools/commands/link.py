@@ -84,8 +84,9 @@ def _outage(text: str) -> tuple[float, float]:
 def _run(
     listen: str, target: str, ports: int, *, weather: Conditions, outages: list[tuple[float, float]], cut: bool
 ) -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # also in the link's threads: the waits below take them
     with ExitStack() as stack:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)  # also in the link's threads: the waits take them
+        stack.callback(signal.pthread_sigmask, signal.SIG_SETMASK, before)
         links = [stack.enter_context(one) for one in _links(listen, target, ports, weather)]
         typer.echo(f"link: {listen} -> {target}; Ctrl-C ends it")
         began_s = time.monotonic()

@@ -54,6 +54,7 @@ class Daemon:
         self._waiting = 0
         self._counting = threading.Lock()
         self._stopped = threading.Event()
+        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._answering = ThreadPoolExecutor(ANSWERING_THREADS, thread_name_prefix="answer")
         self._worker = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._epoch = secrets.randbits(64)
@@ -67,14 +68,14 @@ class Daemon:
 
     def wait(self) -> None:
         """Block until `stop`, or until loading has failed, which is raised."""
-        while not self._stopped.wait(1.0):  # a bounded wait lets signals in
-            pass
+        self._end.get()
+        self._stopped.set()
         if self._failure:
             raise self._failure
 
     def stop(self) -> None:
-        """Let `wait` return; safe in a signal handler."""
-        self._stopped.set()
+        """Let `wait` return; safe in a signal handler, as setting an event that the same thread waits for is not."""
+        self._end.put(None)
 
     def close(self) -> None:
         """End jobs at their next batch, answer what is being answered, and let everything go."""
@@ -201,7 +202,7 @@ class Daemon:
                 self._ingest(collection, *job)
         except Exception as error:  # noqa: BLE001 - carried to the thread that waits
             self._failure = error
-            self._stopped.set()
+            self.stop()
 
     def _resume(self, collection: Collection) -> None:
         """What an earlier process left to do, or a changed embedder or chunk length demands."""

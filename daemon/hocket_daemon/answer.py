@@ -60,7 +60,7 @@ class Answer(Session):
         self._ask = ask
         self._stream = stream
         self._cloud = None if ask.alone else cloud
-        self._text = Detokenizer(self._decode, ask.stop)
+        self._text = Detokenizer(self._decode, ask.stop, strip=ask.task == "answer")
         self._steps: list[Confirmed] = []
         self._times_s: list[float] = []
         self._joined = False  # the cloud has been asked to take part

@@ -142,7 +142,7 @@ def _verb_kind(held: bool, cells: list[str]) -> Kind:
 
 
 def _plain(unit: str) -> str:
-    """"metres high" measures metres."""
+    """ "metres high" measures metres."""
     return unit.split(maxsplit=1)[0] if unit.endswith((" high", " deep", " long", " old")) else unit
 
 

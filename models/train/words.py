@@ -1,5 +1,6 @@
 """Plain word lists the made-up facts are built from; knows words only, not how they are used."""
 
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 

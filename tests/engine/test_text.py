@@ -53,3 +53,11 @@ def test_a_real_tokenizer_gives_back_the_text(tiny_models: dict[str, Path], text
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     joined = "".join([detokenizer.add(token) for token in ids]) + detokenizer.finish()
     assert joined == text or "\ufffd" in text
+
+
+@given(st.text(alphabet=" \nab", max_size=20))
+def test_blanks_before_the_first_word_are_left_out_where_asked(text: str) -> None:
+    """And nothing else is."""
+    detokenizer = Detokenizer(by_byte, strip=True)
+    pieces = [detokenizer.add(byte) for byte in text.encode()] + [detokenizer.finish()]
+    assert "".join(pieces) == detokenizer.text == text.lstrip()

@@ -10,8 +10,10 @@ _HALF = "\ufffd"
 class Detokenizer:
     """Emits the text that each token makes readable; the pieces joined are the decoded text."""
 
-    def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = ()) -> None:
+    def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = (), *, strip: bool = False) -> None:
+        """`strip` leaves out the blanks before the first word, which belong to the prompt's layout."""
         self.text = ""
+        self._strip = strip
         self.stopped = False
         self._decode = decode
         self._stop = tuple(stop)
@@ -37,7 +39,7 @@ class Detokenizer:
         return held
 
     def _emit(self, piece: str) -> str:
-        self._held += piece
+        self._held += piece.lstrip() if self._strip and not self.text + self._held else piece
         found = [at for at in (self._held.find(stop) for stop in self._stop) if at >= 0]
         if found:
             self.stopped = True

@@ -18,6 +18,14 @@ Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="The folder
 DATA = Path("../shared/data")
 
 
+@app.callback()
+def quiet() -> None:
+    """Only errors are logged between the figures."""
+    from hocket_bus import log
+
+    log.setup("error")
+
+
 @app.command(epilog="Example: hocket bench aggregation --rtt 0,100,300 --systems sync,sync-both,coupled --json a.json")
 def aggregation(
     *,

@@ -23,6 +23,8 @@ from rich.table import Table
 
 from hocket_tools.bench.machine import describe
 
+PIPED_COLUMNS = 200  # nobody wraps a pipe, and cut figures are none
+
 Value = str | int | float | bool | None
 Row = dict[str, Value]
 
@@ -67,6 +69,8 @@ class Report:
     def show(self, columns: Sequence[str] | None = None, console: Console | None = None) -> None:
         """Print the rows as a table, then each claim with "holds" or "misses"."""
         console = console or Console()
+        if not console.is_terminal:
+            console.width = PIPED_COLUMNS
         if self.rows:
             console.print(_table(self.rows, columns or list(self.rows[0])))
         for claim in self.claims:

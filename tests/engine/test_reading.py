@@ -90,3 +90,13 @@ def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None
         reading.close()
     for reading in [open_reading(model) for _ in range(2)]:
         reading.close()
+
+
+def test_a_pass_that_fails_gives_its_rows_back(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong while reading, the rows are free again."""
+    with monkeypatch.context() as patch:
+        patch.setattr(model, "read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        for _ in range(4):
+            with pytest.raises(MemoryError):
+                open_reading(model)
+    open_reading(model).close()

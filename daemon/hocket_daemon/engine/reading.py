@@ -44,9 +44,13 @@ class Reading:
         self._weights = np.array(weights or [1.0])
         self._fed: list[int] = []
         self._block = model.slots.take(len(documents))
-        if all(documents):
-            model.write(self._block, documents)
-        self._first = self._mix(model.read(self._block, query))
+        try:
+            if all(documents):
+                model.write(self._block, documents)
+            self._first = self._mix(model.read(self._block, query))
+        except BaseException:
+            self.close()
+            raise
         self._prompt_lengths = model.slots.lengths[self._block]
 
     def distribution(self, answer: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float64]:

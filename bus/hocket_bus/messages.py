@@ -187,7 +187,6 @@ class Done(Message, frozen=True):
     solo_steps: TokenIds = []
     drafts_device: Count = 0
     drafts_cloud: Count = 0
-    near_ties: Count = 0
 
 
 class Failed(Message, frozen=True):

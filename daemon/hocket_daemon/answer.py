@@ -246,7 +246,6 @@ class Answer(Session):
         """End the stream with its result."""
         if self.closed:
             return
-        exchange = self.dialogue.exchange
         self._end(
             Done(
                 request=self._ask.request,
@@ -263,7 +262,6 @@ class Answer(Session):
                 solo_steps=[step.step for step in self._steps if step.source == "solo"],
                 drafts_device=self.drafts,
                 drafts_cloud=self.dialogue.remote_drafts,
-                near_ties=exchange.near_ties,
             ),
             finish,
         )

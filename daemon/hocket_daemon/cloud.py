@@ -24,6 +24,7 @@ class CloudDaemon(Daemon):
 
     def __init__(self, settings: CloudSettings) -> None:
         self._sessions: dict[bytes, Accompaniment] = {}
+        self._corrections = 0
         super().__init__(settings, "cloud")
         self._silence_s = settings.silence_s
 
@@ -43,7 +44,7 @@ class CloudDaemon(Daemon):
             self._on_begin(route, message)
         elif isinstance(message, End):
             if message.session in self._sessions:
-                self._sessions.pop(message.session).close()
+                self._end(message.session)
         elif isinstance(message, Draft | Target | Sync) and message.session in self._sessions:
             session = self._sessions[message.session]
             ignore_bad(lambda: session.receive(message))
@@ -65,6 +66,11 @@ class CloudDaemon(Daemon):
         self._sessions[begin.session] = session
         session.search()
 
+    def _end(self, key: bytes) -> None:
+        session = self._sessions.pop(key)
+        self._corrections += session.dialogue.exchange.corrections
+        session.close()
+
     def due_s(self) -> float:
         """Sooner when a session's silence may have to be noticed."""
         heard = [session.heard_s + self._silence_s for session in self._sessions.values()]
@@ -75,11 +81,12 @@ class CloudDaemon(Daemon):
         super().tick(now)
         for key, session in list(self._sessions.items()):
             if session.closed or now - session.heard_s > self._silence_s:
-                self._sessions.pop(key).close()
+                self._end(key)
 
     def facts(self) -> dict[str, str]:
         """Lines for `hocket status`."""
-        return super().facts() | {"device sessions": str(len(self._sessions))}
+        corrected = f"{self._corrections} time(s), by a near-tie or a device that went on alone"
+        return super().facts() | {"device sessions": str(len(self._sessions)), "corrected by a device": corrected}
 
     def cloud(self) -> Cloud | None:
         """The cloud answers its own clients alone."""

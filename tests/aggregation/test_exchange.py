@@ -199,7 +199,7 @@ def test_breaks_of_the_link_change_no_token_but_the_recorded_solo_steps() -> Non
 def test_a_near_tie_that_the_cloud_decides_otherwise_is_repaired_by_the_devices_word() -> None:
     """R5: the device's ids stand, the cloud cuts back, counts the event and goes on."""
     worlds = [check(seed, "coupled", breaks=seed % 2 == 0, near_ties=True) for seed in range(2000, 2200)]
-    assert sum(world.nodes["cloud"].dialogue.exchange.near_ties for world in worlds) > 20
+    assert sum(world.nodes["cloud"].dialogue.exchange.corrections for world in worlds) > 20
 
 
 @pytest.mark.long

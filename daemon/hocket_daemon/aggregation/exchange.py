@@ -56,7 +56,7 @@ class Exchange:
         self.window = 4 if terms.aggregation == "coupled" else 1
         self.solo = False
         self.out_of_step = False
-        self.near_ties = 0
+        self.corrections = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
         self.drafted = PrefixChain(terms.session, terms.rule.seed)  # always extends `confirmed`
         self._side = side
@@ -110,7 +110,7 @@ class Exchange:
         self._word_digest = (first + len(ids), digest)
         for step, token in enumerate(ids, start=first):
             if step < len(self.confirmed) and self.confirmed.ids[step] != token:
-                self.near_ties += 1
+                self.corrections += 1
                 self._cut(step)
             if step >= len(self.confirmed):
                 self._word[step] = token

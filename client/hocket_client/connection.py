@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Accepted, Done, Error, Failed, Hello, Message, Notice, Status, Token
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
 
@@ -28,7 +28,8 @@ class Connection:
     def wait_up(self, seconds: float) -> None:
         """Wait until the daemon has answered and the subscription is live. Raises Unavailable, or why it refuses."""
         if not self._up.wait(seconds):
-            raise self._refused or Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
+            silent = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
+            raise self._refused if isinstance(self._refused, ProtocolError) else silent
 
     def expect(self, request: bytes, receiver: Receiver) -> None:
         """Hand the messages of `request` to `receiver`, which is called on the I/O thread."""

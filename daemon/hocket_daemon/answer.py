@@ -154,7 +154,7 @@ class Answer(Session):
         self._cloud_ready = ready
         own = self.passages
         if self.begin.documents and ready.documents == 0:
-            self._go_alone("the cloud has no documents", "answering from this side's alone")
+            self._go_alone("the cloud has no documents", "")
         elif own is not None and self.documents and ready.scorer != own.scorer:
             self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
 

@@ -6,7 +6,6 @@ a SUB; it greets, pings, measures the round trip, notices silence and connects a
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import threading
@@ -14,12 +13,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 import structlog
 import zmq
 
+from .endpoints import claim, publish_endpoint
 from .errors import BadConfiguration, BadMessage, HocketError, Unavailable, from_code
 from .messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from .wire import MAX_BODY_BYTES, decode, encode
@@ -229,7 +228,7 @@ class Server:
         self._bus._post(lambda: self._send(self._xpub, frames))
 
     def _bind(self) -> None:
-        self._lock = _claim(self.endpoint)
+        self._lock = claim(self.endpoint)
         open_socket = self._bus._open_socket
         self._router = open_socket(zmq.ROUTER, {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 10_000})
         self._xpub = open_socket(zmq.XPUB, {zmq.XPUB_MANUAL: 1, zmq.SNDHWM: 10_000})
@@ -396,40 +395,3 @@ class Link:
 
     def _closed(self) -> None:
         """Its sockets close with the bus."""
-
-
-def publish_endpoint(endpoint: str) -> str:
-    """Where the streams of the server at `endpoint` are published: path + '.pub', or the next port."""
-    if endpoint.startswith("ipc://"):
-        return endpoint + ".pub"
-    host, _, port = endpoint.rpartition(":")
-    return f"{host}:{int(port) + 1}"
-
-
-def check_endpoint(endpoint: str) -> None:
-    """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
-    if endpoint.startswith("ipc://"):
-        if len(endpoint) - len("ipc://.pub") > 95:
-            raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")
-        return
-    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in ("", "*"):
-        raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
-
-
-def _claim(endpoint: str) -> IO[str] | None:
-    """Keep a second daemon off an ipc path: binding it again would silently steal it."""
-    check_endpoint(endpoint)
-    if not endpoint.startswith("ipc://"):
-        return None
-    path = Path(endpoint.removeprefix("ipc://"))
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = path.with_name(path.name + ".lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
-        raise BadConfiguration(
-            f"another daemon listens at {endpoint}", "stop it, or choose another endpoint"
-        ) from error
-    return lock

@@ -42,17 +42,16 @@ def ask_message(
     for fine, text, remedy in checks:
         if not fine:
             raise BadRequest(text, remedy)
-    sampling = Sampling(
-        temperature=temperature,
-        top_p=top_p,
-        seed=secrets.randbits(64) if seed is None else seed,
-        max_tokens=max_tokens,
-    )
     return Ask(
         request=os.urandom(16),
         topic=topic,
         question=question,
-        sampling=sampling,
+        sampling=Sampling(
+            temperature=temperature,
+            top_p=top_p,
+            seed=secrets.randbits(64) if seed is None else seed,
+            max_tokens=max_tokens,
+        ),
         aggregation=aggregation,
         task=task,
         documents=documents,

@@ -7,9 +7,10 @@ from pathlib import Path
 import structlog
 
 from hocket_bus import config, log
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError, ProtocolError
 from hocket_bus.messages import Draft, Hello, Message, Ready, Refused, Sync, Target
-from hocket_bus.sockets import Link, LinkDown, LinkUp, check_endpoint
+from hocket_bus.sockets import Link, LinkDown, LinkUp
 
 from .answer import Answer, Cloud
 from .config import DeviceSettings

@@ -8,9 +8,10 @@ from queue import SimpleQueue
 
 import pytest
 
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, ProtocolError
 from hocket_bus.messages import Cancel, Error, Hello, Notice, Welcome
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server, check_endpoint
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
 WAIT_S = 10.0
 

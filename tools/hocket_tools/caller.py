@@ -7,9 +7,10 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from hocket_bus.deadline import Deadline
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
 from hocket_bus.messages import Error, Hello, Message, Progress
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, check_endpoint
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
 

@@ -59,7 +59,7 @@ def ask(
 
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
-    from hocket_bus.sockets import check_endpoint
+    from hocket_bus.endpoints import check_endpoint
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus import places
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.sockets import check_endpoint
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
 

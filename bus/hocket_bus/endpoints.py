@@ -1,0 +1,49 @@
+"""Addresses of daemons: which are well-formed, where their streams are, and who holds a path. Opens no socket."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+from typing import IO
+
+from .errors import BadConfiguration
+
+
+def publish_endpoint(endpoint: str) -> str:
+    """Where the streams of the server at `endpoint` are published: path + '.pub', or the next port."""
+    if endpoint.startswith("ipc://"):
+        return endpoint + ".pub"
+    host, _, port = endpoint.rpartition(":")
+    return f"{host}:{int(port) + 1}"
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
+    if endpoint.startswith("ipc://"):
+        if len(endpoint) - len("ipc://.pub") > 95:
+            raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")
+        return
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in ("", "*"):
+        raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
+
+
+def claim(endpoint: str) -> IO[str] | None:
+    """Keep a second daemon off an ipc path, since binding it again would silently steal it; hold what comes back.
+
+    Raises BadConfiguration.
+    """
+    check_endpoint(endpoint)
+    if not endpoint.startswith("ipc://"):
+        return None
+    path = Path(endpoint.removeprefix("ipc://"))
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = path.with_name(path.name + ".lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        lock.close()
+        raise BadConfiguration(
+            f"another daemon listens at {endpoint}", "stop it, or choose another endpoint"
+        ) from error
+    return lock

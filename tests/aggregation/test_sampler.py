@@ -70,7 +70,7 @@ def cases(number: int) -> list[tuple[str, Distribution, Distribution, tuple[floa
     return made
 
 
-def follows(number: int) -> None:
+def check_draws_follow(number: int) -> None:
     p_values: dict[str, list[float]] = {"target": [], "device": [], "cloud": []}
     for i, (_, device, cloud, log_h) in enumerate(cases(number)):
         rules = [Rule(seed=1_000_003 * i + k, **PLAIN) for k in range(DRAWS // 8)]
@@ -89,14 +89,14 @@ def follows(number: int) -> None:
 
 def test_targets_follow_the_mixture_and_drafts_their_side() -> None:
     """Chi-square over many pairs; the p-values themselves are uniform."""
-    follows(18)
+    check_draws_follow(18)
 
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_targets_follow_the_mixture_over_many_more_pairs() -> None:
     """The whole of the law above."""
-    follows(300)
+    check_draws_follow(300)
 
 
 def test_a_biased_sampler_would_be_noticed() -> None:

@@ -77,9 +77,10 @@ def test_a_changed_byte_is_another_message_or_a_bad_one(message: Message, place:
     if target:
         target[place % len(target)] = value
     try:
-        decode([bytes(f) for f in frames])
+        read = decode([bytes(f) for f in frames])
     except BadMessage:
         return
+    assert decode(encode(read)) == read
 
 
 @given(st.lists(st.binary(max_size=100), max_size=12))

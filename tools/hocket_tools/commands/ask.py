@@ -63,18 +63,9 @@ def ask(
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
-    options: dict[str, Any] = {
-        "aggregation": aggregation,
-        "seed": seed,
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "documents": documents,
-        "stop": tuple(stop or ()),
-        "alone": alone,
-        "require_cloud": require_cloud,
-        "deadline_s": timeout,
-    }
+    options: dict[str, Any] = {"aggregation": aggregation, "seed": seed, "max_tokens": max_tokens}
+    options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
+    options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question
     where = endpoint or Home.find(home).listening("device")
     check_endpoint(where)

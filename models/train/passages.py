@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from decontaminate import is_clean
+from invented import Words, invent, sort_words
 from phrasings import Kind, all_kinds
 from subjects import Subject, subject
 from values import SHAPES, Source
 from words import FILLERS, HEADINGS, OPENERS, TAILS
 
 WORDS = 72  # a retrieval chunk has 64; some are a little longer
+INVENTED = 0.5  # share of facts whose kind is invented
 QUESTION_WORDS = (
     "What ",
     "Which ",
@@ -62,10 +64,13 @@ class Writer:
     prose: Sequence[str]
     unseen_phrasings: bool = False
     unseen_kinds: bool = False
+    invents: bool = True
     kinds: tuple[Kind, ...] = field(init=False)
+    words: Words = field(init=False)
 
     def __post_init__(self) -> None:
         self.kinds = tuple(k for k in all_kinds() if k.held_out == self.unseen_kinds)
+        self.words = sort_words(self.source.plain)
 
     @property
     def rng(self) -> random.Random:
@@ -74,9 +79,15 @@ class Writer:
 
     def fact(self, kind: Kind | None = None, about: Subject | None = None) -> Fact:
         """A fresh fact."""
-        kind = kind or self.rng.choice(self.kinds)
+        kind = kind or self.kind()
         who = about or self._owned(subject(self.source, self.rng.choice(kind.subjects)))
         return Fact(kind, who, SHAPES[kind.shape](self.source))
+
+    def kind(self, near: Kind | None = None) -> Kind:
+        """A kind, invented or known; with `near` one that can be said of the same subjects."""
+        if self.invents and self.rng.random() < INVENTED:
+            return invent(self.rng, self.words)
+        return self.rng.choice([k for k in self.kinds if near is None or set(k.subjects) & set(near.subjects)])
 
     def _owned(self, who: Subject) -> Subject:
         if who.name.startswith("the ") and who.name.islower() and self.rng.random() < 0.4:
@@ -91,8 +102,7 @@ class Writer:
         first = self.fact()
         count = r.choice((1, 2, 2, 3, 3, 4, 5))
         if form < 0.35:
-            same = [k for k in self.kinds if set(k.subjects) & set(first.kind.subjects)]
-            return [first] + [self.fact(r.choice(same), first.subject) for _ in range(count - 1)]
+            return [first] + [self.fact(self.kind(first.kind), first.subject) for _ in range(count - 1)]
         if form < 0.65:
             return [first] + [self.fact(first.kind) for _ in range(max(1, count - 1))]
         return [first] + [self.fact() for _ in range(count - 1)]
@@ -201,8 +211,7 @@ class Writer:
             return self.fact(self.rng.choice(near).kind)
         if near and form < 0.65:
             fact = self.rng.choice(near)
-            same = [k for k in self.kinds if set(k.subjects) & set(fact.kind.subjects) and k.shape != fact.kind.shape]
-            return self.fact(self.rng.choice(same or self.kinds), fact.subject)
+            return self.fact(self.kind(fact.kind), fact.subject)
         return self.fact()
 
     def ask(self, held: Sequence[Fact]) -> Asked:

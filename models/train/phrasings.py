@@ -63,7 +63,8 @@ def _with_unit(patterns: tuple[str, ...], unit: str) -> tuple[str, ...]:
     return tuple(p.replace("{V}", f"{{V}} {unit}") for p in patterns) if unit else patterns
 
 
-def _noun_kind(held: bool, cells: list[str]) -> Kind:
+def noun_kind(held: bool, cells: list[str]) -> Kind:
+    """A row of NOUNS."""
     nouns = cells[1].split(", ")
     unit = cells[3] if len(cells) > 3 else ""
     questions = list(NOUN_QUESTIONS)
@@ -126,7 +127,8 @@ def _indirect(stated: str, adverb: str, categories: list[str]) -> list[str]:
     return [form.format(clause) for form in INDIRECT for clause in clauses]
 
 
-def _verb_kind(held: bool, cells: list[str]) -> Kind:
+def verb_kind(held: bool, cells: list[str]) -> Kind:
+    """A row of VERBS."""
     subjects, aux, base, stated, shape, adverb, cats = cells
     categories = [] if cats == "-" else cats.split(", ")
     forms = stated.split(", ")
@@ -146,7 +148,8 @@ def _plain(unit: str) -> str:
     return unit.split(maxsplit=1)[0] if unit.endswith((" high", " deep", " long", " old")) else unit
 
 
-def _count_kind(held: bool, cells: list[str]) -> Kind:
+def count_kind(held: bool, cells: list[str]) -> Kind:
+    """A row of COUNTS."""
     subjects, aux, base, stated, shape, unit, how = cells[:7]
     measure = cells[7] if len(cells) > 7 and cells[7] != "-" else ""
     forms = stated.split(", ")
@@ -171,7 +174,8 @@ def _count_kind(held: bool, cells: list[str]) -> Kind:
     )  # fmt: skip
 
 
-def _maker_kind(held: bool, cells: list[str]) -> Kind:
+def maker_kind(held: bool, cells: list[str]) -> Kind:
+    """A row of MAKERS."""
     subjects, participle, past, noun = cells
     aux = "is" if past.endswith("s") else "was"
     answer = f"{{S}} {aux} {participle} by {{V}}."
@@ -198,5 +202,5 @@ def _maker_kind(held: bool, cells: list[str]) -> Kind:
 @cache
 def all_kinds() -> tuple[Kind, ...]:
     """Every kind of every table."""
-    tables = ((NOUNS, _noun_kind), (VERBS, _verb_kind), (COUNTS, _count_kind), (MAKERS, _maker_kind))
+    tables = ((NOUNS, noun_kind), (VERBS, verb_kind), (COUNTS, count_kind), (MAKERS, maker_kind))
     return tuple(make(held, cells) for table, make in tables for held, cells in _rows(table))

@@ -2,7 +2,7 @@
 
 A document is a passage and several branches behind it; a branch sees the passage and itself, not its siblings, exactly
 as the product lays out stored passages. Rows hold several documents. Per position: token, document, branch, position,
-and the next token where it is to be learned (-1 elsewhere).
+the next token where it is to be learned (-1 elsewhere), and what that next token is part of.
 """
 
 import argparse
@@ -29,12 +29,36 @@ COPYING_LATER = 0.04
 REAL, PROSE = 0.12, 0.06
 
 
+CHANNELS = 6
+FRAME, FOUND, MISSING = 0, 1, 2  # what a learned token belongs to: a value in the passage, one that is not, the rest
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What is asked behind the passage, what is to be learned, and the values in it with whether the passage holds each."""
+
+    prompt: str
+    target: str
+    values: tuple[tuple[str, bool], ...] = ()
+
+    def roles(self, offsets: Sequence[tuple[int, int]]) -> list[int]:
+        """FRAME, FOUND or MISSING of every target token, from the tokens' places in the target."""
+        out, at = [FRAME] * len(offsets), 0
+        for value, found in self.values:
+            start = self.target.index(value, at)
+            at = start + len(value)
+            for i, (a, b) in enumerate(offsets):
+                if a < at and b > start:
+                    out[i] = FOUND if found else MISSING
+        return out
+
+
 @dataclass(frozen=True)
 class Document:
-    """Passage text and branches (prompt, target)."""
+    """Passage text and branches behind it."""
 
     passage: str
-    branches: tuple[tuple[str, str], ...]
+    branches: tuple[Branch, ...]
 
 
 @cache
@@ -46,7 +70,8 @@ def corpus(data: Path) -> tuple[prose.Prose, list[Reading]]:
 def of_reading(item: Reading) -> Document:
     """Question branches as the product asks them."""
     return Document(
-        item.passage, tuple((f"\n\nQuestion: {a.question}\nAnswer:", f" {a.answer}<|eos|>") for a in item.asked)
+        item.passage,
+        tuple(Branch(f"\n\nQuestion: {a.question}\nAnswer:", f" {a.answer}<|eos|>", a.values) for a in item.asked),
     )
 
 
@@ -56,7 +81,7 @@ def copying(rng: random.Random, sentences: Sequence[str]) -> Document:
     words = words[: rng.randint(5, 30)]
     if rng.random() < 0.5:
         rng.shuffle(words)
-    return Document(" ".join(words), (("\n\n", " ".join(words) + "<|eos|>"),))
+    return Document(" ".join(words), (Branch("\n\n", " ".join(words) + "<|eos|>"),))
 
 
 def continued(rng: random.Random, articles: Sequence[str]) -> Document:
@@ -67,7 +92,7 @@ def continued(rng: random.Random, articles: Sequence[str]) -> Document:
         start = rng.randrange(max(1, len(text) - words))
         return text[start : start + words]
 
-    return Document(" ".join(piece(60)), (("\n\n", " ".join(piece(rng.randint(30, 90)))),))
+    return Document(" ".join(piece(60)), (Branch("\n\n", " ".join(piece(rng.randint(30, 90)))),))
 
 
 def documents(rng: random.Random, data: Path, shard: int) -> Iterator[Document]:
@@ -88,25 +113,25 @@ def documents(rng: random.Random, data: Path, shard: int) -> Iterator[Document]:
 
 
 def encode(batch: Sequence[Document], tok: Tokenizer) -> Iterator[np.ndarray]:
-    """Each document as an array [5, length]: token, document (filled in later), branch, position, next token."""
-    parts = [t for d in batch for t in (d.passage.strip(), *(x for b in d.branches for x in b))]
-    ids = iter([e.ids for e in tok.encode_batch(parts)])
+    """Each document as an array [CHANNELS, length]; the document's number is filled in later."""
+    parts = [t for d in batch for t in (d.passage.strip(), *(x for b in d.branches for x in (b.prompt, b.target)))]
+    encoded = iter(tok.encode_batch(parts))
     for d in batch:
-        passage = [0, *next(ids)]
-        columns = [(t, 0, 0, i, -1) for i, t in enumerate(passage)]
-        for number, (prompt, _) in enumerate(d.branches, 1):
-            asked, target = next(ids), next(ids)
-            learned = [-1] * (len(asked) - 1) + target + [-1]
-            pairs = enumerate(zip(asked + target, learned, strict=True), len(passage))
-            columns += [(t, 0, number, i, n) for i, (t, n) in pairs]
-            assert prompt
+        passage = [0, *next(encoded).ids]
+        columns = [(t, 0, 0, i, -1, 0) for i, t in enumerate(passage)]
+        for number, branch in enumerate(d.branches, 1):
+            asked, target = next(encoded).ids, next(encoded)
+            learned = [-1] * (len(asked) - 1) + target.ids + [-1]
+            roles = [0] * (len(asked) - 1) + branch.roles(target.offsets) + [0]
+            rest = enumerate(zip(asked + target.ids, learned, roles, strict=True), len(passage))
+            columns += [(t, 0, number, i, n, r) for i, (t, n, r) in rest]
         yield np.array(columns, np.int16).T
 
 
 def packed(pieces: Iterator[np.ndarray], rows: int) -> np.ndarray:
-    """Fill rows with documents, a few rows open at a time; [rows, 5, ROW]."""
-    out = np.full((rows, 5, ROW), -1, np.int16)
-    out[:, [0, 2, 3]] = (2,), (0,), (0,)
+    """Fill rows with documents, a few rows open at a time; [rows, CHANNELS, ROW]."""
+    out = np.full((rows, CHANNELS, ROW), -1, np.int16)
+    out[:, [0, 2, 3, 5]] = (2,), (0,), (0,), (0,)
     used, count = np.zeros(rows, int), np.zeros(rows, int)
     first = 0
     while first < rows:
@@ -147,7 +172,7 @@ def make_base(data: Path, out: Path, seed: int) -> None:
     """Write the tokenizer and the long rows of prose."""
     text, _ = corpus(data)
     stream = documents(random.Random(seed), data, shard=9)
-    made = [t for d in (next(stream) for _ in range(6000)) for t in (d.passage, *(x for b in d.branches for x in b))]
+    made = [t for d in (next(stream) for _ in range(6000)) for t in (d.passage, *(x for b in d.branches for x in (b.prompt, b.target)))]
     tok = tokenizer.train([*text.articles, *made])
     tokenizer.save(tok, out / "tokenizer")
     ids = [t for e in tok.encode_batch([a + "<|eos|>" for a in text.articles]) for t in (0, *e.ids)]

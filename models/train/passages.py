@@ -56,6 +56,20 @@ class Reading:
     asked: tuple[Asked, ...]
 
 
+@dataclass(frozen=True)
+class Level:
+    """How hard a reading is: facts in a passage, share of other sentences, share of questions with nothing to find."""
+
+    facts: tuple[int, ...] = (1, 2, 2, 3, 3, 4, 5)
+    padding: tuple[float, ...] = (0.0, 0.3, 0.6, 0.8)
+    lost: float = 1.0
+
+
+EASY = Level(facts=(1, 1, 2), padding=(0.0,), lost=0.15)
+MIDDLE = Level(facts=(1, 2, 2, 3), padding=(0.0, 0.3), lost=0.5)
+FULL = Level()
+
+
 @dataclass
 class Writer:
     """Draws passages; `unseen_phrasings` and `unseen_kinds` switch to what training never shows."""
@@ -65,6 +79,7 @@ class Writer:
     unseen_phrasings: bool = False
     unseen_kinds: bool = False
     invents: bool = True
+    level: Level = FULL
     kinds: tuple[Kind, ...] = field(init=False)
     words: Words = field(init=False)
 
@@ -100,7 +115,7 @@ class Writer:
         r = self.rng
         form = r.random()
         first = self.fact()
-        count = r.choice((1, 2, 2, 3, 3, 4, 5))
+        count = r.choice(self.level.facts)
         if form < 0.35:
             return [first] + [self.fact(self.kind(first.kind), first.subject) for _ in range(count - 1)]
         if form < 0.65:
@@ -133,7 +148,7 @@ class Writer:
         """The facts stated in order, neighbours about one subject sometimes joined, with other sentences between."""
         r = self.rng
         out: list[str] = []
-        padding = r.choice((0.0, 0.3, 0.6, 0.8))
+        padding = r.choice(self.level.padding)
         last: Fact | None = None
         for fact in facts:
             if r.random() < padding:
@@ -170,7 +185,7 @@ class Writer:
     def passage(self) -> tuple[str, list[Fact]]:
         """A passage and the facts it really holds."""
         facts = self.facts()
-        if self.rng.random() < 0.08:
+        if self.rng.random() < 0.08 and self.level is FULL:
             heading = capital(facts[0].kind.name) + "s"
             facts = [self.fact(facts[0].kind) for _ in range(self.rng.randint(2, 6))]
             lines = [f"{capital(f.subject.name)}{self.rng.choice((': ', ' - ', ', '))}{f.value}" for f in facts]
@@ -218,7 +233,7 @@ class Writer:
         """One question to a passage, drawn from all the cases."""
         r = self.rng
         form = r.random() if held else 0.9 + 0.1 * r.random()
-        if form < 0.5:
+        if held and (form < 0.5 or r.random() > self.level.lost):
             return self.single(r.choice(held), True)
         if form < 0.62:
             return self.single(self.missing(held), False)
@@ -234,7 +249,7 @@ class Writer:
     def reading(self, questions: int = 4) -> Reading:
         """A clean passage with its questions; one in twenty is empty."""
         while True:
-            text, held = ("", []) if self.rng.random() < 0.05 else self.passage()
+            text, held = ("", []) if self.rng.random() < 0.05 * self.level.lost else self.passage()
             asked = tuple(self.ask(held) for _ in range(questions))
             if is_clean(text, *(a.question for a in asked), *(a.answer for a in asked)):
                 return Reading(text, asked)

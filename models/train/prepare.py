@@ -17,16 +17,32 @@ import numpy as np
 import prose
 import reading
 import tokenizer
-from passages import Reading, Writer
+from passages import EASY, FULL, MIDDLE, Level, Reading, Writer
 from tokenizers import Tokenizer
 from values import Source
 
 ROW = 384
 LONG_ROW = 1024
 ROWS_PER_SHARD = 9600
-COPYING = (0.40, 0.15)  # share of copying in the first shards; afterwards COPYING_LATER
-COPYING_LATER = 0.04
-REAL, PROSE = 0.12, 0.06
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What a shard is made of: the readings' level, how many names are real words, and shares of the other kinds."""
+
+    level: Level
+    names: float
+    copying: float
+    real: float
+    prose: float
+
+
+# From easy to hard: heads that copy and match form on short passages with short names, and then generalise.
+MIXTURES = (
+    Mixture(EASY, names=0.9, copying=0.35, real=0.0, prose=0.0),
+    Mixture(MIDDLE, names=0.6, copying=0.12, real=0.04, prose=0.02),
+    Mixture(FULL, names=0.45, copying=0.04, real=0.12, prose=0.06),
+)
 
 
 CHANNELS = 6
@@ -98,15 +114,16 @@ def continued(rng: random.Random, articles: Sequence[str]) -> Document:
 def documents(rng: random.Random, data: Path, shard: int) -> Iterator[Document]:
     """An endless stream in the shard's mixture."""
     text, real = corpus(data)
-    writer = Writer(Source(rng, text.capitals, text.plain, held_out=False), text.sentences)
-    copy_share = COPYING[shard] if shard < len(COPYING) else COPYING_LATER
+    mix = MIXTURES[min(shard, len(MIXTURES) - 1)]
+    source = Source(rng, text.capitals, text.plain, held_out=False, real=mix.names)
+    writer = Writer(source, text.sentences, level=mix.level)
     while True:
         form = rng.random()
-        if form < copy_share:
+        if form < mix.copying:
             yield copying(rng, text.sentences)
-        elif form < copy_share + REAL:
+        elif form < mix.copying + mix.real:
             yield of_reading(rng.choice(real))
-        elif form < copy_share + REAL + PROSE:
+        elif form < mix.copying + mix.real + mix.prose:
             yield continued(rng, text.articles)
         else:
             yield of_reading(writer.reading(rng.choice((3, 4, 5))))

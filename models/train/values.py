@@ -20,12 +20,16 @@ from words import (
 
 @dataclass(frozen=True)
 class Source:
-    """Randomness plus the words of real text (capitalised and plain); `held_out` picks the pool of names."""
+    """Randomness plus the words of real text (capitalised and plain); `held_out` picks the pool of names.
+
+    `real` is the share of names that are words of real text, which a tokenizer breaks into fewer pieces.
+    """
 
     rng: random.Random
     capitals: Sequence[str]
     plain: Sequence[str]
     held_out: bool
+    real: float = 0.45
 
     def name(self, make: Callable[[], str]) -> str:
         """Draw names until one is of this source's pool."""
@@ -53,14 +57,14 @@ def syllables(s: Source, count: int, ends: Sequence[str]) -> str:
 
 def first_name(s: Source) -> str:
     """A first name, made up or taken from real text."""
-    if s.rng.random() < 0.45:
+    if s.rng.random() < s.real:
         return s.name(lambda: s.rng.choice(s.capitals))
     return s.name(lambda: syllables(s, s.rng.choice((1, 1, 2)), PERSON_ENDS))
 
 
 def family_name(s: Source) -> str:
     """A family name, one in ten with a hyphen."""
-    if s.rng.random() < 0.45:
+    if s.rng.random() < s.real:
         return s.name(lambda: s.rng.choice(s.capitals))
     name = s.name(lambda: syllables(s, s.rng.choice((1, 1, 2)), FAMILY_ENDS))
     return f"{name}-{family_name(s)}" if s.rng.random() < 0.08 else name
@@ -84,19 +88,21 @@ def full_person(s: Source) -> str:
 
 def place(s: Source) -> str:
     """A town, island or land."""
-    form = s.rng.random()
-    if form < 0.25:
+    if s.rng.random() < 0.55 * s.real:
         return s.name(lambda: s.rng.choice(s.capitals))
     name = s.name(lambda: syllables(s, s.rng.choice((1, 1, 2)), PLACE_ENDS))
-    if form < 0.35:
+    form = s.rng.random()
+    if form < 0.13:
         return s.rng.choice(BEFORE_PLACES) + " " + name
-    if form < 0.4:
+    if form < 0.2:
         return name + s.rng.choice((" Bay", " Hill", " Cross", " Castle", " Falls", " Heath", " Springs"))
     return name
 
 
 def brand(s: Source) -> str:
-    """One invented word."""
+    """One word, mostly invented."""
+    if s.rng.random() < s.real - 0.45:
+        return s.name(lambda: s.rng.choice(s.capitals))
     return s.name(
         lambda: syllables(s, s.rng.choice((1, 2)), ("a", "on", "ex", "ix", "um", "or", "ine", "tron", "o", "y"))
     )

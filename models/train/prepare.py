@@ -189,7 +189,11 @@ def make_base(data: Path, out: Path, seed: int) -> None:
     """Write the tokenizer and the long rows of prose."""
     text, _ = corpus(data)
     stream = documents(random.Random(seed), data, shard=9)
-    made = [t for d in (next(stream) for _ in range(6000)) for t in (d.passage, *(x for b in d.branches for x in (b.prompt, b.target)))]
+    made = [
+        t
+        for d in (next(stream) for _ in range(6000))
+        for t in (d.passage, *(x for b in d.branches for x in (b.prompt, b.target)))
+    ]
     tok = tokenizer.train([*text.articles, *made])
     tokenizer.save(tok, out / "tokenizer")
     ids = [t for e in tok.encode_batch([a + "<|eos|>" for a in text.articles]) for t in (0, *e.ids)]

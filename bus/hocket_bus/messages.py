@@ -11,18 +11,26 @@ from typing import Annotated, Literal, get_args
 import msgspec
 from msgspec import Meta, Struct
 
+from .documents import (
+    Chunks as Chunks,
+    Document as Document,
+    Documents as Documents,
+    Ingest as Ingest,
+    Ingested as Ingested,
+    ListChunks as ListChunks,
+    ListDocuments as ListDocuments,
+    Passage as Passage,
+    Passages as Passages,
+    Progress as Progress,
+    Remove as Remove,
+    Removed as Removed,
+    Search as Search,
+)
 from .errors import Code
+from .fields import Count, Digest, Id, Line, Message as Message, Seconds, Text, TokenId, TokenIds
 
 PROTOCOL_VERSION = 1
 
-Id = Annotated[bytes, Meta(min_length=16, max_length=16)]
-Digest = Annotated[int, Meta(ge=0)]  # msgpack itself stops at 64 bits
-Count = Annotated[int, Meta(ge=0, lt=1 << 32)]
-TokenId = Annotated[int, Meta(ge=0, lt=1 << 18)]
-TokenIds = Annotated[list[TokenId], Meta(max_length=65_536)]
-Line = Annotated[str, Meta(max_length=2_000)]
-Text = Annotated[str, Meta(max_length=500_000)]
-Seconds = Annotated[float, Meta(ge=0)]
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Aggregation = Literal["coupled", "sync", "sync-both"]
@@ -34,10 +42,6 @@ AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
 
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
-
-
-class Message(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of all messages."""
 
 
 # --- greeting, liveness, errors -------------------------------------------------------------------------------------
@@ -279,116 +283,12 @@ class Refused(Message, frozen=True):
     remedy: Line = ""
 
 
-# --- any end and a retrieval daemon ---------------------------------------------------------------------------------
-
-
-class Search(Message, frozen=True):
-    """Ask for the best `k` passages."""
-
-    request: Id
-    query: Annotated[str, Meta(max_length=100_000)]
-    k: Annotated[int, Meta(ge=0, le=64)] = 2
-
-
-class Passage(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides."""
-
-    document: Line
-    title: Line
-    ordinal: Count
-    text: Annotated[str, Meta(max_length=50_000)]
-    score: float
-
-
-class Passages(Message, frozen=True):
-    """The answer to Search, best first. `documents_total` is 0 where nothing is ingested."""
-
-    request: Id
-    passages: Annotated[list[Passage], Meta(max_length=64)]
-    scorer: Line
-    documents_total: Count
-    seconds: Seconds
-
-
-class Ingest(Message, frozen=True):
-    """Read these files and folders, absolute paths on the retrieval daemon's machine."""
-
-    request: Id
-    paths: Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=1_000)]
-
-
-class Progress(Message, frozen=True):
-    """How far an ingestion is; several come before Ingested. Chunks are those of the file `current`."""
-
-    request: Id
-    files_done: Count
-    files_total: Count
-    chunks_done: Count
-    chunks_total: Count
-    current: Line = ""
-
-
-class Ingested(Message, frozen=True):
-    """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
-
-    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet.
-    """
-
-    request: Id
-    added: Count
-    unchanged: Count
-    replaced: Count
-    skipped: Count
-    chunks: Count
-    embedded: Count
-    seconds: Seconds
-    embedding_s: Seconds
-    failures: Annotated[list[Line], Meta(max_length=1_000)] = []
-
-
-class Remove(Message, frozen=True):
-    """Forget documents by name, or by the folder they lie in."""
-
-    request: Id
-    documents: Annotated[list[Line], Meta(max_length=1_000)]
-
-
-class Removed(Message, frozen=True):
-    """The answer to Remove; `missing` were not there."""
-
-    request: Id
-    removed: Count
-    missing: Annotated[list[Line], Meta(max_length=1_000)]
-
-
-class ListDocuments(Message, frozen=True):
-    """Ask for the documents, from the `offset`-th on in the order of their names."""
-
-    request: Id
-    offset: Count = 0
-
-
-class Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One ingested document."""
-
-    name: Line
-    title: Line
-    chunks: Count
-
-
-class Documents(Message, frozen=True):
-    """A page of documents; `total` counts all of them."""
-
-    request: Id
-    documents: Annotated[list[Document], Meta(max_length=1_000)]
-    total: Count
-
-
 _TYPES: tuple[type[Message], ...] = (
     Hello, Welcome, Subscribed, Ping, Pong, Error, StatusRequest, Status,
     Ask, Accepted, Cancel, Resume, Token, Notice, Done, Failed,
     Begin, Ready, Draft, Target, Sync, End, Refused,
     Search, Passages, Ingest, Progress, Ingested, Remove, Removed, ListDocuments, Documents,
+    ListChunks, Chunks,
 )  # fmt: skip
 BY_CODE: dict[int, type[Message]] = dict(enumerate(_TYPES, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}

@@ -116,6 +116,11 @@ class Collection:
         with self._store.snapshot() as snapshot:
             return snapshot.documents()
 
+    def texts(self, after: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
+        """The collection's version, and (id, text) of the next `limit` chunks behind the id `after`."""
+        with self._store.snapshot() as snapshot:
+            return snapshot.generation(), snapshot.texts(after, limit)
+
     def status(self) -> CollectionStatus:
         """How the collection is now."""
         with self._store.snapshot() as snapshot:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 import structlog
@@ -33,13 +34,15 @@ ANSWERING_THREADS = 2
 MAX_WAITING = 64
 PROGRESS_S = 0.1
 PAGE_DOCUMENTS = 200
+PAGE_CHUNKS = 64
+PAGE_BYTES = 2**19
 MAX_FAILURE_LINES = 200
 
 log = structlog.get_logger(__name__)
 
 
 Answer = Callable[[m.Message], None]
-Question = m.Search | m.Remove | m.ListDocuments | m.StatusRequest
+Question = m.Search | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
 
 
 class Daemon:
@@ -150,12 +153,23 @@ class Daemon:
         if isinstance(message, m.Remove):
             removed, missing = self._loaded().remove(message.documents)
             return m.Removed(request=message.request, removed=len(removed), missing=missing)
+        if isinstance(message, m.ListChunks):
+            return self._chunks(message)
         documents = self._loaded().documents()
         page = [
             m.Document(name=document.name, title=document.title, chunks=document.chunks)
             for document in documents[message.offset : message.offset + PAGE_DOCUMENTS]
         ]
         return m.Documents(request=message.request, documents=page, total=len(documents))
+
+    def _chunks(self, message: m.ListChunks) -> m.Chunks:
+        version, chunks = self._loaded().texts(message.after, PAGE_CHUNKS)
+        sizes = accumulate(len(text.encode()) for _, text in chunks)
+        page = [chunk for chunk, size in zip(chunks, sizes, strict=True) if size <= PAGE_BYTES] or chunks[:1]
+        texts = [text for _, text in page]
+        return m.Chunks(
+            request=message.request, version=version, texts=texts, last=page[-1][0] if page else message.after
+        )
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()

@@ -265,6 +265,11 @@ class Snapshot:
         """The chunks with these ids, in this order; ids no longer here are left out."""
         return [Chunk(*row[:6], np.frombuffer(row[6], np.float32)) for id in ids if (row := self._chunk(id))]
 
+    def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
+        sql = "SELECT id, text FROM chunks WHERE id > ? ORDER BY id LIMIT ?"
+        return self._connection.execute(sql, (after, limit)).fetchall()
+
     def vectors(self, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
         """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`."""
         sql = "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector WHERE c.id BETWEEN ? AND ?"

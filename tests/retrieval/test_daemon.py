@@ -251,3 +251,36 @@ def test_every_key_of_the_configuration_is_documented():
         assert f"`{field.name}`" in RetrievalConfig.__doc__
     with pytest.raises(BadConfiguration, match="did you mean 'embedder'"):
         from_values({"endpoint": "ipc:///x", "state": "/x", "embeder": "y"}, RetrievalConfig, "file")
+
+
+def test_pages_of_chunks_hold_every_text_once(call, files, monkeypatch):
+    """Paging from 0 lists all texts; every change of the collection gives a new version, nothing else does."""
+    monkeypatch.setattr(daemons, "PAGE_CHUNKS", 2)
+
+    def listed():
+        page, texts, versions = call(m.ListChunks(request=ID)), [], set()
+        while True:
+            texts += page.texts
+            versions.add(page.version)
+            if not page.texts:
+                return texts, versions.pop() if len(versions) == 1 else versions
+            page = call(m.ListChunks(request=ID, after=page.last))
+
+    versions = [listed()[1]]
+    call.ingest(files)
+    texts, version = listed()
+    assert sorted(texts) == sorted(path.read_text() for path in files.iterdir())
+    assert version == listed()[1]
+    versions.append(version)
+    call(m.Remove(request=ID, documents=[str(files / "garden.txt")]))
+    texts, version = listed()
+    assert not any("Tulips" in text for text in texts)
+    assert len(texts) == 2
+    assert len({*versions, version}) == 3
+
+
+def test_a_page_of_long_chunks_stays_below_the_size_of_a_message(call, files, monkeypatch):
+    """A page ends where its texts are long enough, and never before the first."""
+    call.ingest(files)
+    monkeypatch.setattr(daemons, "PAGE_BYTES", 10)
+    assert len(call(m.ListChunks(request=ID)).texts) == 1

@@ -1,0 +1,127 @@
+"""The messages between any end and a retrieval daemon; part of the table in messages.py."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .fields import Count, Id, Line, Message, Seconds
+
+
+class Search(Message, frozen=True):
+    """Ask for the best `k` passages."""
+
+    request: Id
+    query: Annotated[str, Meta(max_length=100_000)]
+    k: Annotated[int, Meta(ge=0, le=64)] = 2
+
+
+class Passage(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides."""
+
+    document: Line
+    title: Line
+    ordinal: Count
+    text: Annotated[str, Meta(max_length=50_000)]
+    score: float
+
+
+class Passages(Message, frozen=True):
+    """The answer to Search, best first. `documents_total` is 0 where nothing is ingested."""
+
+    request: Id
+    passages: Annotated[list[Passage], Meta(max_length=64)]
+    scorer: Line
+    documents_total: Count
+    seconds: Seconds
+
+
+class Ingest(Message, frozen=True):
+    """Read these files and folders, absolute paths on the retrieval daemon's machine."""
+
+    request: Id
+    paths: Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=1_000)]
+
+
+class Progress(Message, frozen=True):
+    """How far an ingestion is; several come before Ingested. Chunks are those of the file `current`."""
+
+    request: Id
+    files_done: Count
+    files_total: Count
+    chunks_done: Count
+    chunks_total: Count
+    current: Line = ""
+
+
+class Ingested(Message, frozen=True):
+    """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
+
+    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet.
+    """
+
+    request: Id
+    added: Count
+    unchanged: Count
+    replaced: Count
+    skipped: Count
+    chunks: Count
+    embedded: Count
+    seconds: Seconds
+    embedding_s: Seconds
+    failures: Annotated[list[Line], Meta(max_length=1_000)] = []
+
+
+class Remove(Message, frozen=True):
+    """Forget documents by name, or by the folder they lie in."""
+
+    request: Id
+    documents: Annotated[list[Line], Meta(max_length=1_000)]
+
+
+class Removed(Message, frozen=True):
+    """The answer to Remove; `missing` were not there."""
+
+    request: Id
+    removed: Count
+    missing: Annotated[list[Line], Meta(max_length=1_000)]
+
+
+class ListDocuments(Message, frozen=True):
+    """Ask for the documents, from the `offset`-th on in the order of their names."""
+
+    request: Id
+    offset: Count = 0
+
+
+class Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One ingested document."""
+
+    name: Line
+    title: Line
+    chunks: Count
+
+
+class Documents(Message, frozen=True):
+    """A page of documents; `total` counts all of them."""
+
+    request: Id
+    documents: Annotated[list[Document], Meta(max_length=1_000)]
+    total: Count
+
+
+class ListChunks(Message, frozen=True):
+    """Ask for the texts of the chunks behind the one numbered `after`; 0 for the first ones."""
+
+    request: Id
+    after: Count = 0
+
+
+class Chunks(Message, frozen=True):
+    """A page of texts, empty behind the last; the last has the number `last`. `version` grows with every change."""
+
+    request: Id
+    version: Count
+    texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=1_000)]
+    last: Count

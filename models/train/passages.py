@@ -226,7 +226,9 @@ class Writer:
             return self.fact(self.rng.choice(near).kind)
         if near and form < 0.65:
             fact = self.rng.choice(near)
-            return self.fact(self.kind(fact.kind), fact.subject)
+            other = self.fact(self.kind(fact.kind), fact.subject)
+            if all((f.kind.name, f.subject) != (other.kind.name, other.subject) for f in near):
+                return other
         return self.fact()
 
     def ask(self, held: Sequence[Fact]) -> Asked:
@@ -245,6 +247,20 @@ class Writer:
             return self.two_part(other, known)
         rest = [f for f in held if f is not known[0]]
         return self.two_part(known, (r.choice(rest), True)) if rest else self.single(other[0], False)
+
+    def recital(self, times: int = 3) -> Reading:
+        """A clean passage with every fact answered in a row, `times` times; no question comes before an answer."""
+        while True:
+            text, held = self.passage()
+            told = tuple(self._told(held) for _ in range(times)) if held else ()
+            if told and is_clean(text, *(a.answer for a in told)):
+                return Reading(text, told)
+
+    def _told(self, held: Sequence[Fact]) -> Asked:
+        facts = [(f, True) for f in held] + [(self.missing(held), False) for f in held if self.rng.random() < 0.3]
+        self.rng.shuffle(facts)
+        asked = [self.single(*fact) for fact in facts]
+        return Asked("", " ".join(a.answer for a in asked), tuple(v for a in asked for v in a.values))
 
     def reading(self, questions: int = 4) -> Reading:
         """A clean passage with its questions; one in twenty is empty."""

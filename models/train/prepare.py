@@ -32,6 +32,7 @@ class Mixture:
 
     level: Level
     names: float
+    recital: float
     copying: float
     real: float
     prose: float
@@ -39,9 +40,9 @@ class Mixture:
 
 # From easy to hard: heads that copy and match form on short passages with short names, and then generalise.
 MIXTURES = (
-    Mixture(EASY, names=0.9, copying=0.35, real=0.0, prose=0.0),
-    Mixture(MIDDLE, names=0.6, copying=0.12, real=0.04, prose=0.02),
-    Mixture(FULL, names=0.45, copying=0.04, real=0.12, prose=0.06),
+    Mixture(EASY, names=0.9, recital=0.2, copying=0.35, real=0.0, prose=0.0),
+    Mixture(MIDDLE, names=0.6, recital=0.3, copying=0.12, real=0.04, prose=0.02),
+    Mixture(FULL, names=0.45, recital=0.45, copying=0.03, real=0.08, prose=0.04),
 )
 
 
@@ -56,6 +57,7 @@ class Branch:
     prompt: str
     target: str
     values: tuple[tuple[str, bool], ...] = ()
+    values_only: bool = False
 
     def roles(self, offsets: Sequence[tuple[int, int]]) -> list[int]:
         """FRAME, FOUND or MISSING of every target token, from the tokens' places in the target."""
@@ -89,6 +91,15 @@ def of_reading(item: Reading) -> Document:
         item.passage,
         tuple(Branch(f"\n\nQuestion: {a.question}\nAnswer:", f" {a.answer}<|eos|>", a.values) for a in item.asked),
     )
+
+
+def recital(writer: Writer) -> Document:
+    """A passage and all its facts told three times, in any order and among others, to learn nothing but the values.
+
+    Twice as many values to find for the same number of tokens as behind questions.
+    """
+    item = writer.recital()
+    return Document(item.passage, tuple(Branch("\n\nAnswer:", f" {a.answer}", a.values, True) for a in item.asked))
 
 
 def copying(rng: random.Random, sentences: Sequence[str]) -> Document:
@@ -125,6 +136,8 @@ def documents(rng: random.Random, data: Path, shard: int) -> Iterator[Document]:
             yield of_reading(rng.choice(real))
         elif form < mix.copying + mix.real + mix.prose:
             yield continued(rng, text.articles)
+        elif form > 1 - mix.recital:
+            yield recital(writer)
         else:
             yield of_reading(writer.reading(rng.choice((3, 4, 5))))
 
@@ -138,8 +151,10 @@ def encode(batch: Sequence[Document], tok: Tokenizer) -> Iterator[np.ndarray]:
         columns = [(t, 0, 0, i, -1, 0) for i, t in enumerate(passage)]
         for number, branch in enumerate(d.branches, 1):
             asked, target = next(encoded).ids, next(encoded)
-            learned = [-1] * (len(asked) - 1) + target.ids + [-1]
-            roles = [0] * (len(asked) - 1) + branch.roles(target.offsets) + [0]
+            roles = branch.roles(target.offsets)
+            wanted = [-1 if branch.values_only and r == FRAME else t for t, r in zip(target.ids, roles, strict=True)]
+            learned = [-1] * (len(asked) - 1) + wanted + [-1]
+            roles = [0] * (len(asked) - 1) + roles + [0]
             rest = enumerate(zip(asked + target.ids, learned, roles, strict=True), len(passage))
             columns += [(t, 0, number, i, n, r) for i, (t, n, r) in rest]
         yield np.array(columns, np.int16).T

@@ -1,5 +1,8 @@
 """Trains one stage: the trunk from nothing, or device / cloud from the trunk down to a learning rate of zero.
 
+A token of a value that the passage holds weighs more than its frame, and one that it does not hold less: frames are
+soon known, what is missing can only be guessed, and finding is what takes long to learn.
+
 Muon for the matrices, AdamW for embedding and norms, bf16 autocast, an average of the weights. A checkpoint holds
 weights, optimizers, the average and the step, which is also the position in the data: a killed run
 goes on where it was.
@@ -8,7 +11,7 @@ goes on where it was.
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +25,9 @@ from transformers import LlamaForCausalLM
 
 BATCH = 12
 MUON_LR, ADAM_LR = 0.02, 3e-3
+ROLE_WEIGHTS = (0.5, 2.0, 0.5)  # of FRAME, FOUND and MISSING tokens, see prepare.py
 WARMUP = 100
-PROSE_WEIGHT, PROSE_EVERY = 0.3, 3
+PROSE_WEIGHT, PROSE_EVERY = 0.3, 6
 AVERAGE = 0.995
 CHECKPOINT_EVERY = 200
 
@@ -36,27 +40,27 @@ class Run:
     steps: int
     first_step: int
     decay_from: int
+    peak: float
     out: Path
     device: str
 
     def rate(self, step: int) -> float:
-        """Fraction of the full learning rate: warm-up, plateau, linear decay to zero."""
-        if self.stage == "trunk" and step < WARMUP:
-            return (step + 1) / WARMUP
-        return min(1.0, (self.steps - step) / max(1, self.steps - self.decay_from))
+        """Fraction of the full learning rate: warm-up, plateau at `peak`, linear decay to zero."""
+        warm = (step - self.first_step + 1) / WARMUP
+        return self.peak * min(1.0, warm, (self.steps - step) / max(1, self.steps - self.decay_from))
 
 
 class Data:
     """Batches by number: shards in order, over again after the last."""
 
-    def __init__(self, folder: Path, device: str) -> None:
+    def __init__(self, folder: Path, shards: Sequence[int], device: str) -> None:
         self.prose = np.load(folder / "prose.npy", mmap_mode="r")
-        self.paths = sorted(p for p in folder.glob("shard_*.npy") if "partial" not in p.name)
+        self.paths = [folder / f"shard_{i:03}.npy" for i in shards]
         self.loaded: tuple[int, np.ndarray] = (-1, np.empty(0))
         self.device = device
 
     def reading(self, step: int) -> Tensor:
-        """[BATCH, 5, ROW] of step `step`."""
+        """[BATCH, CHANNELS, ROW] of step `step`."""
         per_shard = 9600 // BATCH
         number = step // per_shard % len(self.paths)
         if self.loaded[0] != number:
@@ -65,7 +69,7 @@ class Data:
         return torch.from_numpy(self.loaded[1][start : start + BATCH].astype(np.int64)).to(self.device)
 
     def long_prose(self, step: int) -> Tensor:
-        """[1, LONG_ROW] of step `step`; every third step has one, the others [0, LONG_ROW]."""
+        """[1, LONG_ROW] of step `step`; every sixth step has one, the others [0, LONG_ROW]."""
         rows = [step // PROSE_EVERY % len(self.prose)] if step % PROSE_EVERY == 0 else []
         return torch.from_numpy(self.prose[rows].astype(np.int64)).to(self.device)
 
@@ -84,7 +88,9 @@ def losses(model: LlamaForCausalLM, trunk: Callable[..., object], rows: Tensor, 
     target = rows[:, 4].flatten()
     learned = target >= 0
     read = trunk(input_ids=rows[:, 0], position_ids=rows[:, 3], attention_mask=visible(rows)).last_hidden_state
-    answers = cross_entropy(model.lm_head(read.flatten(0, 1)[learned]).float(), target[learned])
+    weights = rows.new_tensor(ROLE_WEIGHTS, dtype=torch.float32)[rows[:, 5].flatten()[learned]]
+    each = cross_entropy(model.lm_head(read.flatten(0, 1)[learned]).float(), target[learned], reduction="none")
+    answers = (each * weights).sum() / weights.sum()
     if not len(prose):
         return answers, answers.new_tensor(float("nan"))
     told = trunk(input_ids=prose).last_hidden_state
@@ -174,8 +180,10 @@ class Trainer:
         save(self.model, self.model.state_dict() if decayed else self.average, self.run.out / "tokenizer", folder)
 
 
-def start(run: Run, seed: int) -> LlamaForCausalLM:
-    """A fresh trunk, or a model grown from the finished one."""
+def start(run: Run, weights: Path | None, seed: int) -> LlamaForCausalLM:
+    """A fresh trunk, a model grown from the finished one, or exported weights to train further."""
+    if weights:
+        return LlamaForCausalLM.from_pretrained(weights, dtype=torch.float32, attn_implementation="sdpa")
     if run.stage == "trunk":
         return build("trunk", seed)
     kept = torch.load(run.out / "trunk.pt", map_location="cpu", weights_only=True)
@@ -189,6 +197,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, required=True, help="last step, counted from the trunk's first")
     parser.add_argument("--first-step", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="folder made by prepare.py")
+    parser.add_argument("--start", type=Path, help="folder of exported weights to train further")
+    parser.add_argument("--peak", type=float, default=1.0, help="share of the full learning rate")
+    parser.add_argument("--shards", type=int, nargs="+", default=range(12), help="numbers of the shards to read")
     parser.add_argument("--export", type=Path, help="folder for the weights")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--seed", type=int, default=1)
@@ -196,10 +207,10 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     decay_from = args.steps if args.stage == "trunk" else args.first_step
-    run = Run(args.stage, args.steps, args.first_step, decay_from, args.out, device)
-    trainer = Trainer(run, start(run, args.seed))
+    run = Run(args.stage, args.steps, args.first_step, decay_from, args.peak, args.out, device)
+    trainer = Trainer(run, start(run, args.start, args.seed))
     trainer.resume()
-    trainer.loop(Data(args.out, device))
+    trainer.loop(Data(args.out, args.shards, device))
     if args.export:
         trainer.export(args.export)
 

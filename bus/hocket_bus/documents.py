@@ -37,6 +37,28 @@ class Passages(Message, frozen=True):
     seconds: Seconds
 
 
+class Place(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a passage stands: the name of its document and its number there."""
+
+    document: Line
+    ordinal: Count
+
+
+class Score(Message, frozen=True):
+    """Ask how well passages, found before, match a text."""
+
+    request: Id
+    query: Annotated[str, Meta(max_length=100_000)]
+    places: Annotated[list[Place], Meta(max_length=64)]
+
+
+class Scores(Message, frozen=True):
+    """The answer to Score, in its order; the same scale as a Passage's."""
+
+    request: Id
+    scores: Annotated[list[float], Meta(max_length=64)]
+
+
 class Ingest(Message, frozen=True):
     """Read these files and folders, absolute paths on the retrieval daemon's machine."""
 

@@ -21,9 +21,12 @@ from .documents import (
     ListDocuments as ListDocuments,
     Passage as Passage,
     Passages as Passages,
+    Place as Place,
     Progress as Progress,
     Remove as Remove,
     Removed as Removed,
+    Score as Score,
+    Scores as Scores,
     Search as Search,
 )
 from .errors import Code
@@ -36,9 +39,11 @@ Role = Literal["client", "device", "cloud", "retrieval"]
 Aggregation = Literal["coupled", "sync", "sync-both"]
 Mode = Literal["coupled", "sync", "sync-both", "alone"]
 Task = Literal["answer", "complete"]
+Weights = Literal["off", "static", "dynamic"]
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Finish = Literal["eos", "stop", "length", "cancelled"]
 AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
+WEIGHTS: tuple[str, ...] = get_args(Weights)
 
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
@@ -125,6 +130,7 @@ class Ask(Message, frozen=True):
     question: Annotated[str, Meta(max_length=100_000)]
     sampling: Sampling = Sampling()
     aggregation: Line = "coupled"
+    weights: Line = "dynamic"
     task: Task = "answer"
     documents: Annotated[int, Meta(ge=0, le=64)] = 2
     stop: Annotated[list[Line], Meta(max_length=16)] = []
@@ -207,7 +213,10 @@ class Failed(Message, frozen=True):
 
 
 class Begin(Message, frozen=True):
-    """Opens a session on the cloud. The question travels as text: each model lays out its own prompt."""
+    """Opens a session on the cloud. The question travels as text: each model lays out its own prompt.
+
+    `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens.
+    """
 
     session: Id
     epoch: Count
@@ -217,6 +226,8 @@ class Begin(Message, frozen=True):
     aggregation: Aggregation
     documents: Count
     eos: Annotated[list[TokenId], Meta(max_length=64)]
+    weights: Weights
+    reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]
     relevance_temperature: Annotated[float, Meta(gt=0)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
     rtt_s: Seconds = 0.0
@@ -288,7 +299,7 @@ _TYPES: tuple[type[Message], ...] = (
     Ask, Accepted, Cancel, Resume, Token, Notice, Done, Failed,
     Begin, Ready, Draft, Target, Sync, End, Refused,
     Search, Passages, Ingest, Progress, Ingested, Remove, Removed, ListDocuments, Documents,
-    ListChunks, Chunks,
+    ListChunks, Chunks, Score, Scores,
 )  # fmt: skip
 BY_CODE: dict[int, type[Message]] = dict(enumerate(_TYPES, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}

@@ -17,6 +17,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     model: ModelSettings = ModelSettings()
     max_sessions: Annotated[int, Meta(ge=1)] = 8  # requests in work at once; one more is answered "busy"
     relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights
+    reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)] = 2  # tokens between two looks at how relevant passages are
     wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
     log_level: str = "info"
 

@@ -11,9 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -22,6 +23,7 @@ from hocket_bus.messages import (
     AGGREGATIONS,
     MAX_QUESTION_CHARS,
     PROTOCOL_VERSION,
+    WEIGHTS,
     Accepted,
     Ask,
     Begin,
@@ -29,8 +31,12 @@ from hocket_bus.messages import (
     Error,
     Hello,
     Message,
+    Passage,
     Passages,
+    Place,
     Resume,
+    Score,
+    Scores,
     Search,
     Side,
     Status,
@@ -51,6 +57,15 @@ SEARCH_WAIT_S = 10.0
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """What the retrieval daemon was asked, and whom to tell."""
+
+    asked: Search | Score
+    done: Callable[[Any], None]
+    deadline_s: float
+
+
 class Daemon(ABC):
     """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
 
@@ -63,7 +78,7 @@ class Daemon(ABC):
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._compute = ThreadPoolExecutor(1, thread_name_prefix="compute")
         self._streams: dict[bytes, Stream] = {}
-        self._searches: dict[bytes, tuple[Search, Callable[[Outcome[Passages]], None], float]] = {}
+        self._lookups: dict[bytes, _Lookup] = {}
         self._running = True
         self._ticked_s = 0.0
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)))
@@ -115,7 +130,7 @@ class Daemon(ABC):
     def due_s(self) -> float:
         """When `tick` is next needed."""
         due = [answer.due_s() for answer in self.answers.values()]
-        due += [deadline_s for _, _, deadline_s in self._searches.values()]
+        due += [lookup.deadline_s for lookup in self._lookups.values()]
         return min(due, default=float("inf"))
 
     def tick(self, now: float) -> None:
@@ -123,10 +138,10 @@ class Daemon(ABC):
         for answer in list(self.answers.values()):
             if now >= answer.due_s():
                 answer.tick(now)
-        for request, (_, done, deadline_s) in list(self._searches.items()):
-            if now >= deadline_s:
-                del self._searches[request]
-                done(self._no_retrieval())
+        for request, lookup in list(self._lookups.items()):
+            if now >= lookup.deadline_s:
+                del self._lookups[request]
+                lookup.done(self._no_retrieval())
 
     def _forget(self) -> None:
         self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
@@ -151,10 +166,17 @@ class Daemon(ABC):
 
     def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
         """Ask the retrieval daemon; `done` gets its passages or an error, within a deadline."""
-        search = Search(request=os.urandom(16), query=query, k=k)
+        self._look_up(Search(request=os.urandom(16), query=query, k=k), done)
+
+    def score(self, query: str, passages: list[Passage], done: Callable[[Outcome[list[float]]], None]) -> None:
+        """The same for the scores of passages found before."""
+        places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
+        self._look_up(Score(request=os.urandom(16), query=query, places=places), done)
+
+    def _look_up(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
         wait_s = SEARCH_WAIT_S if self._retrieval.up else SEARCH_WAIT_S / 5
-        self._searches[search.request] = (search, done, time.monotonic() + wait_s)
-        self._retrieval.send(search)
+        self._lookups[asked.request] = _Lookup(asked, done, time.monotonic() + wait_s)
+        self._retrieval.send(asked)
 
     def _no_retrieval(self) -> Unavailable:
         return Unavailable(
@@ -224,6 +246,8 @@ class Daemon(ABC):
             aggregation=ask.aggregation,  # type: ignore[arg-type] # checked by _check
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self.model.eos,
+            weights=ask.weights,  # type: ignore[arg-type] # checked by _check
+            reweigh_every=self.settings.reweigh_every,
             relevance_temperature=self.settings.relevance_temperature,
             wire_mass=self.settings.wire_mass,
         )
@@ -241,19 +265,19 @@ class Daemon(ABC):
             stream.replay(resume.seq)
 
     def _on_retrieval(self, message: Message) -> None:
-        request = message.request if isinstance(message, Passages | Error) else b""
-        if request not in self._searches:
+        request = message.request if isinstance(message, Passages | Scores | Error) else b""
+        if request not in self._lookups:
             return
-        _, done, _ = self._searches.pop(request)
-        if isinstance(message, Passages):
-            done(message)
-        elif isinstance(message, Error):
+        done = self._lookups.pop(request).done
+        if isinstance(message, Error):
             done(from_code(message.code, message.text, message.remedy))
+        else:
+            done(message.scores if isinstance(message, Scores) else message)
 
     def _on_retrieval_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
-            for search, _, _ in self._searches.values():
-                self._retrieval.send(search)
+            for lookup in self._lookups.values():
+                self._retrieval.send(lookup.asked)
 
     # --- the other side
 
@@ -302,8 +326,9 @@ def _check(ask: Ask) -> None:
         raise BadRequest(
             f"the question has {len(ask.question)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
         )
-    if ask.aggregation not in AGGREGATIONS:
-        raise BadRequest(f"unknown aggregation '{ask.aggregation[:50]}'", f"use one of: {', '.join(AGGREGATIONS)}")
+    for name, value, known in (("aggregation", ask.aggregation, AGGREGATIONS), ("weights", ask.weights, WEIGHTS)):
+        if value not in known:
+            raise BadRequest(f"unknown {name} '{value[:50]}'", f"use one of: {', '.join(known)}")
 
 
 def _held(job: Callable[[], T], hold_s: float, interrupt: Interrupt) -> T | Preempted:

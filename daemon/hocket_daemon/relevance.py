@@ -1,8 +1,17 @@
-"""From retrieval scores to weights: documents within a side, and sides against each other (paper §4.1, A.1)."""
+"""From retrieval scores to weights: documents within a side, and sides against each other (paper §4.1, A.1).
+
+Dynamic weights are a function of the answer's tokens alone: those of step t come from the prefix of length
+n·⌊t/n⌋ - n, so that both sides weigh alike however late a score arrives, and a scorer has n steps' time.
+"""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
+
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
+_FEWEST_WORDS = 2
 
 
 def weigh(scores: list[float], temperature: float) -> tuple[list[float], float | None]:
@@ -12,3 +21,18 @@ def weigh(scores: list[float], temperature: float) -> tuple[list[float], float |
     logits = np.array(scores) / temperature
     log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
     return [float(weight) for weight in np.exp(logits - log_h)], log_h
+
+
+def weighed_by(step: int, every: int) -> int:
+    """The length of the prefix that weighs `step`; 0 means the question itself."""
+    return max(0, every * (step // every) - every)
+
+
+def query(question: str, answer: str) -> str:
+    """What the passages are compared with while `answer` is being written: the sentence under way, once it has begun.
+
+    A sentence that restates its part of the question tells the passages of the parts apart, which the whole question
+    cannot.
+    """
+    sentence = _SENTENCE_END.split(answer)[-1].strip()
+    return sentence if len(sentence.split()) >= _FEWEST_WORDS else question

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import structlog
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Begin, Passages, Side
+from hocket_bus.messages import Begin, Passage, Passages, Side
 
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
@@ -20,7 +20,7 @@ from .aggregation.prefix import PrefixChain
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
-from .relevance import weigh
+from .weights import Weighing, Weights
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
@@ -44,6 +44,9 @@ class Services(Protocol):
     def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
         """Ask the retrieval daemon."""
 
+    def score(self, query: str, passages: list[Passage], done: Callable[[Outcome[list[float]]], None]) -> None:
+        """Ask the retrieval daemon how well passages match another text."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Decoding:
@@ -51,6 +54,7 @@ class _Decoding:
 
     step: int
     prefix: int
+    log_h: float | None
     interrupt: Interrupt
 
     def stale(self, drafted: PrefixChain) -> bool:
@@ -71,7 +75,7 @@ class Session(ABC):
         self.passages: Passages | None = None
         self._services = services
         self._reading: Reading | None = None
-        self._log_h: float | None = None
+        self._weights: Weights | None = None
         self._decoding: _Decoding | None = None
         self._decode_s = 0.0
         self.drafts = 0
@@ -115,14 +119,19 @@ class Session(ABC):
         step, reading = exchange.next_step(), self._reading
         if self._decoding is not None and self._decoding.stale(exchange.drafted):
             self._decoding.interrupt.set()
-        if reading is None or self._decoding is not None or self.closed or step is None:
+        if reading is None or self._weights is None or self._decoding is not None or self.closed or step is None:
             return
-        prefix, answer, mass = exchange.drafted.digest, list(exchange.drafted.ids), self.begin.wire_mass
-        started_s = time.monotonic()
-        decoding = self._decoding = _Decoding(step, prefix, Interrupt())
+        weighing = self._weights.of(step, exchange.drafted)
+        if weighing is not None:
+            self._decode_step(reading, step, weighing)
+
+    def _decode_step(self, reading: Reading, step: int, weighing: Weighing) -> None:
+        drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
+        answer, started_s = list(drafted.ids), time.monotonic()
+        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, Interrupt())
 
         def job() -> Distribution:
-            return truncate(reading.distribution(answer, decoding.interrupt), mass)
+            return truncate(reading.distribution(answer, weighing.documents, decoding.interrupt), mass)
 
         def done(outcome: Outcome[Distribution] | Preempted) -> None:
             self._on_distribution(decoding, outcome, time.monotonic() - started_s)
@@ -136,14 +145,14 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.passages, self.retrieval_s = outcome, outcome.seconds
-        weights, self._log_h = weigh([p.score for p in outcome.passages], self.begin.relevance_temperature)
+        self._weights = Weights(self.begin, outcome.passages, self._services.score, self._text_of, self.draft_next)
         texts = [passage.text for passage in outcome.passages]
         begin, started_s = self.begin, time.monotonic()
 
         def read() -> Reading:
             room = begin.sampling.max_tokens
             model = self._services.model
-            return Reading(model, begin.question, texts, weights=weights, task=begin.task, room=room)
+            return Reading(model, begin.question, texts, task=begin.task, room=room)
 
         self._services.compute(read, lambda outcome: self._on_reading(outcome, time.monotonic() - started_s))
 
@@ -172,10 +181,13 @@ class Session(ABC):
             return
         self.drafts += 1
         self._measure(seconds)
-        turn = self.dialogue.own(decoding.step, decoding.prefix, outcome, self._log_h, seconds)
+        turn = self.dialogue.own(decoding.step, decoding.prefix, outcome, decoding.log_h, seconds)
         if turn is not None:
             self.take(turn)
         self.draft_next()
+
+    def _text_of(self, ids: list[int]) -> str:
+        return str(self._services.model.tokenizer.decode(ids, skip_special_tokens=True))
 
     def _measure(self, seconds: float) -> None:
         self._decode_s = seconds if self._decode_s == 0 else 0.8 * self._decode_s + 0.2 * seconds

@@ -52,7 +52,7 @@ FRAME, FOUND, MISSING = 0, 1, 2  # what a learned token belongs to: a value in t
 
 @dataclass(frozen=True)
 class Branch:
-    """What is asked behind the passage, what is to be learned, and the values in it with whether the passage holds each."""
+    """What is asked behind the passage, what is to be learned, and its values with whether the passage holds each."""
 
     prompt: str
     target: str

@@ -71,6 +71,10 @@ class Collection:
             self._check_empty()
         return result
 
+    def score(self, query: str, places: Sequence[tuple[str, int]]) -> list[float]:
+        """How well chunks, by (document, ordinal), match a text. Raises QueryError, PassageGone."""
+        return self._searcher.score(query, places)
+
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""
         report = Report()

@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 
 Answer = Callable[[m.Message], None]
-Question = m.Search | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
+Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
 
 
 class Daemon:
@@ -150,6 +150,9 @@ class Daemon:
             return self._status(message)
         if isinstance(message, m.Search):
             return self._search(message)
+        if isinstance(message, m.Score):
+            places = [(place.document, place.ordinal) for place in message.places]
+            return m.Scores(request=message.request, scores=self._loaded().score(message.query, places))
         if isinstance(message, m.Remove):
             removed, missing = self._loaded().remove(message.documents)
             return m.Removed(request=message.request, removed=len(removed), missing=missing)

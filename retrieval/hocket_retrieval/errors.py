@@ -4,7 +4,8 @@ BadRequest
 ├── QueryError      the query cannot be searched as it stands
 └── DocumentError   one file cannot be read; the others of the same job go on
 Unavailable
-└── IndexBuilding   documents are being re-embedded; wait, or watch the status
+├── IndexBuilding   documents are being re-embedded; wait, or watch the status
+└── PassageGone     a passage found before has been removed since
 BadConfiguration
 ├── StoreError      the store on disk cannot be used by this version
 └── ModelError      the embedder or the re-ranker cannot be loaded
@@ -25,6 +26,10 @@ class DocumentError(BadRequest):
 
 class IndexBuilding(Unavailable):
     """Searching now would miss documents or compare vectors of two embedders."""
+
+
+class PassageGone(Unavailable):
+    """A passage found before is no longer in the collection."""
 
 
 class StoreError(BadConfiguration):

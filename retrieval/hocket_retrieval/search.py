@@ -9,7 +9,7 @@ machine with the same `scorer`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
-from .errors import QueryError
+from .errors import PassageGone, QueryError
 from .lexical import match_expression
 from .store import Chunk, Store, Vectors
 
@@ -89,12 +89,24 @@ class Searcher:
         timing = Timing(*(end - start for start, end in pairwise(clock)))
         return SearchResult(tuple(passages), self.scorer, total, timing)
 
+    def score(self, query: str, places: Sequence[tuple[str, int]]) -> list[float]:
+        """Scores of chunks by (document, ordinal), as `search` gives them. Raises QueryError, PassageGone."""
+        query = check_query(query, len(places))
+        with self._store.snapshot() as snapshot:
+            chunks = [snapshot.chunk_at(*place) for place in places]
+        found = [chunk for chunk in chunks if chunk is not None]
+        if len(found) < len(chunks):
+            gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
+            raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
+        if self._reranker is None:
+            return _cosines(self._embedder.query(query), found)
+        return [float(score) for score in self._reranker.score(query, [chunk.text for chunk in found])]
+
     def _scored(self, query: str, vector: Vectors, chunks: list[Chunk]) -> list[Passage]:
         if not chunks:
             return []
         if self._reranker is None:
-            cosines = np.stack([chunk.vector for chunk in chunks]) @ vector
-            return [_passage(*pair) for pair in zip(chunks, np.clip(cosines, -1, 1), strict=True)]
+            return [_passage(*pair) for pair in zip(chunks, _cosines(vector, chunks), strict=True)]
         scores = self._reranker.score(query, [chunk.text for chunk in chunks])
         passages = [_passage(*pair) for pair in zip(chunks, scores, strict=True)]
         return sorted(passages, key=lambda passage: -passage.score)
@@ -119,6 +131,11 @@ def fuse(*rankings: Iterable[int]) -> list[int]:
         for rank, id in enumerate(ranking, start=1):
             weights[int(id)] = weights.get(int(id), 0.0) + 1 / (RRF_K + rank)
     return sorted(weights, key=lambda id: -weights[id])
+
+
+def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:
+    cosines = np.stack([chunk.vector for chunk in chunks]) @ vector
+    return [float(cosine) for cosine in np.clip(cosines, -1, 1)]
 
 
 def _different(chunks: list[Chunk], limit: int) -> list[Chunk]:

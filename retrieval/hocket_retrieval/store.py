@@ -270,6 +270,12 @@ class Snapshot:
         sql = "SELECT id, text FROM chunks WHERE id > ? ORDER BY id LIMIT ?"
         return self._connection.execute(sql, (after, limit)).fetchall()
 
+    def chunk_at(self, document: str, ordinal: int) -> Chunk | None:
+        """The chunk at a place; None when it is not here."""
+        sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ? AND c.ordinal = ?"
+        row = self._connection.execute(sql, (document, ordinal)).fetchone()
+        return self.chunks([row[0]])[0] if row else None
+
     def vectors(self, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
         """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`."""
         sql = "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector WHERE c.id BETWEEN ? AND ?"

@@ -75,6 +75,8 @@ class World:
                 max_tokens=rng.randint(5, 40),
             ),
             aggregation=aggregation,
+            weights="static",
+            reweigh_every=1,
             relevance_temperature=1.0,
             wire_mass=0.98,
         )

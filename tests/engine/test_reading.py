@@ -22,13 +22,16 @@ def model(tiny_models: dict[str, Path]) -> LanguageModel:
 
 
 def open_reading(model: LanguageModel, rows: int = 3) -> Reading:
-    weights = [w / sum(WEIGHTS[:rows]) for w in WEIGHTS[:rows]]
-    return Reading(model, "mira soretu?", PASSAGES[:rows], weights=weights, task="answer", room=50)
+    return Reading(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
+
+
+def weights(rows: int = 3) -> list[float]:
+    return [w / sum(WEIGHTS[:rows]) for w in WEIGHTS[:rows]]
 
 
 def fresh(model: LanguageModel, answer: list[int], rows: int = 3) -> np.ndarray:
     reading = open_reading(model, rows)
-    probabilities = reading.distribution(answer)
+    probabilities = reading.distribution(answer, weights(rows))
     reading.close()
     return probabilities
 
@@ -42,7 +45,7 @@ def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: Lan
         answer = answer[: rng.randint(max(0, len(answer) - 10), len(answer))]
         answer += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
         answer = answer[:50]
-        got = reading.distribution(answer)
+        got = reading.distribution(answer, weights())
         np.testing.assert_allclose(np.log(got), np.log(fresh(model, answer)), atol=1e-4)
     reading.close()
 
@@ -52,21 +55,21 @@ def test_rows_of_other_sessions_change_nothing(model: LanguageModel) -> None:
     alone = fresh(model, [5, 9, 17], rows=2)
     neighbour = open_reading(model)
     reading = open_reading(model, rows=2)
-    neighbour.distribution([4, 8, 15, 16, 23])
-    got = reading.distribution([5, 9, 17])
-    neighbour.distribution([42])
+    neighbour.distribution([4, 8, 15, 16, 23], weights())
+    got = reading.distribution([5, 9, 17], weights(2))
+    neighbour.distribution([42], weights())
     np.testing.assert_allclose(np.log(got), np.log(alone), atol=1e-4)
-    np.testing.assert_allclose(np.log(reading.distribution([5, 9, 17])), np.log(alone), atol=1e-4)
+    np.testing.assert_allclose(np.log(reading.distribution([5, 9, 17], weights(2))), np.log(alone), atol=1e-4)
     reading.close()
     neighbour.close()
 
 
 def test_rows_are_mixed_by_relevance(model: LanguageModel) -> None:
     """p_s is the weighted sum of the rows' distributions."""
-    rows = [Reading(model, "mira?", [p], weights=[1.0], task="answer", room=9) for p in PASSAGES]
-    together = Reading(model, "mira?", PASSAGES, weights=WEIGHTS, task="answer", room=9)
-    expected = sum(w * row.distribution([7, 8]) for w, row in zip(WEIGHTS, rows, strict=True))
-    np.testing.assert_allclose(together.distribution([7, 8]), expected, atol=1e-6)
+    rows = [Reading(model, "mira?", [p], task="answer", room=9) for p in PASSAGES]
+    together = Reading(model, "mira?", PASSAGES, task="answer", room=9)
+    expected = sum(w * row.distribution([7, 8], [1.0]) for w, row in zip(WEIGHTS, rows, strict=True))
+    np.testing.assert_allclose(together.distribution([7, 8], WEIGHTS), expected, atol=1e-6)
     for reading in (*rows, together):
         reading.close()
 
@@ -80,7 +83,7 @@ def test_padded_vocabulary_gets_no_mass(model: LanguageModel) -> None:
 def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None:
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
-        Reading(model, "mira " * 2000, PASSAGES, weights=WEIGHTS, task="answer", room=50)
+        Reading(model, "mira " * 2000, PASSAGES, task="answer", room=50)
     with pytest.raises(BadRequest, match="9 documents.*8 slots"):
         model.slots.take(9)
     readings = [open_reading(model) for _ in range(2)]

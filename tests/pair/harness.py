@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hocket_bus.messages import Passage, Passages, Search, Welcome
+from hocket_bus.messages import Passage, Passages, Score, Scores, Search, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
 from hocket_daemon.cloud import CloudDaemon
@@ -23,15 +24,25 @@ WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo nam
 class ListRetrieval:
     """A retrieval daemon at the bus: answers every search with passages cut from the question's own words."""
 
-    def __init__(self, endpoint: str, side: str, documents: int = 5, scorer: str = "list") -> None:
-        self.side, self.documents, self.scorer = side, documents, scorer
+    def __init__(self, endpoint: str, side: str, documents: int = 5, scorer: str = "list", late_s: float = 0.0) -> None:
+        self.side, self.documents, self.scorer, self.late_s = side, documents, scorer, late_s
         self._bus = Bus(self._on_event)
         self._bus.serve(endpoint, lambda _: Welcome(role="retrieval", epoch=1))
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Received) and isinstance(event.message, Search):
-            assert isinstance(event.port, Server)
-            event.port.send(event.route, self.answer(event.message))
+        if not isinstance(event, Received):
+            return
+        assert isinstance(event.port, Server)
+        send, route, asked = event.port.send, event.route, event.message
+        if isinstance(asked, Search):
+            send(route, self.answer(asked))
+        elif isinstance(asked, Score):
+            scores = [self.score(asked.query, place.document) for place in asked.places]
+            threading.Timer(self.late_s, send, (route, Scores(request=asked.request, scores=scores))).start()
+
+    def score(self, query: str, document: str) -> float:
+        """Any number that query and document decide."""
+        return zlib.crc32(f"{query} {document}".encode()) % 1000 / 1000
 
     def answer(self, search: Search) -> Passages:
         seed = sum(search.query.encode()) + (0 if self.side == "device" else 7)
@@ -66,8 +77,8 @@ class Pair:
     def endpoint(self, name: str) -> str:
         return f"ipc://{self.folder}/{name}"
 
-    def start_retrieval(self, side: str, documents: int = 5, scorer: str = "list") -> ListRetrieval:
-        retrieval = ListRetrieval(self.endpoint(f"{side}-retrieval"), side, documents, scorer)
+    def start_retrieval(self, side: str, **options: object) -> ListRetrieval:
+        retrieval = ListRetrieval(self.endpoint(f"{side}-retrieval"), side, **options)  # type: ignore[arg-type]
         self.stack.callback(retrieval.close)
         return retrieval
 

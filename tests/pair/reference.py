@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from harness import ListRetrieval
 
-from hocket_bus.messages import Ask, Search
+from hocket_bus.messages import Ask, Passage, Search
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.noise import exponential
 from hocket_daemon.aggregation.sampler import Rule, draft, eta_device, mix, target
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.reading import Reading
-from hocket_daemon.relevance import weigh
+from hocket_daemon.relevance import query, weigh, weighed_by
 
 DEFAULTS = DeviceSettings(endpoint="ipc://x", retrieval="ipc://x")
 
@@ -38,16 +38,15 @@ class Reference:
         }
 
     def answer(self, ask: Ask, solo: frozenset[int] = frozenset()) -> Expected:
-        readings, log_h = {}, {}
+        readings, found = {}, {}
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
             retrieval.side, retrieval.documents, retrieval.scorer = side, 5, "list"
-            found = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
-            weights, log_h[side] = weigh([p.score for p in found], DEFAULTS.relevance_temperature)
-            texts = [p.text for p in found]
+            found[side] = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
+            texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
-            readings[side] = Reading(model, ask.question, texts, weights=weights, task=ask.task, room=room)
-        expected = self._generate(ask, readings, (log_h["device"], log_h["cloud"]), solo)
+            readings[side] = Reading(model, ask.question, texts, task=ask.task, room=room)
+        expected = self._generate(ask, readings, found, solo)
         for reading in readings.values():
             reading.close()
         return expected
@@ -56,7 +55,7 @@ class Reference:
         self,
         ask: Ask,
         readings: dict[str, Reading],
-        log_h: tuple[float | None, float | None],
+        found: dict[str, list[Passage]],
         solo: frozenset[int],
     ) -> Expected:
         sampling, eos = ask.sampling, [] if ask.ignore_eos else self._models["device"].eos
@@ -64,13 +63,24 @@ class Reference:
         ids: list[int] = []
         margins: list[float] = []
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
+            weights = {side: self._weigh(ask, ids, found[side]) for side in ("device", "cloud")}
             device, cloud = (
-                truncate(readings[side].distribution(ids), DEFAULTS.wire_mass) for side in ("device", "cloud")
+                truncate(readings[side].distribution(ids, weights[side][0]), DEFAULTS.wire_mass)
+                for side in ("device", "cloud")
             )
-            step = len(ids)
+            step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
             ids.append(draft(rule, step, device) if step in solo else target(rule, step, device, cloud, log_h))
         return Expected(ids, margins)
+
+    def _weigh(self, ask: Ask, ids: list[int], found: list[Passage]) -> tuple[list[float], float | None]:
+        """The weights of the step behind `ids`."""
+        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if ask.weights == "dynamic" else 0
+        scores = [0.0 if ask.weights == "off" else passage.score for passage in found]
+        if length:
+            text = query(ask.question, self._models["device"].tokenizer.decode(ids[:length], skip_special_tokens=True))
+            scores = [ListRetrieval.score(None, text, passage.document) for passage in found]  # type: ignore[arg-type]
+        return weigh(scores, DEFAULTS.relevance_temperature)
 
 
 def margin(rule: Rule, step: int, ids: np.ndarray, weights: np.ndarray) -> float:

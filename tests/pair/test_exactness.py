@@ -19,13 +19,14 @@ AT_ONCE = 10
 
 
 def options(number: int) -> dict[str, object]:
-    """Fifty different ways to ask: greedy, warm and plain, long and short, one to three documents."""
+    """Fifty different ways to ask: greedy, warm and plain, long and short, one to three documents, all weights."""
     return {
         "seed": 1000 + number,
         "temperature": (0.0, 0.7, 1.0)[number % 3],
         "top_p": (0.9, 1.0)[number % 2],
         "max_tokens": 8 + number % 17,
         "documents": 1 + number % 3,
+        "weights": ("dynamic", "static", "dynamic", "off")[number % 4],
     }
 
 

@@ -14,7 +14,7 @@ from .prompt import layout_for
 
 
 class Reading:
-    """Rows in the model's slots whose distributions are mixed by relevance. Close it to free the rows."""
+    """Rows in the model's slots, one for each passage. Close it to free them."""
 
     def __init__(
         self,
@@ -22,11 +22,10 @@ class Reading:
         question: str,
         passages: list[str],
         *,
-        weights: list[float],
         task: Task,
         room: int,
     ) -> None:
-        """`weights` are the documents' relevances and sum to 1; `room` is the number of answer tokens to come.
+        """`room` is the number of answer tokens to come.
 
         Raises BadRequest when question and answer leave no room, Busy when no rows are free.
         """
@@ -41,36 +40,44 @@ class Reading:
                 "shorten the question or lower --max-tokens",
             )
         self._model = model
-        self._weights = np.array(weights or [1.0])
         self._fed: list[int] = []
         self._block = model.slots.take(len(documents))
         try:
             if all(documents):
                 model.write(self._block, documents)
-            self._first = self._mix(model.read(self._block, query))
+            self._first = model.read(self._block, query)
         except BaseException:
             self.close()
             raise
         self._prompt_lengths = model.slots.lengths[self._block]
 
-    def distribution(self, answer: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float64]:
-        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length. Raises Preempted."""
-        if not answer:
-            return self._first
-        common = _common(self._fed, answer[:-1])
-        self._model.slots.lengths[self._block] = [length + common for length in self._prompt_lengths]
-        self._fed = answer[:common]
-        mixed = self._mix(self._model.read(self._block, answer[common:], interrupt))
-        self._fed = list(answer)
-        return mixed
+    def distribution(
+        self, answer: list[int], weights: list[float], interrupt: Interrupt | None = None
+    ) -> NDArray[np.float64]:
+        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length. Raises Preempted.
+
+        `weights` are the passages' relevances and sum to 1; empty without passages.
+        """
+        return _mix(self._rows(answer, interrupt), weights)
 
     def close(self) -> None:
         """Free the rows."""
         self._model.slots.give_back(self._block)
 
-    def _mix(self, rows: NDArray[np.float32]) -> NDArray[np.float64]:
-        mixed = self._weights @ rows.astype(np.float64)
-        return np.asarray(mixed / mixed.sum())
+    def _rows(self, answer: list[int], interrupt: Interrupt | None) -> NDArray[np.float32]:
+        if not answer:
+            return self._first
+        common = _common(self._fed, answer[:-1])
+        self._model.slots.lengths[self._block] = [length + common for length in self._prompt_lengths]
+        self._fed = answer[:common]
+        rows = self._model.read(self._block, answer[common:], interrupt)
+        self._fed = list(answer)
+        return rows
+
+
+def _mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float64]:
+    mixed = np.array(weights or [1.0]) @ rows.astype(np.float64)
+    return np.asarray(mixed / mixed.sum())
 
 
 def _common(first: list[int], second: list[int]) -> int:

@@ -96,7 +96,7 @@ def _exchange(wire: _Wire, vocabulary: int, tokens: int) -> list[float]:
     begin = Begin(
         session=os.urandom(16), epoch=0, question="", task="answer", aggregation="sync-both", documents=1, eos=[],
         sampling=Sampling(seed=1, temperature=1.0, top_p=1.0, max_tokens=tokens),
-        relevance_temperature=1.0, wire_mass=0.98,
+        weights="static", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98,
     )  # fmt: skip
     sides = {"device": Dialogue("device", begin), "cloud": Dialogue("cloud", begin)}
     made = _distributions(vocabulary)

@@ -36,6 +36,10 @@ def ask(
     aggregation: Annotated[
         Literal["coupled", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
     ] = "coupled",
+    weights: Annotated[
+        Literal["off", "static", "dynamic"],
+        typer.Option(help="Weigh passages alike, by the question, or by the sentence being written, too."),
+    ] = "dynamic",
     seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DEFAULTS.max_tokens,
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DEFAULTS.temperature,
@@ -63,7 +67,7 @@ def ask(
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
-    options: dict[str, Any] = {"aggregation": aggregation, "seed": seed, "max_tokens": max_tokens}
+    options: dict[str, Any] = {"aggregation": aggregation, "weights": weights, "seed": seed, "max_tokens": max_tokens}
     options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question

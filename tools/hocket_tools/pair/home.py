@@ -33,6 +33,7 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 {more}
 # max_sessions = 8              # requests in work at once; one more is answered "busy"
 # relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
+# reweigh_every = 2             # tokens between two looks at how relevant the passages are (weights: dynamic)
 # wire_mass = 0.98              # share of a distribution that a draft carries
 # log_level = "info"            # debug, info, warning, error
 

@@ -1,0 +1,81 @@
+"""The weights of one session's passages at every step: asked of the retrieval daemon ahead of time, kept by prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Begin, Passage
+
+from .aggregation.prefix import PrefixChain
+from .relevance import query, weigh, weighed_by
+
+log = structlog.get_logger(__name__)
+
+
+Scorer = Callable[[str, list[Passage], Callable[[list[float] | HocketError], None]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The documents' weights within the side, and the side's log h."""
+
+    documents: list[float]
+    log_h: float | None
+
+
+class Weights:
+    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too."""
+
+    def __init__(
+        self,
+        begin: Begin,
+        passages: list[Passage],
+        scorer: Scorer,
+        decode: Callable[[list[int]], str],
+        on_news: Callable[[], None],
+    ) -> None:
+        """`scorer` asks how well passages match a text and hands over scores in their order, or an error.
+
+        `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for.
+        """
+        self._begin = begin
+        self._passages = passages
+        self._scorer = scorer
+        self._decode = decode
+        self._on_news = on_news
+        self._dynamic = begin.weights == "dynamic" and bool(passages)
+        scores = [0.0 if begin.weights == "off" else passage.score for passage in passages]
+        self._static = self._weighing(scores)
+        self._by_prefix: dict[int, Weighing | None] = {}  # None: asked for
+
+    def of(self, step: int, drafted: PrefixChain) -> Weighing | None:
+        """The weights of `step` behind `drafted`; None while they are on their way."""
+        if not self._dynamic:
+            return self._static
+        every = self._begin.reweigh_every
+        self._ask(every * (len(drafted) // every), drafted)
+        length = weighed_by(step, every)
+        return self._ask(length, drafted) if length else self._static
+
+    def _ask(self, length: int, drafted: PrefixChain) -> Weighing | None:
+        prefix = drafted.at(length)
+        if length and prefix not in self._by_prefix:
+            self._by_prefix[prefix] = None
+            text = query(self._begin.question, self._decode(drafted.ids[:length]))
+            self._scorer(text, self._passages, lambda outcome: self._on_scores(prefix, outcome))
+        return self._by_prefix.get(prefix)
+
+    def _on_scores(self, prefix: int, outcome: list[float] | HocketError) -> None:
+        if isinstance(outcome, HocketError):
+            log.warning("weighed by the question alone from here on", reason=str(outcome))
+            self._dynamic = False
+        else:
+            self._by_prefix[prefix] = self._weighing(outcome)
+        self._on_news()
+
+    def _weighing(self, scores: list[float]) -> Weighing:
+        return Weighing(*weigh(scores, self._begin.relevance_temperature))

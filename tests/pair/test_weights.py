@@ -1,0 +1,82 @@
+"""Dynamic weights are a function of the answer so far: a late scorer changes nothing but the time."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from harness import WORDS, ListRetrieval, pair
+from reference import Reference
+
+from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Error, Search
+from hocket_bus.sockets import Event, Received
+from hocket_client.question import ask_message
+from hocket_daemon.relevance import query, weighed_by
+
+QUESTIONS = [" ".join(WORDS[(i * k + 2 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(6)]
+OPTIONS: dict[str, object] = {"max_tokens": 12, "ignore_eos": True, "documents": 3, "temperature": 1.0, "top_p": 1.0}
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.05, 0.5])
+def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: float) -> None:
+    """Scores that take 0, 50 or 500 ms give the reference's ids; without dynamic weights the ids are others."""
+    reference = Reference(tiny_models)
+    differing = 0
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device", late_s=late_s)
+        made.start_retrieval("cloud", late_s=late_s / 2)
+        made.start_cloud()
+        made.start_device(peer_wait_s=60.0)
+        client = made.client()
+        for seed, question in enumerate(QUESTIONS[: 2 if late_s > 0.1 else 6]):
+            asked: dict[str, object] = {**OPTIONS, "seed": seed}
+            expected = reference.answer(ask_message(question, topic=bytes(16), **asked))  # type: ignore[arg-type]
+            static = ask_message(question, topic=bytes(16), weights="static", **asked)  # type: ignore[arg-type]
+            done = client.ask(question, deadline_s=100.0, **asked).result()  # type: ignore[arg-type]
+            assert (done.token_ids, done.solo_steps) == (expected.ids, [])
+            differing += reference.answer(static).ids != expected.ids
+    assert differing
+
+
+class Forgetful(ListRetrieval):
+    """Has forgotten its passages when their scores are asked for."""
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Received) and isinstance(event.message, Search):
+            super()._on_event(event)
+        elif isinstance(event, Received):
+            gone = Unavailable("a passage is no longer here")
+            event.port.send(event.route, Error(code=gone.code, text=gone.text, request=event.message.request))  # type: ignore[attr-defined,call-arg,arg-type]
+
+
+def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
+    """A side that can score no more weighs by the question alone and goes on."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        forgetful = Forgetful(made.endpoint("device-retrieval"), "device")
+        made.stack.callback(forgetful.close)
+        made.start_retrieval("cloud")
+        made.start_cloud()
+        made.start_device()
+        done = made.client().ask(QUESTIONS[0], seed=1, deadline_s=100.0, **OPTIONS).result()  # type: ignore[arg-type]
+        assert len(done.token_ids) == 12
+        assert done.solo_steps == []
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_a_score_has_a_full_interval_of_steps_to_arrive(every: int) -> None:
+    """The prefix that weighs a step ends at a multiple of n, and at least n tokens before the step."""
+    for step in range(40):
+        length = weighed_by(step, every)
+        assert length % every == 0
+        assert step < 2 * every if length == 0 and every > 1 else length == 0 or every <= step - length < 2 * every
+
+
+def test_the_sentence_under_way_is_compared_once_it_has_begun() -> None:
+    """Before that, and for its first word, the question is."""
+    assert query("Who?", "") == "Who?"
+    assert query("Who?", "Mira") == "Who?"
+    assert query("Who?", "Mira lives") == "Mira lives"
+    assert query("Who?", "Mira lives in Duno. ") == "Who?"
+    assert query("Who?", "Mira lives in Duno. Tano eats at 12.30 with") == "Tano eats at 12.30 with"

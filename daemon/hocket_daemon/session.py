@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from hocket_bus.messages import Begin, Passage, Passages, Side
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
+from .aggregation.window import draft_window
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
@@ -193,8 +193,3 @@ class Session(ABC):
         self._decode_s = seconds if self._decode_s == 0 else 0.8 * self._decode_s + 0.2 * seconds
         if self.begin.aggregation == "coupled":
             self.dialogue.exchange.window = draft_window(self.rtt_s, self._decode_s)
-
-
-def draft_window(rtt_s: float, decode_s: float) -> int:
-    """Own drafts beyond the last confirmed step: enough to hide a round trip, no more (docs/aggregation.md)."""
-    return min(32, max(4, math.ceil(rtt_s / max(decode_s, 1e-4)) + 2))

@@ -6,19 +6,16 @@ Status: 0 done, 1 failed, 2 wrong usage, 69 something needed is not there, 78 ba
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
-from hocket_tools.commands import ask, bench, demo, documents, link, pair, serve
+from hocket_tools.commands import ask, bench, demo, documents, link, pair, serve, simulate
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED = 1, 2, 69, 78, 130
-
-BENCHMARKS = {
-    command.name or command.callback.__name__ for command in bench.app.registered_commands if command.callback
-}
 
 app = typer.Typer(
     help="A laptop and a GPU server answer as one: two language models, two sets of documents, one stream of tokens.",
@@ -30,6 +27,7 @@ app = typer.Typer(
 for room in (ask, pair, documents, demo, serve, link):
     room.register(app)
 app.add_typer(bench.app, name="bench")
+app.add_typer(simulate.app, name="simulate")
 
 
 @app.callback(invoke_without_command=True)
@@ -82,11 +80,14 @@ def complain(text: str) -> None:
 
 def _command(arguments: list[str]) -> str:
     """The words that name the command, with a blank behind them; empty when there is no such command."""
-    names = {command.name or "" for command in app.registered_commands} | {"bench"}
-    if not arguments or arguments[0] not in names:
-        return ""
-    depth = 2 if arguments[0] == "bench" and arguments[1:] and arguments[1] in BENCHMARKS else 1
-    return " ".join(arguments[:depth]) + " "
+    level: Any = typer.main.get_command(app)
+    names = []
+    for word in arguments:
+        level = getattr(level, "commands", {}).get(word)
+        if level is None:
+            break
+        names.append(word + " ")
+    return "".join(names)
 
 
 if __name__ == "__main__":

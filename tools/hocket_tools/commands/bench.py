@@ -45,9 +45,9 @@ def aggregation(
     from hocket_tools.bench import aggregation as bench
 
     settings = bench.Settings(
-        rtts_ms=[round(value) for value in _numbers(rtt, "--rtt")],
+        rtts_ms=[round(value) for value in numbers(rtt, "--rtt")],
         systems=_systems(systems),
-        hold_ms=_numbers(hold, "--hold"),
+        hold_ms=numbers(hold, "--hold"),
         prompts=prompts,
         tokens=tokens,
         temperature=temperature,
@@ -128,10 +128,11 @@ def link(
     """How true the link emulator's delays are."""
     from hocket_tools.bench import link as bench
 
-    _leave(bench.run(json_path, _numbers(rtt, "--rtt"), _numbers(rate, "--rate"), messages))
+    _leave(bench.run(json_path, numbers(rtt, "--rtt"), numbers(rate, "--rate"), messages))
 
 
-def _numbers(text: str, option: str) -> list[float]:
+def numbers(text: str, option: str) -> list[float]:
+    """The numbers of a comma-separated list, all at least 0. Raises BadParameter that names `option`."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:

@@ -74,9 +74,10 @@ class Subscribed(Message, frozen=True):
 
 
 class Ping(Message, frozen=True):
-    """`sent_s` is the sender's own clock and comes back unchanged."""
+    """`sent_s` is the sender's own clock and comes back unchanged; `rtt_s` tells the round trip it knows, 0 if none."""
 
     sent_s: float
+    rtt_s: Seconds = 0.0
 
 
 class Pong(Message, frozen=True):
@@ -230,7 +231,6 @@ class Begin(Message, frozen=True):
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]
     relevance_temperature: Annotated[float, Meta(gt=0)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
-    rtt_s: Seconds = 0.0
 
 
 class Ready(Message, frozen=True):

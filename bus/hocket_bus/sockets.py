@@ -20,10 +20,11 @@ import zmq
 
 from .endpoints import claim, publish_endpoint
 from .errors import BadConfiguration, BadMessage, HocketError, Unavailable, from_code
+from .estimate import Estimate, Told
 from .messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from .wire import MAX_BODY_BYTES, decode, encode
 
-PING_S = 1.0
+PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
 LIVENESS_S = 3.0
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
@@ -172,14 +173,9 @@ class Bus:
 
     def _open_socket(self, kind: zmq.SocketType, options: Mapping[zmq.SocketOption, int]) -> zmq.Socket[bytes]:
         socket: zmq.Socket[bytes] = self._context.socket(kind)
-        common: dict[zmq.SocketOption, int] = {
-            zmq.LINGER: 0,
-            zmq.HANDSHAKE_IVL: 3000,
-            zmq.TCP_KEEPALIVE: 1,
-            zmq.TCP_KEEPALIVE_IDLE: 10,
-        }
-        common |= {zmq.TCP_KEEPALIVE_INTVL: 5, zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}
-        common |= {zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.HANDSHAKE_IVL: 3000, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common |= {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5}
+        common |= {zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}
         for option, value in (common | dict(options)).items():
             socket.set(option, value)
         return socket
@@ -216,11 +212,16 @@ class Server:
         self._bus = bus
         self._greet = greet
         self._lock: IO[str] | None = None
+        self._told_rtt_s = Told()
 
     def send(self, route: bytes, message: Message) -> None:
         """Send to one connected end; a message to an end that left is dropped."""
         frames = [route, *encode(message)]
         self._bus._post(lambda: self._send(self._router, frames))
+
+    def rtt_s(self, route: bytes) -> float:
+        """The round trip to a connected end, as that end told it last; 0 when it has not."""
+        return self._told_rtt_s.get(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
@@ -253,6 +254,7 @@ class Server:
             reply: Message = Error(code="bad_message", text=error.text[:500], remedy=error.remedy)
         else:
             if isinstance(message, Ping):
+                self._told_rtt_s.note(route, message.rtt_s)
                 reply = Pong(sent_s=message.sent_s, load=self.load)
             elif isinstance(message, Hello):
                 reply = self._greet(message)
@@ -289,7 +291,7 @@ class Link:
     def __init__(self, bus: Bus, endpoint: str, hello: Hello, topic: bytes) -> None:
         self.endpoint = endpoint
         self.up = False
-        self.rtt_s = 0.0
+        self.round_trip = Estimate()
         self._bus = bus
         self._hello = hello
         self._topic = topic
@@ -301,6 +303,11 @@ class Link:
         self._heard_s = 0.0
         self._sockets: list[zmq.Socket[bytes]] = []
 
+    @property
+    def rtt_s(self) -> float:
+        """The round trip now, by the echo of pings in this very connection; 0 while the link is down."""
+        return self.round_trip.now
+
     def send(self, message: Message) -> None:
         """Send to the other end; while the link is down the message is dropped."""
         frames = encode(message)
@@ -310,13 +317,8 @@ class Link:
         now = time.monotonic()
         self._welcome, self._subscribed = None, not self._topic
         self._opened_s, self._heard_s, self._due_s = now, now, now
-        options: dict[zmq.SocketOption, int] = {
-            zmq.IMMEDIATE: 1,
-            zmq.RCVHWM: 0,
-            zmq.SNDHWM: 10_000,
-            zmq.CONNECT_TIMEOUT: 3000,
-        }
-        options |= {zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
+        options: dict[zmq.SocketOption, int] = {zmq.IMMEDIATE: 1, zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
+        options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         self._sockets = [self._bus._open_socket(zmq.DEALER, options)]
         if self._topic:
             subscriber = self._bus._open_socket(zmq.SUB, options)
@@ -350,14 +352,14 @@ class Link:
 
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
-            trip_s = self._heard_s - message.sent_s
-            self.rtt_s = trip_s if self.rtt_s == 0 else 0.5 * (self.rtt_s + trip_s)
+            self.round_trip.add(self._heard_s - message.sent_s)
         elif isinstance(message, Welcome):
             self._welcome = message
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
             self.up, self._failures = True, 0
+            self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
             self._bus._on_event(LinkUp(self, self._welcome))
 
     def _tick(self, now: float) -> None:
@@ -371,14 +373,14 @@ class Link:
             return
         if self._welcome is None:
             self._send(encode(self._hello))
-        self._send(encode(Ping(sent_s=now)))
+        self._send(encode(Ping(sent_s=now, rtt_s=self.rtt_s)))
         self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         for socket in self._sockets:
             self._bus._drop(socket)
         self._sockets = []
-        self.up, self.rtt_s = False, 0.0
+        self.up, self.round_trip = False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
         self._due_s = time.monotonic() + max(wait_s, backoff_s)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import structlog
 
@@ -16,13 +17,26 @@ from .session import Services, Session
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What an accompaniment knows of the other side: how to send to it, and how far it is by its own word."""
+
+    send: Callable[[Message], None]
+    rtt_s: Callable[[], float]
+
+
 class Accompaniment(Session):
     """Lives until the device's End, or until the device is silent for too long."""
 
-    def __init__(self, services: Services, begin: Begin, send: Callable[[Message], None]) -> None:
+    def __init__(self, services: Services, begin: Begin, device: Device) -> None:
         super().__init__(services, begin)
-        self.send = send
+        self.device = device
         self.heard_s = time.monotonic()
+
+    @property
+    def rtt_s(self) -> float:
+        """As the device tells it with every ping."""
+        return self.device.rtt_s()
 
     def receive(self, message: Draft | Target | Sync) -> None:
         """A peer message of this session."""
@@ -33,7 +47,7 @@ class Accompaniment(Session):
     def on_ready(self) -> None:
         """Tell the device what this side brings."""
         assert self.passages is not None
-        self.send(
+        self.device.send(
             Ready(
                 session=self.begin.session,
                 epoch=self.dialogue.epoch,
@@ -47,12 +61,12 @@ class Accompaniment(Session):
     def take(self, turn: Turn) -> None:
         """Send; the device publishes."""
         for message in turn.send:
-            self.send(message)
+            self.device.send(message)
 
     def fail(self, error: HocketError) -> None:
         """The device goes on alone, and says why."""
         log.warning("cannot take part", session=self.begin.session.hex(), error=str(error))
-        self.send(
+        self.device.send(
             Refused(
                 session=self.begin.session,
                 epoch=self.dialogue.epoch,

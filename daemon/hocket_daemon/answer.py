@@ -36,9 +36,10 @@ _RETRY_S = (2.0, 30.0)
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """What an answer knows of the other side: how to send to it, and how long to wait for it."""
+    """What an answer knows of the other side: how to send to it, how far it is, and how long to wait for it."""
 
     send: Callable[[Message], None]
+    rtt_s: Callable[[], float]
     connect_wait_s: float
     peer_wait_s: float
     rejoin_wait_s: float
@@ -71,6 +72,11 @@ class Answer(Session):
         self._rejoining = False
         self._retry_s = _RETRY_S[0]
 
+    @property
+    def rtt_s(self) -> float:
+        """By the echo on the link to the cloud."""
+        return self._cloud.rtt_s() if self._cloud is not None else 0.0
+
     # --- beginning
 
     def start(self, link_up: bool, down: HocketError | None) -> None:
@@ -85,9 +91,8 @@ class Answer(Session):
             if down is not None:
                 self.on_link_down(down)
 
-    def on_link_up(self, rtt_s: float) -> None:
+    def on_link_up(self) -> None:
         """The cloud is connected: join it, or rejoin it at the prefix."""
-        self.rtt_s = rtt_s
         if self._cloud is None:
             return
         if self._joined or self.dialogue.exchange.solo:
@@ -125,7 +130,7 @@ class Answer(Session):
         self.take(turn)
 
     def _send_begin(self) -> None:
-        self._send(msgspec.structs.replace(self.begin, epoch=self.dialogue.epoch, rtt_s=self.rtt_s))
+        self._send(msgspec.structs.replace(self.begin, epoch=self.dialogue.epoch))
 
     def _send(self, message: Message) -> None:
         if self._cloud is not None and self._joined:

@@ -11,7 +11,7 @@ from hocket_bus.errors import Busy
 from hocket_bus.messages import Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp
 
-from .accompaniment import Accompaniment
+from .accompaniment import Accompaniment, Device
 from .answer import Answer, Cloud
 from .config import CloudSettings
 from .daemon import Daemon, ignore_bad
@@ -52,8 +52,7 @@ class CloudDaemon(Daemon):
     def _on_begin(self, route: bytes, begin: Begin) -> None:
         session = self._sessions.get(begin.session)
         if session is not None and not session.closed:  # a device that came back by another route
-            session.send = lambda message: self.server.send(route, message)
-            session.rtt_s = begin.rtt_s
+            session.device = self._device(route)
             return
         if len(self._sessions) >= self.settings.max_sessions:
             busy = Busy(f"the cloud has {len(self._sessions)} sessions in work already")
@@ -62,9 +61,12 @@ class CloudDaemon(Daemon):
             )
             self.server.send(route, refused)
             return
-        session = Accompaniment(self, begin, lambda message: self.server.send(route, message))
+        session = Accompaniment(self, begin, self._device(route))
         self._sessions[begin.session] = session
         session.search()
+
+    def _device(self, route: bytes) -> Device:
+        return Device(lambda message: self.server.send(route, message), lambda: self.server.rtt_s(route))
 
     def _end(self, key: bytes) -> None:
         session = self._sessions.pop(key)

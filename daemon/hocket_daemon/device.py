@@ -34,15 +34,13 @@ class DeviceDaemon(Daemon):
 
     def cloud(self) -> Cloud | None:
         """The other side, when one is configured."""
-        waits = self._waits
-        if self._link is None:
+        waits, link = self._waits, self._link
+        if link is None:
             return None
-        return Cloud(self._link.send, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
+        return Cloud(link.send, lambda: link.rtt_s, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
 
     def start(self, answer: Answer) -> None:
         """Start with the link as it is."""
-        if self._link is not None:
-            answer.rtt_s = self._link.rtt_s
         answer.start(self._link is not None and self._link.up, self._down)
 
     def on_link(self, event: LinkUp | LinkDown) -> None:
@@ -56,7 +54,7 @@ class DeviceDaemon(Daemon):
             logger.warning("cloud not connected", reason=str(event.reason))
         for answer in list(self.answers.values()):
             if self._down is None:
-                answer.on_link_up(self._link.rtt_s)
+                answer.on_link_up()
             else:
                 answer.on_link_down(self._down)
 

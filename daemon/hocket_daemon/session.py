@@ -69,7 +69,6 @@ class Session(ABC):
         self.begin = begin
         self.dialogue = Dialogue(services.side, begin)
         self.closed = False
-        self.rtt_s = begin.rtt_s
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
         self.passages: Passages | None = None
@@ -100,6 +99,11 @@ class Session(ABC):
         if self._reading is not None:
             self._services.compute(self._reading.close, lambda _: None)
             self._reading = None
+
+    @property
+    @abstractmethod
+    def rtt_s(self) -> float:
+        """The round trip to the other side as it is now; 0 while none is known."""
 
     @abstractmethod
     def on_ready(self) -> None:
@@ -180,7 +184,8 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.drafts += 1
-        self._measure(seconds)
+        if decoding.step > 0:  # the first distribution was there when the question was read
+            self._measure(seconds)
         turn = self.dialogue.own(decoding.step, decoding.prefix, outcome, decoding.log_h, seconds)
         if turn is not None:
             self.take(turn)

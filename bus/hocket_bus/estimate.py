@@ -1,0 +1,46 @@
+"""What is known of a figure that is measured again and again: how it is now, and how it has been (DRAGON §5.2)."""
+
+from __future__ import annotations
+
+from collections import deque
+
+WEIGHT = 0.05  # of a new measurement in the average; the paper gives none
+_LATEST = 3  # a single stray measurement is ignored, a lasting change is followed with the second one
+
+
+class Estimate:
+    """Two moving figures of one series: `now`, the median of the latest, and `average`. Both are 0 at first."""
+
+    def __init__(self) -> None:
+        self.average = 0.0
+        self._latest: deque[float] = deque(maxlen=_LATEST)
+
+    @property
+    def now(self) -> float:
+        """The real-time estimate; of two measurements the lower one."""
+        ordered = sorted(self._latest)
+        return ordered[(len(ordered) - 1) // 2] if ordered else 0.0
+
+    def add(self, measured: float) -> None:
+        """Take a measurement."""
+        self.average = (1 - WEIGHT) * self.average + WEIGHT * measured if self._latest else measured
+        self._latest.append(measured)
+
+
+class Told:
+    """The latest figure that each of many ends told; those that told nothing for longest are forgotten."""
+
+    def __init__(self, most: int = 1024) -> None:
+        self._most = most
+        self._figures: dict[bytes, float] = {}
+
+    def note(self, end: bytes, figure: float) -> None:
+        """Take an end's word."""
+        self._figures.pop(end, None)  # so that the order is that of the telling
+        self._figures[end] = figure
+        if len(self._figures) > self._most:
+            del self._figures[next(iter(self._figures))]
+
+    def get(self, end: bytes) -> float:
+        """What the end told last; 0 when nothing is known."""
+        return self._figures.get(end, 0.0)

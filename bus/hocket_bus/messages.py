@@ -36,8 +36,8 @@ PROTOCOL_VERSION = 1
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
-Aggregation = Literal["coupled", "sync", "sync-both"]
-Mode = Literal["coupled", "sync", "sync-both", "alone"]
+Aggregation = Literal["coupled", "independent", "sync", "sync-both"]
+Mode = Literal["coupled", "independent", "sync", "sync-both", "alone"]
 Task = Literal["answer", "complete"]
 Weights = Literal["off", "static", "dynamic"]
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
@@ -268,6 +268,19 @@ class Target(Message, frozen=True):
     digest: Digest
 
 
+class Aggregated(Message, frozen=True):
+    """Independent: the aggregator's target token of `step` behind `prefix`, which drafts it accepts, who is next."""
+
+    session: Id
+    epoch: Count
+    step: Count
+    prefix: Digest
+    token: TokenId
+    accepted_device: bool
+    accepted_cloud: bool
+    aggregator: Side
+
+
 class Sync(Message, frozen=True):
     """Where a side stands, sent first after every reconnect (R3)."""
 
@@ -300,6 +313,7 @@ _TYPES: tuple[type[Message], ...] = (
     Begin, Ready, Draft, Target, Sync, End, Refused,
     Search, Passages, Ingest, Progress, Ingested, Remove, Removed, ListDocuments, Documents,
     ListChunks, Chunks, Score, Scores,
+    Aggregated,
 )  # fmt: skip
 BY_CODE: dict[int, type[Message]] = dict(enumerate(_TYPES, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}

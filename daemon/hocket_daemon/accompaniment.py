@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Begin, Draft, Message, Ready, Refused, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Refused, Sync, Target
 
 from .aggregation.dialogue import Turn
 from .session import Services, Session
@@ -38,7 +38,7 @@ class Accompaniment(Session):
         """As the device tells it with every ping."""
         return self.device.rtt_s()
 
-    def receive(self, message: Draft | Target | Sync) -> None:
+    def receive(self, message: Draft | Target | Aggregated | Sync) -> None:
         """A peer message of this session."""
         self.heard_s = time.monotonic()
         self.take(self.dialogue.receive(message))

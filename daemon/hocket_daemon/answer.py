@@ -10,6 +10,7 @@ import msgspec
 
 from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import (
+    Aggregated,
     Ask,
     Begin,
     Done,
@@ -138,7 +139,7 @@ class Answer(Session):
 
     # --- the other side
 
-    def receive(self, message: Draft | Target | Sync | Ready | Refused) -> None:
+    def receive(self, message: Draft | Target | Aggregated | Sync | Ready | Refused) -> None:
         """A peer message of this session."""
         if isinstance(message, Refused):
             if message.epoch == self.dialogue.epoch:
@@ -151,7 +152,7 @@ class Answer(Session):
             if was_solo and not self.dialogue.exchange.solo:
                 self._rejoining = True
                 self._expect_peer()
-            elif isinstance(message, Draft) and not self._rejoining:
+            elif isinstance(message, Draft | Aggregated) and not self._rejoining:
                 self._expect_peer()
         self.draft_next()
 

@@ -8,7 +8,7 @@ import structlog
 
 from hocket_bus import config, log
 from hocket_bus.errors import Busy
-from hocket_bus.messages import Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp
 
 from .accompaniment import Accompaniment, Device
@@ -45,7 +45,7 @@ class CloudDaemon(Daemon):
         elif isinstance(message, End):
             if message.session in self._sessions:
                 self._end(message.session)
-        elif isinstance(message, Draft | Target | Sync) and message.session in self._sessions:
+        elif isinstance(message, Draft | Target | Aggregated | Sync) and message.session in self._sessions:
             session = self._sessions[message.session]
             ignore_bad(lambda: session.receive(message))
 

@@ -9,7 +9,7 @@ import structlog
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError, ProtocolError
-from hocket_bus.messages import Draft, Hello, Message, Ready, Refused, Sync, Target
+from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
 from hocket_bus.sockets import Link, LinkDown, LinkUp
 
 from .answer import Answer, Cloud
@@ -60,7 +60,7 @@ class DeviceDaemon(Daemon):
 
     def on_peer(self, message: Message) -> None:
         """Hand a message of the cloud to its session."""
-        if not isinstance(message, Draft | Target | Sync | Ready | Refused):
+        if not isinstance(message, Draft | Target | Aggregated | Sync | Ready | Refused):
             return
         for answer in list(self.answers.values()):
             if answer.begin.session == message.session:

@@ -16,7 +16,6 @@ from hocket_bus.messages import Begin, Passage, Passages, Side
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
-from .aggregation.window import draft_window
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
@@ -196,5 +195,4 @@ class Session(ABC):
 
     def _measure(self, seconds: float) -> None:
         self._decode_s = seconds if self._decode_s == 0 else 0.8 * self._decode_s + 0.2 * seconds
-        if self.begin.aggregation == "coupled":
-            self.dialogue.exchange.window = draft_window(self.rtt_s, self._decode_s)
+        self.dialogue.exchange.pace(self.rtt_s, self._decode_s)

@@ -92,6 +92,29 @@ def test_the_synchronous_modes_give_the_same_ids(
         assert (got.token_ids, got.mode) == (expected[i].ids, aggregation)
 
 
+def test_independent_drafts_give_the_same_greedy_ids(linked: tuple[Pair, Client, Link], expected: list[object]) -> None:
+    """Without randomness Algorithm 1 has nothing of its own to decide."""
+    _, client, link = linked
+    link.set(Conditions.symmetric(0.03, 0.003, seed=7))
+    for i in range(0, 36, 3):
+        got = client.ask(QUESTIONS[i], aggregation="independent", **options(i)).result()  # type: ignore[arg-type]
+        assert (got.token_ids, got.mode, got.solo_steps) == (expected[i].ids, "independent", [])
+
+
+@pytest.mark.parametrize("number", [20, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, Link], number: int) -> None:
+    """At temperature 1, without a pause, four at a time: no deadlock, no solo step, and a seed repeats its ids."""
+    _, client, link = linked
+    link.set(Conditions.symmetric(0.01, 0.002, seed=7))
+    warm = {"aggregation": "independent", "temperature": 1.0, "max_tokens": 12, "ignore_eos": True}
+    for first in range(0, number, 4):
+        streams = [client.ask(QUESTIONS[i % 50], seed=i // 2, **warm) for i in range(first, first + 4)]
+        done = [stream.result() for stream in streams]
+        assert [(len(each.token_ids), each.finish, each.solo_steps) for each in done] == [(12, "length", [])] * 4
+        again = client.ask(QUESTIONS[first % 50], seed=first // 2, **warm).result()
+        assert again.token_ids == done[0].token_ids
+
+
 def test_five_hundred_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link]) -> None:
     """Every stream is whole from token 0: steps count up, pieces join to the text, ids equal those of the end."""
     made, _, link = linked

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hocket_bus import messages as wire
-from hocket_bus.messages import Begin, Side, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
 
 from . import distribution as codec
+from .aggregator import AggregatorExchange, Verdict
 from .distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms
 from .sampler import Rule
 
-PeerMessage = wire.Draft | Target | Sync
+PeerMessage = wire.Draft | Target | Aggregated | Sync
 
 
 @dataclass(slots=True)
@@ -32,9 +33,9 @@ class Dialogue:
     def __init__(self, side: Side, begin: Begin) -> None:
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
-        self.exchange = Exchange(
-            side, Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens)
-        )
+        kind = AggregatorExchange if begin.aggregation == "independent" else Exchange
+        terms = Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens)
+        self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self.remote_drafts = 0
         self._side = side
@@ -56,7 +57,7 @@ class Dialogue:
         """A message of the other side. Raises BadMessage for a distribution that cannot be read."""
         turn = Turn()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
-            self.epoch = message.epoch
+            self._begin_epoch(message.epoch, message.confirmed)
         if message.epoch != self.epoch:
             return turn
         if isinstance(message, Sync):
@@ -64,6 +65,9 @@ class Dialogue:
         elif isinstance(message, Target):
             if self._side == "cloud":
                 self.exchange.add_target(message.first, message.ids, message.digest)
+        elif isinstance(message, Aggregated):
+            if isinstance(self.exchange, AggregatorExchange):
+                self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
             self.remote_drafts += 1
             self.exchange.add_remote(_draft(message))
@@ -76,7 +80,7 @@ class Dialogue:
 
     def rejoin(self) -> Turn:
         """R6: greet a cloud that is back, under a new epoch; its Sync ends the solo steps."""
-        self.epoch += 1
+        self._begin_epoch(self.epoch + 1, len(self.exchange.confirmed))
         return Turn(send=[self._sync(), self._target(0)])
 
     def kept(self) -> list[wire.Message]:
@@ -84,6 +88,11 @@ class Dialogue:
         exchange = self.exchange
         drafts = exchange.kept_drafts(len(exchange.confirmed)) if exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
+
+    def _begin_epoch(self, epoch: int, confirmed: int) -> None:
+        self.epoch = epoch
+        if isinstance(self.exchange, AggregatorExchange):
+            self.exchange.begin_epoch(confirmed)
 
     def _answer(self, sync: Sync, turn: Turn) -> None:
         if self._side == "device":
@@ -97,7 +106,9 @@ class Dialogue:
     def _advance(self, turn: Turn) -> Turn:
         first = len(self.exchange.confirmed)
         turn.confirmed = self.exchange.advance()
-        if self._side == "device" and turn.confirmed:
+        if isinstance(self.exchange, AggregatorExchange) and not self.exchange.solo:
+            turn.send += [self._aggregated(verdict) for verdict in self.exchange.take_verdicts()]
+        elif self._side == "device" and turn.confirmed:
             turn.send.append(self._target(first))
         elif self._side == "cloud" and self.exchange.out_of_step:
             turn.send.append(self._sync())
@@ -114,6 +125,18 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
+        )
+
+    def _aggregated(self, verdict: Verdict) -> Aggregated:
+        return Aggregated(
+            session=self._session,
+            epoch=self.epoch,
+            step=verdict.step,
+            prefix=verdict.prefix,
+            token=verdict.token,
+            accepted_device=verdict.accepted_device,
+            accepted_cloud=verdict.accepted_cloud,
+            aggregator=verdict.aggregator,
         )
 
     def _target(self, first: int) -> Target:
@@ -136,4 +159,15 @@ def _draft(message: wire.Draft) -> Draft:
         codec.decode(message.payload),
         message.log_h,
         message.decode_s,
+    )
+
+
+def _verdict(message: Aggregated) -> Verdict:
+    return Verdict(
+        message.step,
+        message.prefix,
+        message.token,
+        message.accepted_device,
+        message.accepted_cloud,
+        message.aggregator,
     )

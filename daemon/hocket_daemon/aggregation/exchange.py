@@ -12,6 +12,10 @@ from hocket_bus.messages import Aggregation, Side, Source
 from .distribution import Distribution
 from .prefix import PrefixChain
 from .sampler import Rule, draft, target
+from .schedule import other
+from .window import draft_window
+
+_DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +57,7 @@ class Exchange:
     """One side's half of the draft exchange."""
 
     def __init__(self, side: Side, terms: Terms) -> None:
-        self.window = 4 if terms.aggregation == "coupled" else 1
+        self.window = 4 if terms.aggregation in _DRAFT_AHEAD else 1
         self.solo = False
         self.out_of_step = False
         self.corrections = 0
@@ -78,6 +82,11 @@ class Exchange:
         """In `sync` the device aggregates alone, so its drafts stay at home."""
         return self._side == "cloud" or self._terms.aggregation != "sync"
 
+    def pace(self, rtt_s: float, decode_s: float) -> None:
+        """How long a round trip and a decode step take now; it changes speed, never tokens."""
+        if self._terms.aggregation in _DRAFT_AHEAD:
+            self.window = draft_window(rtt_s, decode_s)
+
     def next_step(self) -> int | None:
         """The step to draft next behind `drafted`, or None while there is nothing to draft."""
         ids = self.drafted.ids
@@ -92,7 +101,7 @@ class Exchange:
         """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds."""
         if step != len(self.drafted) or prefix != self.drafted.digest:
             return None
-        token = draft(self._terms.rule, step, distribution)
+        token = self._draw(step, distribution)
         own = Draft(step, prefix, len(self.confirmed), token, distribution, log_h, decode_s)
         self._own[step] = own
         self.drafted.append(token)
@@ -144,17 +153,25 @@ class Exchange:
         step = len(self.confirmed)
         return not self.ended and not self.solo and step in self._own and self._valid(self._remote, step) is None
 
+    def _draw(self, step: int, distribution: Distribution) -> int:
+        return draft(self._terms.rule, step, distribution)
+
     def _judge(self, step: int) -> Confirmed | None:
         own, remote = self._valid(self._own, step), self._valid(self._remote, step)
         if step in self._word:
-            return _provenance(self._side, step, self._word[step], own, remote)
+            token = self._word[step]
+            by_own, by_remote = (found is not None and found.token == token for found in (own, remote))
+            return provenance(self._side, step, token, by_own, by_remote)
         if self.solo and own is not None:
             return Confirmed(step, own.token, "solo", own=True, remote=False)
         if own is None or remote is None or (self._side == "cloud" and self._terms.aggregation == "sync"):
             return None
-        device, cloud = (own, remote) if self._side == "device" else (remote, own)
+        device, cloud = self._sides(own, remote)
         token = target(self._terms.rule, step, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
-        return _provenance(self._side, step, token, own, remote)
+        return provenance(self._side, step, token, own.token == token, remote.token == token)
+
+    def _sides(self, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
+        return (own, remote) if self._side == "device" else (remote, own)
 
     def _valid(self, drafts: dict[int, Draft], step: int) -> Draft | None:
         found = drafts.get(step)
@@ -185,9 +202,7 @@ class Exchange:
             del self._own[step]
 
 
-def _provenance(side: Side, step: int, token: int, own: Draft | None, remote: Draft | None) -> Confirmed:
-    by_own = own is not None and own.token == token
-    by_remote = remote is not None and remote.token == token
-    other: Side = "cloud" if side == "device" else "device"
-    source: Source = "both" if by_own and by_remote else side if by_own else other if by_remote else "resampled"
-    return Confirmed(step, token, source, by_own, by_remote)
+def provenance(side: Side, step: int, token: int, own: bool, remote: bool) -> Confirmed:
+    """A token confirmed on `side`, and which of the drafts equal it."""
+    source: Source = "both" if own and remote else side if own else other(side) if remote else "resampled"
+    return Confirmed(step, token, source, own, remote)

@@ -44,17 +44,28 @@ def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[
     return ids, weights
 
 
-def draw(rule: Rule, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
-    """The token that wins the race over `weights` (not negative, some positive) on ascending `ids`; ties: lowest id."""
+def shape(
+    rule: Rule, ids: NDArray[np.int64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """What temperature and top-p make of `weights` (not negative, some positive): the ids left, and their weights."""
     if rule.temperature == 0:
-        return int(ids[np.argmax(weights)])
+        best = slice(int(np.argmax(weights)), int(np.argmax(weights)) + 1)
+        return ids[best], weights[best]
     ids, weights = ids[weights > 0], weights[weights > 0]
     if rule.temperature != 1:
         # The floor keeps every weight positive, so that the race divides by no zero.
         weights = np.exp(np.maximum(np.log(weights / weights.max()) / rule.temperature, -700.0))
-    if rule.top_p < 1:
-        ids, weights = _nucleus(ids, weights, rule.top_p)
-    return int(ids[np.argmin(exponential(rule.seed, step, ids) / weights)])
+    return _nucleus(ids, weights, rule.top_p) if rule.top_p < 1 else (ids, weights)
+
+
+def race(seed: int, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
+    """The token that wins the race over positive `weights` on ascending `ids`; ties go to the lowest id."""
+    return int(ids[np.argmin(exponential(seed, step, ids) / weights)])
+
+
+def draw(rule: Rule, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
+    """The winner of the race over `weights` (not negative, some positive) as the rule shapes them."""
+    return race(rule.seed, step, *shape(rule, ids, weights))
 
 
 def draft(rule: Rule, step: int, distribution: Distribution) -> int:

@@ -34,7 +34,7 @@ def ask(
     ],
     *,
     aggregation: Annotated[
-        Literal["coupled", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
+        Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
     ] = "coupled",
     weights: Annotated[
         Literal["off", "static", "dynamic"],

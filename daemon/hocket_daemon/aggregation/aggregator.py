@@ -1,0 +1,108 @@
+"""The draft exchange with one aggregating side at a time, which the scheduler may move across the link (paper §3, §5).
+
+The aggregator alone judges; its verdict tells the other side the token, both acceptances and who judges the next step.
+A verdict counts only behind the prefix it was made for. A new epoch begins with the device, whose word is final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket_bus.messages import Side
+
+from .distribution import Distribution
+from .exchange import Confirmed, Draft, Exchange, Terms, provenance
+from .independent import Laws, aggregate, draft, laws
+from .schedule import DEFAULT_SIDE, Scheduler, acceptance
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The target token of `step` behind `prefix`, which drafts it equals, and who aggregates the next step."""
+
+    step: int
+    prefix: int
+    token: int
+    accepted_device: bool
+    accepted_cloud: bool
+    aggregator: Side
+
+
+class AggregatorExchange(Exchange):
+    """One side's half of the exchange, while it aggregates and while it does not."""
+
+    def __init__(self, side: Side, terms: Terms) -> None:
+        super().__init__(side, terms)
+        self.aggregator: Side = DEFAULT_SIDE
+        self.scheduler = Scheduler()
+        self._made: list[Verdict] = []
+        self._heard: Verdict | None = None
+        self._greeted = True  # an epoch has begun since this side last went alone
+
+    def begin_epoch(self, length: int) -> None:
+        """The device aggregates; tokens beyond the `length` that it has confirmed were decided for nobody."""
+        self.aggregator, self._heard, self._greeted = DEFAULT_SIDE, None, True
+        if len(self.confirmed) > length:
+            self._cut(length)
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """The other side has aggregated; `advance` takes it if it fits."""
+        self._heard = verdict
+
+    def take_verdicts(self) -> list[Verdict]:
+        """Verdicts that this side has made since the last call, in order."""
+        made, self._made = self._made, []
+        return made
+
+    def go_alone(self, alone: bool) -> None:
+        """R6, device: only a new epoch ends solo steps, for in this one the cloud may be aggregating already."""
+        super().go_alone(alone or (self.solo and not self._greeted))
+        if alone:
+            self._greeted = False
+
+    def pace(self, rtt_s: float, decode_s: float) -> None:
+        """The scheduler needs the round trip, too."""
+        super().pace(rtt_s, decode_s)
+        self.scheduler.rtt_s = rtt_s
+
+    def awaits_peer(self) -> bool:
+        """Whether the next step lacks nothing but the other side's draft, or its verdict."""
+        judged_there = self.aggregator != self._side and len(self.confirmed) in self._own
+        return super().awaits_peer() or (judged_there and not self.ended and not self.solo)
+
+    def _draw(self, step: int, distribution: Distribution) -> int:
+        return draft(self._terms.rule, self._side, step, distribution)
+
+    def _judge(self, step: int) -> Confirmed | None:
+        if self.solo or step in self._word:
+            return super()._judge(step)
+        own, remote = self._valid(self._own, step), self._valid(self._remote, step)
+        if self.aggregator != self._side:
+            return self._heed(step, own, remote)
+        if own is None or remote is None:
+            return None
+        found = self._observe(own, remote)
+        device, cloud = self._sides(own, remote)
+        token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
+        self.aggregator = self.scheduler.next_side(self._side)
+        self._made.append(
+            Verdict(step, self.confirmed.digest, token, device.token == token, cloud.token == token, self.aggregator)
+        )
+        return provenance(self._side, step, token, own.token == token, remote.token == token)
+
+    def _heed(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
+        verdict = self._heard
+        if verdict is None or (verdict.step, verdict.prefix) != (step, self.confirmed.digest):
+            return None
+        self.aggregator, self._heard = verdict.aggregator, None
+        if own is not None and remote is not None:
+            self._observe(own, remote)
+        accepted = (verdict.accepted_device, verdict.accepted_cloud)
+        return provenance(self._side, step, verdict.token, *accepted[:: 1 if self._side == "device" else -1])
+
+    def _observe(self, own: Draft, remote: Draft) -> Laws:
+        device, cloud = self._sides(own, remote)
+        found = laws(self._terms.rule, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
+        self.scheduler.observe("device", device.decode_s, acceptance(found.device, found.target))
+        self.scheduler.observe("cloud", cloud.decode_s, acceptance(found.cloud, found.target))
+        return found

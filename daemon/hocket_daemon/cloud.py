@@ -73,6 +73,10 @@ class CloudDaemon(Daemon):
         self._corrections += session.dialogue.exchange.corrections
         session.close()
 
+    def idle(self) -> bool:
+        """Neither clients nor devices wait."""
+        return super().idle() and not self._sessions
+
     def due_s(self) -> float:
         """Sooner when a session's silence may have to be noticed."""
         heard = [session.heard_s + self._silence_s for session in self._sessions.values()]

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from .engine.model import ModelSettings
+from .engine.stored import KVSettings
 
 
 class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -15,6 +16,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     endpoint: str  # where this daemon listens: ipc:///path or tcp://address:port; streams go out at its twin
     retrieval: str  # where this side's retrieval daemon listens
     model: ModelSettings = ModelSettings()
+    kv: KVSettings = KVSettings()
     max_sessions: Annotated[int, Meta(ge=1)] = 8  # requests in work at once; one more is answered "busy"
     relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)] = 2  # tokens between two looks at how relevant passages are

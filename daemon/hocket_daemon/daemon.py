@@ -28,6 +28,7 @@ from hocket_bus.messages import (
     Ask,
     Begin,
     Cancel,
+    Chunks,
     Error,
     Hello,
     Message,
@@ -46,7 +47,9 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Server
 
 from .answer import Answer, Cloud
+from .background import Background
 from .config import DaemonSettings
+from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .session import Outcome
@@ -72,7 +75,7 @@ class Daemon(ABC):
     def __init__(self, settings: DaemonSettings, side: Side) -> None:
         self.side: Side = side
         self.settings = settings
-        self.model = LanguageModel(settings.model, side)
+        self.model = LanguageModel(settings.model, side, settings.kv)
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -84,6 +87,7 @@ class Daemon(ABC):
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)))
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
+        self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
 
     # --- the main loop
 
@@ -110,6 +114,7 @@ class Daemon(ABC):
         except Exception:
             log.exception("error in the main loop")  # one bad event must not end the daemon
         self._forget()
+        self._background.step(time.monotonic(), self.idle())
         self.server.load = len(self.answers)
 
     def stop(self) -> None:
@@ -123,15 +128,18 @@ class Daemon(ABC):
         """End every stream with a reason, then the threads."""
         for answer in list(self.answers.values()):
             answer.fail(Unavailable("the daemon is stopping", "ask again when it is back"))
+        self._background.interrupt()
         self._compute.shutdown(cancel_futures=True)
+        if self.model.stored is not None:
+            self.model.stored.close()
         self.bus.close(linger_s=1.0)
         log.info("stopped", side=self.side)
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        due = [answer.due_s() for answer in self.answers.values()]
+        due = [self._background.due_s, *(answer.due_s() for answer in self.answers.values())]
         due += [lookup.deadline_s for lookup in self._lookups.values()]
-        return min(due, default=float("inf"))
+        return min(due)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and forget old streams."""
@@ -147,6 +155,10 @@ class Daemon(ABC):
         self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
         self._streams = {request: stream for request, stream in self._streams.items() if not stream.forgettable}
 
+    def idle(self) -> bool:
+        """Whether no question is in work."""
+        return not self.answers
+
     # --- services for sessions
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
@@ -159,6 +171,9 @@ class Daemon(ABC):
         """The same; `done` gets a Preempted when `interrupt` was set before the end."""
         hold_s = self.settings.model.hold_decode_s
         self._submit(partial(_held, job, hold_s, interrupt), done)
+
+    def _compute_ahead(self, texts: list[str], interrupt: Interrupt, done: Callable[[Outcome[Ahead]], None]) -> None:
+        self._submit(partial(compute_ahead, self.model, texts, interrupt), done)
 
     def _submit(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
         future: Future[T] = self._compute.submit(job)
@@ -265,6 +280,8 @@ class Daemon(ABC):
             stream.replay(resume.seq)
 
     def _on_retrieval(self, message: Message) -> None:
+        if isinstance(message, Chunks | Error):
+            self._background.receive(message)
         request = message.request if isinstance(message, Passages | Scores | Error) else b""
         if request not in self._lookups:
             return
@@ -278,6 +295,7 @@ class Daemon(ABC):
         if isinstance(event, LinkUp):
             for lookup in self._lookups.values():
                 self._retrieval.send(lookup.asked)
+            self._background.restart()
 
     # --- the other side
 
@@ -295,6 +313,7 @@ class Daemon(ABC):
             "compute": f"{self.model.device.type}, {self.settings.model.threads} thread(s)",
             "requests in work": str(len(self.answers)),
             "retrieval": "connected" if self._retrieval.up else "not connected",
+            "stored KV": self._background.fact(),
         }
 
     @abstractmethod

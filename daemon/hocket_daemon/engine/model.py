@@ -18,6 +18,7 @@ from hocket_bus.messages import Side
 
 from .preemption import Interrupt, decoder_layers
 from .slots import Slots
+from .stored import KVSettings, open_store
 
 BUNDLED = "bundled"
 VOCABULARY_LIMIT = 1 << 18  # ids travel in 18 bits
@@ -37,7 +38,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LanguageModel:
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
-    def __init__(self, settings: ModelSettings, side: Side) -> None:
+    def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> None:
         torch.set_num_threads(settings.threads)
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -47,6 +48,7 @@ class LanguageModel:
         self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
         limit = int(getattr(self._weights.config.get_text_config(), "max_position_embeddings", settings.context))
         self.slots = Slots(self._weights.config, settings.slots, min(settings.context, limit))
+        self.stored = open_store(kv, self._weights) if kv is not None else None
         self.fingerprint = _fingerprint(self.tokenizer)
         self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
         if self._vocabulary > VOCABULARY_LIMIT:
@@ -58,9 +60,9 @@ class LanguageModel:
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
 
-    def write(self, block: slice, tokens: list[list[int]]) -> None:
-        """Append `tokens[i]` (at least one) to row i of `block`."""
-        self._interrupt = None
+    def write(self, block: slice, tokens: list[list[int]], interrupt: Interrupt | None = None) -> None:
+        """Append `tokens[i]` (at least one) to row i of `block`. Raises Preempted, as `read` does."""
+        self._interrupt = interrupt
         self._forward(block, tokens)
 
     def read(self, block: slice, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float32]:

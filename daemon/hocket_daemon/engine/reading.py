@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
+from .documents import keep_documents, prefix_of, write_documents
 from .model import LanguageModel
 from .preemption import Interrupt
 from .prompt import layout_for
+from .stored import Prefix
 
 
 class Reading:
@@ -32,7 +34,7 @@ class Reading:
         layout = layout_for(model.tokenizer, task)
         query = layout.question(model.tokenizer, question)
         space = model.slots.context - len(query) - room
-        documents = [layout.document(model.tokenizer, passage)[: max(0, space)] for passage in passages or [""]]
+        documents = [prefix_of(model, layout, passage) for passage in passages or [""]]
         if space < 1 or not query:
             raise BadRequest(
                 f"the question has {len(query)} tokens and the answer may have {room}: "
@@ -42,9 +44,9 @@ class Reading:
         self._model = model
         self._fed: list[int] = []
         self._block = model.slots.take(len(documents))
+        self._computed: list[tuple[int, Prefix]] = []
         try:
-            if all(documents):
-                model.write(self._block, documents)
+            self._computed = write_documents(model, self._block, documents, space)
             self._first = model.read(self._block, query)
         except BaseException:
             self.close()
@@ -61,7 +63,8 @@ class Reading:
         return _mix(self._rows(answer, interrupt), weights)
 
     def close(self) -> None:
-        """Free the rows."""
+        """Free the rows; documents that had to be computed are kept first."""
+        keep_documents(self._model, self._computed)
         self._model.slots.give_back(self._block)
 
     def _rows(self, answer: list[int], interrupt: Interrupt | None) -> NDArray[np.float32]:

@@ -14,6 +14,8 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from hocket_bus.errors import BadRequest, Busy
 
+from .entry import KV
+
 
 @dataclass(slots=True)
 class Play:
@@ -55,6 +57,21 @@ class SlotLayer(CacheLayerMixin):
         values[row, :, play.positions] = value_states.transpose(1, 2)
         return keys[:, :, : play.length], values[:, :, : play.length]
 
+    def copy_out(self, row: int, length: int) -> list[Tensor]:
+        """Copies of a row's first `length` keys and values on the CPU, [heads, length, width] each."""
+        assert self.keys is not None
+        assert self.values is not None
+        return [states[row, :, :length].to("cpu", copy=True) for states in (self.keys, self.values)]
+
+    def copy_in(self, row: int, length: int, keys: Tensor, values: Tensor, device: torch.device) -> None:
+        """Put the first `length` of such keys and values at the beginning of a row."""
+        if not self.is_initialized:
+            self.lazy_initialization(keys[None].to(device), values[None].to(device))
+        assert self.keys is not None
+        assert self.values is not None
+        self.keys[row, :, :length] = keys[:, :length].to(device)
+        self.values[row, :, :length] = values[:, :length].to(device)
+
     def get_seq_length(self) -> int:
         """Positions come with every call, so the cache itself claims none."""
         return 0
@@ -77,7 +94,8 @@ class Slots:
         self._free = [True] * slots
         self._play = Play(slice(0, 0))
         layers = int(config.get_text_config().num_hidden_layers)
-        self.cache = Cache(layers=[SlotLayer(self._play, slots, context) for _ in range(layers)])
+        self._layers = [SlotLayer(self._play, slots, context) for _ in range(layers)]
+        self.cache = Cache(layers=list(self._layers))
 
     def take(self, rows: int) -> slice:
         """A free block of `rows` neighbouring rows, all empty. Raises Busy while there is none, BadRequest if never."""
@@ -94,6 +112,18 @@ class Slots:
     def give_back(self, block: slice) -> None:
         """Free a block."""
         self._free[block] = [True] * (block.stop - block.start)
+
+    @torch.inference_mode()
+    def copy_out(self, row: int, length: int) -> KV:
+        """The first `length` positions of a row."""
+        return [states for layer in self._layers for states in layer.copy_out(row, length)]
+
+    @torch.inference_mode()
+    def copy_in(self, row: int, kv: KV, length: int, device: torch.device) -> None:
+        """Begin an empty row with the first `length` positions of what `copy_out` gave, for a model on `device`."""
+        for layer, keys, values in zip(self._layers, kv[::2], kv[1::2], strict=True):
+            layer.copy_in(row, length, keys, values, device)
+        self.lengths[row] = length
 
     def place(self, block: slice, counts: list[int], device: torch.device) -> tuple[Tensor, Tensor]:
         """Prepare a pass that appends `counts[i]` tokens to row i of `block`, right-padded to the longest.

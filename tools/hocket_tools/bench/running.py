@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hocket_client import Client
+from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.commands.documents import read_in
 from hocket_tools.link import Conditions, Link, start
 from hocket_tools.pair.home import Home
@@ -27,8 +28,11 @@ class BenchPair:
 
     def client(self, side: str) -> Client:
         """A client of one side's daemon; a cloud asked directly answers alone, without the link in between."""
-        endpoint = self.home.endpoint("device") if side == "device" else f"tcp://127.0.0.1:{CLOUD_PORT}"
-        return Client(endpoint)
+        return Client(self.endpoint(side))
+
+    def endpoint(self, side: str) -> str:
+        """Where a side's daemon listens."""
+        return self.home.endpoint("device") if side == "device" else f"tcp://127.0.0.1:{CLOUD_PORT}"
 
     def ingest(self, side: str, documents: Mapping[str, str]) -> None:
         """Let a side read texts, given by file name."""
@@ -43,12 +47,22 @@ class BenchPair:
 
 
 @contextmanager
-def bench_pair(hold_s: float = 0.0, **settings: float) -> Iterator[BenchPair]:
-    """Start a pair whose decode steps take at least `hold_s`; `settings` are keys of both daemons' configuration."""
+def bench_pair(
+    hold_s: float = 0.0, *, stored: bool = False, chunk_words: int = DEFAULT_WORDS, **settings: float
+) -> Iterator[BenchPair]:
+    """Start a pair whose decode steps take at least `hold_s`, with stored document KV if `stored`.
+
+    `chunk_words` is that of both retrieval daemons, `settings` are keys of both daemons' configuration.
+    """
     with temporary_home() as home, start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link:
         home.prepare()
         for side in ("device", "cloud"):
             _configure(home, side, link, hold_s, settings)
+            with home.config(f"{side}-retrieval").open("a", encoding="utf-8") as file:
+                file.write(f"chunk_words = {chunk_words}\n")
+            if stored:
+                with home.config(side).open("a", encoding="utf-8") as file:
+                    file.write(f'[kv]\nfolder = "{home.at / side}-kv"\n')
         bring_up(home, START_S, lambda _: None)
         yield BenchPair(home, link)
 

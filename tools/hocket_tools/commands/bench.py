@@ -118,6 +118,40 @@ def real(
     _leave(bench.run(data, settings, json_path))
 
 
+@app.command(epilog="Example: hocket bench kv --tokens 16,256 --json kv.json")
+def kv(
+    *,
+    tokens: Annotated[str, typer.Option(help="Lengths of the passages.")] = "16,64,256",
+    questions: Annotated[int, typer.Option(min=1, help="How many questions.")] = 30,
+    passages: Annotated[int, typer.Option(min=1, help="Passages that each side has read.")] = 20,
+    documents: Annotated[int, typer.Option(min=1, help="Passages a side takes for a question.")] = 2,
+    data: Data = DATA,
+    json_path: Json = None,
+) -> None:
+    """Time to the first token over short and long passages, read anew and from stored KV."""
+    from hocket_tools.bench import kv as bench
+
+    lengths = [round(value) for value in numbers(tokens, "--tokens")]
+    settings = bench.Settings(tokens=lengths, questions=questions, passages=passages, documents=documents)
+    _leave(bench.run(data, settings, json_path))
+
+
+@app.command(epilog="Example: hocket bench preemption --json preemption.json")
+def preemption(
+    *,
+    rejections: Annotated[int, typer.Option(min=5, help="Rejections of each way.")] = 200,
+    layers: Annotated[int, typer.Option(min=1, help="Layers of the model.")] = 16,
+    width: Annotated[int, typer.Option(min=64, help="Width of the model, a multiple of 64.")] = 640,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses weights and moments.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """From a rejection to the start of the recomputation, with and without interrupting the pass under way."""
+    from hocket_tools.bench import preemption as bench
+
+    settings = bench.Settings(rejections=rejections, layers=layers, width=width, seed=seed)
+    _leave(bench.run(settings, json_path))
+
+
 @app.command(epilog="Example: hocket bench link --json link.json")
 def link(
     rtt: Annotated[str, typer.Option(help="Round trips to emulate, ms.")] = "0,30,100,300",

@@ -44,6 +44,10 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # slots = 16                    # rows kept at once; a request takes one for each of its passages
 # threads = 1                   # CPU threads of a forward pass
 # dtype = "auto"                # float32, bfloat16, float16; auto: float32 on a CPU, bfloat16 on a GPU
+
+[kv]
+folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept
+# budget_bytes = 2_000_000_000  # the least recently used go when this is reached
 """
 
 _DEVICE = """\
@@ -114,4 +118,5 @@ class Home:
             return _RETRIEVAL.format(side=side, own=self.endpoint(name), state=self.at / f"{side}-documents")
         more = _CLOUD if side == "cloud" else _DEVICE.format(cloud=self.endpoint("cloud"))
         searcher = self.endpoint(f"{side}-retrieval")
-        return _DAEMON.format(side=side, own=self.endpoint(name), retrieval=searcher, more=more)
+        kv = self.at / f"{side}-kv"
+        return _DAEMON.format(side=side, own=self.endpoint(name), retrieval=searcher, more=more, kv=kv)

@@ -1,0 +1,352 @@
+"""The laws of stored document KV: it reads like a fresh pass, damage is never used, the budget holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable
+from copy import copy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from conftest import save_tiny_model
+from hocket_daemon.engine.documents import compute_ahead
+from hocket_daemon.engine.entry import KV, encode
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.reading import Reading
+from hocket_daemon.engine.slots import Slots
+from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, model_digest, open_store, text_digest
+
+PASSAGES = [
+    "kala mira duno, soretu limba",
+    "tano",
+    " ".join(["meku relado sina borita kulo"] * 12),
+    " ".join(["namira ditu sola pemi"] * 60),
+]
+WAIT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def plain(tiny_models: dict[str, Path]) -> LanguageModel:
+    """A model that keeps nothing."""
+    return LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+
+
+def opened(folder: Path, plain: LanguageModel, **options: object) -> LanguageModel:
+    """The same with a store and empty rows, as at the start of a process."""
+    model = copy(plain)
+    model.slots = Slots(plain._weights.config, 8, plain.slots.context)
+    model.stored = open_store(KVSettings(folder=str(folder / "kv"), **options), plain._weights)  # type: ignore[arg-type]
+    return model
+
+
+def read(model: LanguageModel, passages: list[str], answer: list[int]) -> np.ndarray:
+    """Log-probabilities behind an answer; afterwards the store has what it was given."""
+    reading = Reading(model, "mira soretu?", passages, task="answer", room=20)
+    got = np.log(reading.distribution(answer, [1 / len(passages)] * len(passages)))
+    reading.close()
+    if model.stored is not None:
+        model.stored._writer.submit(lambda: None).result(WAIT_S)
+    return got
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder / "kv").glob("*.kv"))
+
+
+@pytest.mark.parametrize("passages", [PASSAGES[:1], PASSAGES[1:2], PASSAGES[2:3], PASSAGES[3:], PASSAGES])
+def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
+    tmp_path: Path, plain: LanguageModel, passages: list[str]
+) -> None:
+    """Computing, finding, and finding in another process's store all give one distribution."""
+    first = opened(tmp_path, plain)
+    for model, hits in ((first, 0), (first, len(passages)), (opened(tmp_path, plain), len(passages))):
+        for answer in ([], [5], [9, 17, 4]):
+            found = read(model, passages, answer)
+            np.testing.assert_allclose(found, read(plain, passages, answer), atol=1e-5, rtol=1e-5)
+        assert model.stored is not None
+        assert model.stored.hits >= hits
+    assert len(files(tmp_path)) == len(passages)
+    assert model.stored.misses == 0
+
+
+def test_found_and_missing_documents_mix_in_one_reading(tmp_path: Path, plain: LanguageModel) -> None:
+    """Every pattern of kept and computed rows gives the same distribution."""
+    expected = read(plain, PASSAGES, [7, 8])
+    for pattern in range(2 ** len(PASSAGES)):
+        folder = tmp_path / str(pattern)
+        model = opened(folder, plain)
+        for at, passage in enumerate(PASSAGES):
+            if pattern >> at & 1:
+                read(model, [passage], [])
+        np.testing.assert_allclose(read(model, PASSAGES, [7, 8]), expected, atol=1e-5, rtol=1e-5)
+        assert model.stored is not None
+        assert model.stored.hits == pattern.bit_count()
+
+
+def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(tmp_path: Path, plain: LanguageModel) -> None:
+    """With little space left, the kept document's first positions serve; a cut one is not kept."""
+    model = opened(tmp_path, plain)
+
+    def cut(model: LanguageModel) -> np.ndarray:
+        reading = Reading(model, "mira?", PASSAGES[3:], task="answer", room=900)
+        got = np.log(reading.distribution([4], [1.0]))
+        reading.close()
+        return got
+
+    cut(model)
+    assert files(tmp_path) == []
+    read(model, PASSAGES[3:], [])
+    np.testing.assert_allclose(cut(model), cut(plain), atol=1e-5, rtol=1e-5)
+    assert model.stored is not None
+    assert model.stored.hits == 1
+
+
+def flip(at: float) -> Callable[[Path], None]:
+    """Turn one bit, at a share of the file's length."""
+
+    def damage(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[int(at * (len(data) - 1))] ^= 0x10
+        path.write_bytes(data)
+
+    return damage
+
+
+def truncate(share: float) -> Callable[[Path], None]:
+    return lambda path: path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
+
+
+DAMAGES = {
+    **{f"bit at {at}": flip(at) for at in (0.0, 0.0005, 0.001, 0.002, 0.01, 0.5, 1.0)},
+    **{f"cut to {share}": truncate(share) for share in (0.0, 0.0002, 0.0005, 0.5, 0.999)},
+    "longer": lambda path: path.write_bytes(path.read_bytes() + b"\0"),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "a later format": lambda path: path.write_bytes(path.read_bytes().replace(b"hocktKV\1", b"hocktKV\2", 1)),
+    "another's content": lambda path: shutil.copy(max(path.parent.glob("*.kv"), key=lambda p: p != path), path),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("running", [True, False], ids=["while running", "before a start"])
+def test_damage_is_recomputed_and_replaced(tmp_path: Path, plain: LanguageModel, damage: str, running: bool) -> None:
+    """Whatever happened to a file, it is not used, and a sound one takes its place."""
+    model = opened(tmp_path, plain)
+    read(model, [PASSAGES[1]], [])
+    read(model, [PASSAGES[2]], [])
+    name = text_digest(PASSAGES[2]).hex()
+    (path,) = (path for path in files(tmp_path) if path.name.startswith(name))
+    sound = path.read_bytes()
+    read(model, [PASSAGES[2]], [])
+    DAMAGES[damage](path)
+    assert path.read_bytes() != sound
+    if not running:
+        model = opened(tmp_path, plain)
+    assert model.stored is not None
+    hits = model.stored.hits
+    np.testing.assert_allclose(read(model, [PASSAGES[2]], [5]), read(plain, [PASSAGES[2]], [5]), atol=1e-5, rtol=1e-5)
+    assert model.stored.hits == hits
+    assert path.read_bytes() == sound
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path, plain: LanguageModel) -> None:
+    """0600 in a 0700 folder, also where the folder was wider."""
+    (tmp_path / "kv").mkdir(mode=0o755)
+    read(opened(tmp_path, plain), PASSAGES, [])
+    assert (tmp_path / "kv").stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "kv").iterdir()} == {0o600}
+
+
+def test_a_disk_that_cannot_be_written_costs_no_answer(
+    tmp_path: Path, plain: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that cannot be, and a disk that is full half way: the reading is right, no partial file stays."""
+    (tmp_path / "file").write_text("not a folder")
+    model = opened(tmp_path / "file", plain)
+    expected = read(plain, PASSAGES, [5])
+    np.testing.assert_allclose(read(model, PASSAGES, [5]), expected, atol=1e-5, rtol=1e-5)
+
+    model = opened(tmp_path, plain)
+    assert model.stored is not None
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(model.stored, "_touch", full)
+        np.testing.assert_allclose(read(model, PASSAGES, [5]), expected, atol=1e-5, rtol=1e-5)
+    assert list((tmp_path / "kv").iterdir()) == []
+    read(model, PASSAGES, [5])
+    assert len(files(tmp_path)) == len(PASSAGES)
+
+
+def test_the_key_changes_with_everything_the_numbers_depend_on(tiny_models: dict[str, Path], tmp_path: Path) -> None:
+    """Other ids, weights, configuration or dtype: other names; the same again: the same."""
+
+    def name(model: LanguageModel, ids: list[int]) -> str:
+        return StoredKV(tmp_path, 1, model_digest(model._weights))._name(Prefix("text", ids))[0]
+
+    def load(folder: Path, dtype: str = "float32") -> LanguageModel:
+        return LanguageModel(ModelSettings(name=str(folder), slots=1, dtype=dtype), "device")
+
+    model = load(tiny_models["device"])
+    names = [name(model, ids) for ids in ([1, 2], [1, 3], [1], [1, 2, 0], [513])]
+    names += [name(load(tiny_models["device"], "bfloat16"), [1, 2])]
+    names += [name(load(save_tiny_model(tmp_path / "other", seed=9)), [1, 2])]
+    assert name(load(save_tiny_model(tmp_path / "same", seed=1)), [1, 2]) == names[0]
+    model._weights.config.rms_norm_eps *= 2
+    names += [name(model, [1, 2])]
+    model = load(tiny_models["device"])
+    with torch.no_grad():
+        model._weights.get_output_embeddings().weight[3, 3] += 1e-3
+    names += [name(model, [1, 2])]
+    assert len(set(names)) == len(names)
+
+
+# --- the store alone --------------------------------------------------------------------------------------------------
+
+
+def some(tokens: int, seed: int = 0) -> KV:
+    source = torch.Generator().manual_seed(seed)
+    return [torch.randn(2, tokens, 8, generator=source) for _ in range(4)]
+
+
+def prefix(number: int, tokens: int = 4) -> Prefix:
+    return Prefix(f"text {number}", [number] * tokens)
+
+
+SIZE = sum(len(part) for part in encode(b"key", some(4)))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    counter = iter(range(10**6))
+    base = tmp_path_factory.mktemp("stores")
+    return lambda: base / str(next(counter))
+
+
+OPERATION = st.tuples(st.sampled_from(["put", "find", "ahead", "restart", "other"]), st.integers(0, 7))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(OPERATION, max_size=40), st.integers(1, 5))
+def test_the_least_recently_used_go_and_the_budget_holds(
+    folders: Callable[[], Path], operations: list[tuple[str, int]], room: int
+) -> None:
+    """Any sequence of puts and finds by two stores of one folder keeps exactly what a model of LRU keeps."""
+    folder = folders()
+    budget = room * SIZE
+    ours, theirs = (StoredKV(folder, budget, b"model") for _ in range(2))
+    order: list[int] = []  # the least recently used first
+    for verb, number in operations:
+        store = theirs if verb == "other" else ours
+        if verb == "find":
+            kv = store.find(prefix(number))
+            assert (kv is not None) == (number in order)
+            if kv is not None:
+                assert all(torch.equal(a, b) for a, b in zip(kv, some(4, number), strict=True))
+                order = [*(n for n in order if n != number), number]
+        elif verb == "restart":
+            ours.close()
+            ours = StoredKV(folder, budget, b"model")
+        elif verb == "ahead":
+            kept = store.put(prefix(number), some(4, number), evict=False)
+            assert kept == (number in order or len(order) < room)
+            order += [number] if kept and number not in order else []
+        elif number not in order:
+            assert store.put(prefix(number), some(4, number))
+            order = [*order, number][-room:]
+        used = [path.stat().st_size for path in folder.glob("*.kv")]
+        assert sum(used) <= budget
+        assert {n for n in range(8) if ours.has(prefix(n))} == set(order)
+    ours.close()
+    theirs.close()
+
+
+def test_an_entry_larger_than_the_budget_is_not_kept(tmp_path: Path) -> None:
+    """And costs no other entry its place."""
+    store = StoredKV(tmp_path, SIZE, b"model")
+    assert store.put(prefix(1), some(4))
+    assert not store.put(prefix(2, 400), some(400))
+    assert store.has(prefix(1))
+
+
+def test_removed_texts_go_whatever_model_made_them_and_do_not_come_back(tmp_path: Path) -> None:
+    """After `retain` no file of another text is there, and none is taken, also not one already on its way."""
+    ours, theirs = StoredKV(tmp_path, 10**9, b"model"), StoredKV(tmp_path, 10**9, b"another model")
+    for number in range(4):
+        assert ours.put(prefix(number), some(4))
+        assert theirs.put(prefix(number), some(4))
+    ours.retain(text_digest(f"text {number}") for number in (1, 2))
+    ours.put_later(prefix(0), some(4))
+    ours.put_later(prefix(1, 9), some(9))
+    ours.close()
+    assert not ours.put(prefix(3), some(4))
+    kept = {path.name.partition("-")[0] for path in tmp_path.iterdir()}
+    assert kept == {text_digest(f"text {number}").hex() for number in (1, 2)}
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_what_a_dead_process_left_half_written_goes(tmp_path: Path) -> None:
+    """A young partial file may be another process's; an old one is nobody's."""
+    for name, age_s in (("1-a.partial", 3600), ("2-b.partial", 0)):
+        (tmp_path / name).write_bytes(b"x")
+        os.utime(tmp_path / name, (time.time() - age_s,) * 2)
+    StoredKV(tmp_path, 10**9, b"model")
+    assert [path.name for path in tmp_path.iterdir()] == ["2-b.partial"]
+
+
+# --- ahead of time ----------------------------------------------------------------------------------------------------
+
+
+def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: LanguageModel) -> None:
+    """What is on disk is not computed again; a reading then finds it; a full store ends it without evicting."""
+    model = opened(tmp_path, plain)
+    assert compute_ahead(model, PASSAGES[:2], Interrupt()) == (2, True)
+    passes: list[object] = []
+    for each in (model, again := opened(tmp_path, plain)):
+        write = each.write
+        each.write = lambda *a, write=write: (passes.append(a), write(*a))[1]  # type: ignore[method-assign]
+    assert compute_ahead(again, PASSAGES, Interrupt()) == (4, True)
+    assert len(passes) == 2
+    np.testing.assert_allclose(read(again, PASSAGES, [5]), read(plain, PASSAGES, [5]), atol=1e-5, rtol=1e-5)
+    assert again.stored is not None
+    assert (again.stored.hits, len(passes)) == (4, 2)
+
+    small = opened(tmp_path / "small", plain, budget_bytes=sum(p.stat().st_size for p in files(tmp_path)[:2]))
+    done, room = compute_ahead(small, PASSAGES * 2, Interrupt())
+    assert not room
+    assert 0 < done < 4
+    assert small.stored is not None
+    assert small.stored.bytes <= sum(path.stat().st_size for path in files(tmp_path)[:2])
+
+
+def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_back(
+    tiny_models: dict[str, Path], tmp_path: Path
+) -> None:
+    """Interrupted in the middle of a pass: nothing of it is kept, what was done before is, the row is free."""
+    settings = ModelSettings(name=str(tiny_models["device"]), slots=8)
+    model = LanguageModel(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
+    interrupt = Interrupt()
+    write, layers = model.write, []
+
+    def interrupted(block: slice, tokens: list[list[int]], given: Interrupt) -> None:
+        if len(files(tmp_path)) == 1:
+            model.slots._layers[0].update = (  # type: ignore[method-assign]
+                lambda *a, update=model.slots._layers[0].update, **k: (interrupt.set(), update(*a, **k))[1]
+            )
+            model.slots._layers[1].update = lambda *a, **k: layers.append(1)  # type: ignore[method-assign,assign]
+        write(block, tokens, given)
+
+    model.write = interrupted  # type: ignore[method-assign]
+    assert compute_ahead(model, PASSAGES, interrupt) == (1, True)
+    assert layers == []
+    assert len(files(tmp_path)) == 1
+    assert all(model.slots._free)

@@ -41,20 +41,27 @@ def reference(begin: Begin, salt: int, solo: frozenset[int]) -> list[int]:
     while len(ids) < begin.sampling.max_tokens and not (ids and ids[-1] in begin.eos):
         device = model("device", salt, ids)
         cloud, log_h = model("cloud", salt, ids), (LOG_H["device"], LOG_H["cloud"])
-        if begin.aggregation == "independent":
-            ids.append(by_algorithm_1(rule, len(ids), device, cloud, alone=len(ids) in solo))
-        elif len(ids) in solo:
-            ids.append(draft(rule, len(ids), device))
-        else:
-            ids.append(target(rule, len(ids), device, cloud, log_h))
+        ids.append(token_of(begin.aggregation, rule, len(ids), device, cloud, log_h, alone=len(ids) in solo))
     return ids
 
 
-def by_algorithm_1(rule: Rule, step: int, device: Distribution, cloud: Distribution, *, alone: bool) -> int:
+def token_of(
+    aggregation: str,
+    rule: Rule,
+    step: int,
+    device: Distribution,
+    cloud: Distribution,
+    log_h: tuple[float | None, float | None],
+    *,
+    alone: bool,
+) -> int:
+    """The token of one step: the device's own draft where it was alone."""
+    if aggregation != "independent":
+        return draft(rule, step, device) if alone else target(rule, step, device, cloud, log_h)
     x_device = independent.draft(rule, "device", step, device)
     if alone:
         return x_device
-    laws = independent.laws(rule, device, cloud, (LOG_H["device"], LOG_H["cloud"]))
+    laws = independent.laws(rule, device, cloud, log_h)
     return independent.aggregate(rule, step, laws, x_device, independent.draft(rule, "cloud", step, cloud))
 
 
@@ -157,12 +164,14 @@ class World:
         node.busy = True
         prefix, ids = exchange.drafted.digest, list(exchange.drafted.ids)
 
+        decode_s = node.decode_s()
+
         def done() -> None:
             node.busy = False
-            turn = node.dialogue.own(step, prefix, model(side, self.salt, ids), LOG_H[side], 0.01)
+            turn = node.dialogue.own(step, prefix, model(side, self.salt, ids), LOG_H[side], decode_s)
             self.take(side, turn or Turn())
 
-        self.at(self.now + node.decode_s(), done)
+        self.at(self.now + decode_s, done)
 
     def take(self, side: str, turn: Turn) -> None:
         node = self.nodes[side]

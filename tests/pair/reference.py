@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 from harness import ListRetrieval
+from simulation import token_of
 
 from hocket_bus.messages import Ask, Passage, Search
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.noise import exponential
-from hocket_daemon.aggregation.sampler import Rule, draft, eta_device, mix, target
+from hocket_daemon.aggregation.sampler import Rule, eta_device, mix
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.reading import Reading
@@ -70,7 +71,7 @@ class Reference:
             )
             step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
-            ids.append(draft(rule, step, device) if step in solo else target(rule, step, device, cloud, log_h))
+            ids.append(token_of(ask.aggregation, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage]) -> tuple[list[float], float | None]:

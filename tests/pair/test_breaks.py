@@ -16,8 +16,11 @@ QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 160, "ignore_eos": T
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("aggregation", ["coupled", "independent"])
 @pytest.mark.parametrize("cut", [False, True], ids=["silence", "cut"])
-def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, Path], cut: bool) -> None:
+def test_the_device_goes_on_alone_and_the_cloud_rejoins(
+    tiny_models: dict[str, Path], cut: bool, aggregation: str
+) -> None:
     """Down at token 10 for longer than the liveness time: ids equal the reference given the recorded solo steps."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17603"))
@@ -27,7 +30,7 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, P
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}", model=made.model("device", hold_decode_s=0.05), peer_wait_s=30.0
         )
-        stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=90.0, **OPTIONS)
+        stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=90.0, aggregation=aggregation, **OPTIONS)
         healed = False
         for token in stream:
             if token.step == 10:
@@ -40,5 +43,5 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, P
         assert done.solo_steps[-1] < 159, "the cloud did not rejoin"
         assert [notice for notice in stream.notices if "alone" in notice]
         assert [notice for notice in stream.notices if "back" in notice]
-        ask = ask_message(QUESTION, topic=bytes(16), **OPTIONS)
+        ask = ask_message(QUESTION, topic=bytes(16), aggregation=aggregation, **OPTIONS)
         assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.solo_steps)).ids

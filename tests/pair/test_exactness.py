@@ -92,13 +92,19 @@ def test_the_synchronous_modes_give_the_same_ids(
         assert (got.token_ids, got.mode) == (expected[i].ids, aggregation)
 
 
-def test_independent_drafts_give_the_same_greedy_ids(linked: tuple[Pair, Client, Link], expected: list[object]) -> None:
-    """Without randomness Algorithm 1 has nothing of its own to decide."""
+def test_independent_drafts_give_the_ids_of_algorithm_1_and_greedily_those_of_every_mode(
+    linked: tuple[Pair, Client, Link], tiny_models: dict[str, Path], expected: list[object]
+) -> None:
+    """Whoever aggregates: the noises are functions of the seed, and greedily nothing is left of them."""
     _, client, link = linked
+    reference = Reference(tiny_models)
     link.set(Conditions.symmetric(0.03, 0.003, seed=7))
-    for i in range(0, 36, 3):
-        got = client.ask(QUESTIONS[i], aggregation="independent", **options(i)).result()  # type: ignore[arg-type]
-        assert (got.token_ids, got.mode, got.solo_steps) == (expected[i].ids, "independent", [])
+    for i in range(24):
+        asked = options(i) | {"aggregation": "independent"}
+        got = client.ask(QUESTIONS[i], **asked).result()  # type: ignore[arg-type]
+        want = reference.answer(ask_message(QUESTIONS[i], topic=bytes(16), **asked))  # type: ignore[arg-type]
+        assert (got.token_ids, got.mode, got.solo_steps) == (want.ids, "independent", [])
+        assert asked["temperature"] != 0 or got.token_ids == expected[i].ids
 
 
 @pytest.mark.parametrize("number", [20, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])

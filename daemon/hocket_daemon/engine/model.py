@@ -75,6 +75,18 @@ class LanguageModel:
         logits = self._forward(block, [tokens] * rows)[:, -1, : self._vocabulary]
         return torch.softmax(logits.float(), dim=-1).cpu().numpy()
 
+    @torch.inference_mode()
+    def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
+        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' places.
+
+        Row i is the distribution behind all tokens before the i-th of them; at least one token comes before the first.
+        """
+        assert 0 < last < len(tokens)
+        self._interrupt = None
+        ids = torch.tensor([tokens], device=self.device)
+        logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
+        return torch.softmax(logits[0, :-1, : self._vocabulary].float(), dim=-1).cpu().numpy()
+
     def _heed(self, *_: object) -> None:
         if self._interrupt is not None:
             self._interrupt.heed()

@@ -48,7 +48,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     for hold_ms in settings.hold_ms:
         cells = [cell for cell in _cells(settings, hold_ms) if report.find(**cell) is None]
         if cells:
-            _measure(report, data, settings, prompts, cells)
+            measure(report, data, settings, prompts, cells)
     report.claims.clear()
     for hold_ms in settings.hold_ms:
         if hold_ms:
@@ -93,7 +93,8 @@ def _cells(settings: Settings, hold_ms: float) -> list[Row]:
     ]
 
 
-def _measure(report: Report, data: Path, settings: Settings, prompts: Sequence[str], cells: Sequence[Row]) -> None:
+def measure(report: Report, data: Path, settings: Settings, prompts: Sequence[str], cells: Sequence[Row]) -> None:
+    """Add the cells' rows, each {"system", "rtt_ms", "hold_ms"} and its figures; all cells have one `hold_ms`."""
     hold_ms = cells[0]["hold_ms"]
     assert isinstance(hold_ms, int | float)
     with bench_pair(hold_s=hold_ms / 1000) as pair, Progress(console=console.err(), transient=True) as bar:

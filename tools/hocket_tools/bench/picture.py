@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 Row = dict[str, Any]
+COLOURS = 10  # of matplotlib's own cycle
 
 
 def draw(
@@ -20,6 +21,7 @@ def draw(
     interval: tuple[str, str] | None = None,
 ) -> None:
     """Write `png`: `y` over `x`, one line or colour per value of `by`; rows without `y` are left out."""
+    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -29,6 +31,8 @@ def draw(
     rows = [row for row in rows if row.get(y) is not None]
     places = list(dict.fromkeys(row[x] for row in rows))
     names = list(dict.fromkeys(row[by] for row in rows))
+    if len(names) > COLOURS:
+        axes.set_prop_cycle(color=colormaps["tab20"].colors)  # type: ignore[attr-defined]
     numeric = all(isinstance(place, int | float) for place in places)
     for number, name in enumerate(names):
         own = [row for row in rows if row[by] == name]

@@ -1,6 +1,7 @@
 """What every benchmark writes: one JSON file, a table, a picture and its claims; knows no benchmark.
 
     {"command", "date", "machine", "settings", "rows": [flat records],
+     "summary": [what is shown of them, where it is not the rows themselves],
      "claims": [{"name", "target", "measured", "holds"}]}
 
 The file is replaced whole after every row, so an interrupted run resumes where it stopped if its settings are equal.
@@ -13,7 +14,7 @@ import os
 import random
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from hocket_tools.bench.machine import describe
 PIPED_COLUMNS = 200  # nobody wraps a pipe, and cut figures are none
 
 Value = str | int | float | bool | None
+VERDICTS: Mapping[Value, str] = {True: "[green]holds [/green]", False: "[red]misses[/red]", None: "[dim]unsure[/dim]"}
 Row = dict[str, Value]
 
 
@@ -34,13 +36,14 @@ class Report:
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
         self.path = path
-        self._head = {
+        self._head: dict[str, Any] = {
             "command": command or command_line(),
             "date": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": describe(),
             "settings": json.loads(json.dumps(dict(settings))),
         }
         self.rows: list[Row] = self._earlier_rows()
+        self.summary: list[Row] = []
         self.claims: list[Row] = []
 
     def find(self, **key: Value) -> Row | None:
@@ -49,12 +52,17 @@ class Report:
 
     def add(self, row: Row) -> None:
         """Keep a finished row, on disk too."""
-        self.rows.append(row)
+        self.extend([row])
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Keep rows that were finished together."""
+        self.rows.extend(rows)
         self.write()
 
-    def claim(self, name: str, target: str, measured: float | str, holds: bool) -> None:
-        """State whether a target was met; a miss is written down as a miss."""
-        self.claims.append({"name": name, "target": target, "measured": measured, "holds": bool(holds)})
+    def claim(self, name: str, target: str, measured: float | str, holds: bool | None) -> None:
+        """State whether a target was met; a miss is written down as a miss, and None where it cannot be told."""
+        verdict = None if holds is None else bool(holds)
+        self.claims.append({"name": name, "target": target, "measured": measured, "holds": verdict})
 
     def write(self) -> None:
         """Replace the file in one step; without a path nothing is written."""
@@ -62,7 +70,8 @@ class Report:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_name(self.path.name + ".partial")
-        content = self._head | {"rows": self.rows, "claims": self.claims}
+        summary = {"summary": self.summary} if self.summary else {}
+        content = self._head | {"rows": self.rows} | summary | {"claims": self.claims}
         partial.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
         os.replace(partial, self.path)
 
@@ -71,33 +80,47 @@ class Report:
         console = console or Console()
         if not console.is_terminal:
             console.width = PIPED_COLUMNS
-        if self.rows:
-            console.print(_table(self.rows, columns or list(self.rows[0])))
+        if shown := self.summary or self.rows:
+            console.print(_table(shown, columns or list(shown[0])))
         for claim in self.claims:
-            verdict = "[green]holds [/green]" if claim["holds"] else "[red]misses[/red]"
-            console.print(f"{verdict} {claim['name']}: {_text(claim['measured'])} (target {claim['target']})")
+            console.print(
+                f"{VERDICTS[claim['holds']]} {claim['name']}: {_text(claim['measured'])} (target {claim['target']})"
+            )
 
     def finish(self, columns: Sequence[str] | None = None) -> bool:
         """Write, print, and tell whether every claim holds."""
         self.write()
         self.show(columns)
-        return all(claim["holds"] for claim in self.claims)
+        return all(claim["holds"] is not False for claim in self.claims)
 
     def plot(self, png: Path, x: str, y: str, by: str, *, title: str, interval: tuple[str, str] | None = None) -> None:
         """Draw `y` over `x`, one line per value of `by`; `interval` names the columns of an error bar's ends."""
         from hocket_tools.bench.picture import draw
 
-        draw(png, self.rows, x, y, by, title=title, interval=interval)
+        draw(png, self.summary or self.rows, x, y, by, title=title, interval=interval)
 
     def _earlier_rows(self) -> list[Row]:
+        earlier = self._earlier()
+        return list(earlier["rows"]) if earlier and not self.differs_from_file() else []
+
+    def differs_from_file(self) -> list[str]:
+        """The names of the settings and facts of the machine that an earlier run's file has otherwise."""
+        earlier = self._earlier()
+        return [
+            name
+            for part in ("settings", "machine")
+            for name in (earlier.get(part, {}).keys() | self._head[part].keys() if earlier else ())
+            if earlier.get(part, {}).get(name) != self._head[part].get(name)
+        ]
+
+    def _earlier(self) -> dict[str, Any]:
         if self.path is None or not self.path.is_file():
-            return []
+            return {}
         try:
             earlier = json.loads(self.path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            return []  # not a report of ours: it is measured anew
-        same = isinstance(earlier, dict) and all(earlier.get(key) == self._head[key] for key in ("settings", "machine"))
-        return list(earlier["rows"]) if same else []
+            return {}  # not a report of ours: it is measured anew
+        return earlier if isinstance(earlier, dict) and isinstance(earlier.get("rows"), list) else {}
 
 
 def command_line() -> str:

@@ -165,6 +165,38 @@ def link(
     _leave(bench.run(json_path, numbers(rtt, "--rtt"), numbers(rate, "--rate"), messages))
 
 
+@app.command(epilog="Example: hocket bench figure 5 --out results --data corpora --set windows=20")
+def figure(
+    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see docs/figures.md.")],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Gets figure-N.json, .txt and .png.")] = Path("results"),
+    data: Data = DATA,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another value of a setting; repeatable.")
+    ] = None,
+) -> None:
+    """Make a figure of the DRAGON paper here, and say whether its claim holds."""
+    from hocket_tools.bench.figures import frame
+
+    _leave(frame.run(number, out, data, changes or []) is not False)
+
+
+@app.command(epilog="Example: hocket bench wire --json wire.json")
+def wire(
+    vocabularies: Annotated[str, typer.Option(help="Sizes of the vocabulary.")] = "50272,151936",
+    masses: Annotated[str, typer.Option(help="Wire masses.")] = "0.8,0.98",
+    draws: Annotated[int, typer.Option(min=2, help="Distributions of each kind.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the distributions.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """What a draft weighs on the wire, and what encoding, decoding and aggregating cost."""
+    from hocket_tools.bench import wire as bench
+
+    sizes = [round(value) for value in numbers(vocabularies, "--vocabularies")]
+    settings = bench.Settings(vocabularies=sizes, wire_masses=numbers(masses, "--masses"), draws=draws, seed=seed)
+    _leave(bench.run(settings, json_path))
+
+
 def numbers(text: str, option: str) -> list[float]:
     """The numbers of a comma-separated list, all at least 0. Raises BadParameter that names `option`."""
     try:

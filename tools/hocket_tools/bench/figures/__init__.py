@@ -1,0 +1,1 @@
+"""The DRAGON paper's figures, one file each; frame.py runs any of them."""

@@ -1,0 +1,52 @@
+"""WikiText-2 as windows to predict and as documents to retrieve; knows no language model."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+from hocket_bus.errors import BadRequest
+from hocket_retrieval.chunking import chunk
+from hocket_retrieval.lexical import match_expression
+from hocket_tools.bench.corpora import wikitext
+
+TRAIN, TEST = Path("wikitext2/wiki.train.tokens"), Path("wikitext2/wiki.test.raw")
+_JOINERS = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
+
+
+class Library:
+    """The training articles in chunks, searched by words (BM25)."""
+
+    def __init__(self, data: Path, chunk_words: int, articles: int = 0) -> None:
+        """`articles`: only the first so many; 0 means all. Raises BadRequest when the corpus is not there."""
+        texts = [plain(document.text) for document in wikitext(_corpus(data, TRAIN))]
+        self._words = sqlite3.connect(":memory:")
+        self._words.execute("CREATE VIRTUAL TABLE chunks USING fts5 (text, tokenize = 'porter unicode61')")
+        chunks = ((part,) for text in texts[: articles or None] for part in chunk(text, chunk_words))
+        self._words.executemany("INSERT INTO chunks VALUES (?)", chunks)
+
+    def search(self, query: str, number: int) -> list[str]:
+        """At most `number` chunks, best first."""
+        sql = "SELECT text FROM chunks WHERE chunks MATCH ? ORDER BY rank, rowid LIMIT ?"
+        expression = match_expression(query)
+        return [text for (text,) in self._words.execute(sql, (expression, number))] if expression else []
+
+
+def test_text(data: Path) -> str:
+    """The test split's articles, one after the other. Raises BadRequest when it is not there."""
+    return "\n\n".join(plain(document.text) for document in wikitext(_corpus(data, TEST)))
+
+
+def plain(text: str) -> str:
+    """Text without the spacing that WikiText puts around punctuation, as the bundled models have read it."""
+    for old, new in _JOINERS:
+        text = text.replace(old, new)
+    text = re.sub(r" ([,.;:!?)\]%]|'s\b|n't\b)", r"\1", text)
+    return re.sub(r"([(\[$£]) ", r"\1", text)
+
+
+def _corpus(data: Path, name: Path) -> Path:
+    if not (data / name).is_file():
+        raise BadRequest(f"no {name} under {data}", "name the folder of the corpora with --data")
+    return data / name

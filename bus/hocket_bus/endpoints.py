@@ -17,6 +17,13 @@ def publish_endpoint(endpoint: str) -> str:
     return f"{host}:{int(port) + 1}"
 
 
+def host_of(endpoint: str) -> str:
+    """The host of `tcp://HOST:PORT`, an IPv6 one without its brackets; empty for ipc, which stays on this machine."""
+    if endpoint.startswith("ipc://"):
+        return ""
+    return endpoint.removeprefix("tcp://").rpartition(":")[0].strip("[]")
+
+
 def check_endpoint(endpoint: str) -> None:
     """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
     if endpoint.startswith("ipc://"):

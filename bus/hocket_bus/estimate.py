@@ -13,6 +13,7 @@ class Estimate:
 
     def __init__(self) -> None:
         self.average = 0.0
+        self.count = 0
         self._latest: deque[float] = deque(maxlen=_LATEST)
 
     @property
@@ -25,6 +26,7 @@ class Estimate:
         """Take a measurement."""
         self.average = (1 - WEIGHT) * self.average + WEIGHT * measured if self._latest else measured
         self._latest.append(measured)
+        self.count += 1
 
 
 class Told:

@@ -103,12 +103,13 @@ class StatusRequest(Message, frozen=True):
 
 
 class Status(Message, frozen=True):
-    """How a daemon is; `facts` are lines for people: name and value."""
+    """How a daemon is; `facts` are lines for people: name and value. `figures` are numbers for programs."""
 
     request: Id
     role: Role
     ready: bool
     facts: Annotated[dict[str, Line], Meta(max_length=64)]
+    figures: Annotated[dict[str, float], Meta(max_length=64)] = {}
 
 
 # --- client and daemon ----------------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ from .config import DaemonSettings
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
+from .profiling import Profiling
 from .session import Outcome
 from .streams import Stream
 
@@ -76,6 +77,8 @@ class Daemon(ABC):
         self.side: Side = side
         self.settings = settings
         self.model = LanguageModel(settings.model, side, settings.kv)
+        self.profiling = Profiling(self.model, settings.model, side)
+        self.profiler = self.profiling.profiler
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -142,7 +145,8 @@ class Daemon(ABC):
         return min(due)
 
     def tick(self, now: float) -> None:
-        """Act on what has not come in time, and forget old streams."""
+        """Act on what has not come in time, and take over new profiles."""
+        self.profiling.refresh()
         for answer in list(self.answers.values()):
             if now >= answer.due_s():
                 answer.tick(now)
@@ -227,11 +231,14 @@ class Daemon(ABC):
         elif isinstance(message, Resume):
             self._on_resume(route, message)
         elif isinstance(message, StatusRequest):
-            self.server.send(
-                route, Status(request=message.request, role=self.side, ready=self._retrieval.up, facts=self.facts())
-            )
+            self.profiling.refresh()
+            self.server.send(route, self._status(message.request))
         else:
             self.on_other(route, message)
+
+    def _status(self, request: bytes) -> Status:
+        ready, facts, figures = self._retrieval.up, self.facts(), self.figures()
+        return Status(request=request, role=self.side, ready=ready, facts=facts, figures=figures)
 
     def _on_ask(self, route: bytes, ask: Ask) -> None:
         try:
@@ -314,7 +321,11 @@ class Daemon(ABC):
             "requests in work": str(len(self.answers)),
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "stored KV": self._background.fact(),
-        }
+        } | self.profiling.facts()
+
+    def figures(self) -> dict[str, float]:
+        """The numbers among them, for programs."""
+        return self.profiling.figures()
 
     @abstractmethod
     def cloud(self) -> Cloud | None:
@@ -386,4 +397,9 @@ def ignore_bad(receive: Callable[[], None]) -> None:
 
 def link_fact(link: Link) -> str:
     """A link in words."""
-    return f"connected to {link.endpoint}, round trip {link.rtt_s * 1000:.1f} ms" if link.up else "not connected"
+    return f"connected to {link.endpoint}, {_round_trip(link)}" if link.up else "not connected"
+
+
+def _round_trip(link: Link) -> str:
+    average_s = link.round_trip.average
+    return f"round trip {link.rtt_s * 1000:.1f} ms, average {average_s * 1000:.1f} ms (echo on this connection)"

@@ -15,6 +15,7 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp
 from .answer import Answer, Cloud
 from .config import DeviceSettings
 from .daemon import Daemon, ignore_bad, link_fact
+from .profiling import network_facts
 
 logger = structlog.get_logger(__name__)
 
@@ -73,7 +74,13 @@ class DeviceDaemon(Daemon):
         """Lines for `hocket status`."""
         cloud = "none configured" if self._link is None else link_fact(self._link)
         why = f" ({self._down})" if isinstance(self._down, ProtocolError) else ""
-        return super().facts() | {"cloud": cloud + why}
+        return super().facts() | {"cloud": cloud + why} | network_facts(self._waits.cloud)
+
+    def figures(self) -> dict[str, float]:
+        """The numbers among them, for programs."""
+        if self._link is None or not self._link.up:
+            return super().figures()
+        return super().figures() | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
 
 
 def main(path: Path) -> None:

@@ -16,6 +16,7 @@ from hocket_bus.messages import Begin, Passage, Passages, Side
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
+from .aggregation.profiler import Profiler
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
@@ -31,6 +32,7 @@ class Services(Protocol):
 
     side: Side
     model: LanguageModel
+    profiler: Profiler
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
@@ -75,7 +77,6 @@ class Session(ABC):
         self._reading: Reading | None = None
         self._weights: Weights | None = None
         self._decoding: _Decoding | None = None
-        self._decode_s = 0.0
         self.drafts = 0
 
     @property
@@ -194,5 +195,6 @@ class Session(ABC):
         return str(self._services.model.tokenizer.decode(ids, skip_special_tokens=True))
 
     def _measure(self, seconds: float) -> None:
-        self._decode_s = seconds if self._decode_s == 0 else 0.8 * self._decode_s + 0.2 * seconds
-        self.dialogue.exchange.pace(self.rtt_s, self._decode_s)
+        assert self._reading is not None
+        expected_s = self._services.profiler.observe(max(1, self.documents), self._reading.length, seconds)
+        self.dialogue.exchange.pace(self.rtt_s, expected_s)

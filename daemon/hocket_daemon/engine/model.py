@@ -60,6 +60,11 @@ class LanguageModel:
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
 
+    @property
+    def compute(self) -> str:
+        """What the forward passes run on."""
+        return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
+
     def write(self, block: slice, tokens: list[list[int]], interrupt: Interrupt | None = None) -> None:
         """Append `tokens[i]` (at least one) to row i of `block`. Raises Preempted, as `read` does."""
         self._interrupt = interrupt

@@ -62,6 +62,11 @@ class Reading:
         """
         return _mix(self._rows(answer, interrupt), weights)
 
+    @property
+    def length(self) -> int:
+        """Tokens in the longest row."""
+        return max(self._model.slots.lengths[self._block])
+
     def close(self) -> None:
         """Free the rows; documents that had to be computed are kept first."""
         keep_documents(self._model, self._computed)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 from importlib import metadata
-from pathlib import Path
+
+from hocket_daemon.engine.machine import processor
 
 PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu")
 
@@ -13,7 +14,7 @@ PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu")
 def describe() -> dict[str, str | int | float]:
     """Flat facts about this machine."""
     facts: dict[str, str | int | float] = {
-        "processor": _proc("/proc/cpuinfo", "model name") or platform.machine(),
+        "processor": processor(),
         "cores": os.cpu_count() or 0,
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
@@ -25,14 +26,6 @@ def describe() -> dict[str, str | int | float]:
         except metadata.PackageNotFoundError:
             continue
     return facts | _gpu()
-
-
-def _proc(file: str, key: str) -> str:
-    try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return ""
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")
 
 
 def _gpu() -> dict[str, str | int | float]:

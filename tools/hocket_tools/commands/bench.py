@@ -152,6 +152,24 @@ def preemption(
     _leave(bench.run(settings, json_path))
 
 
+@app.command(epilog="Example: hocket bench profile --load 0,1 --json profile.json")
+def profile(
+    *,
+    load: Annotated[str, typer.Option(help="Other processes that each load a core.")] = "0,1",
+    questions: Annotated[int, typer.Option(min=1, help="Questions of each measurement.")] = 10,
+    tokens: Annotated[int, typer.Option(min=2, help="Tokens per answer.")] = 100,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of the offline stage.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first question.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """How near the predicted decode time is to the measured one, also while other processes load cores."""
+    from hocket_tools.bench import profile as bench
+
+    loads = [round(value) for value in numbers(load, "--load")]
+    settings = bench.Settings(loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed)
+    _leave(bench.run(settings, json_path))
+
+
 @app.command(epilog="Example: hocket bench link --json link.json")
 def link(
     rtt: Annotated[str, typer.Option(help="Round trips to emulate, ms.")] = "0,30,100,300",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hocket_bus import places
 from hocket_bus.endpoints import check_endpoint
@@ -91,16 +92,17 @@ class Home:
 
     def listening(self, name: str) -> str:
         """Where a daemon listens by its configuration file as it is now. Raises BadConfiguration."""
-        config = self.config(name)
-        if not config.exists():
+        if not self.config(name).exists():
             return self.endpoint(name)
-        try:
-            endpoint = tomllib.loads(config.read_text(encoding="utf-8")).get("endpoint")
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
+        endpoint = self._values(name).get("endpoint")
         if not isinstance(endpoint, str):
-            raise BadConfiguration(f"{config}: no endpoint", 'add a line: endpoint = "ipc:///path"')
+            raise BadConfiguration(f"{self.config(name)}: no endpoint", 'add a line: endpoint = "ipc:///path"')
         return endpoint
+
+    def peer(self) -> str:
+        """Where the device finds the cloud by its configuration file; empty without one. Raises BadConfiguration."""
+        cloud = self._values("device").get("cloud", "") if self.config("device").exists() else ""
+        return cloud if isinstance(cloud, str) else ""
 
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
@@ -111,6 +113,13 @@ class Home:
         for name in NAMES:
             if not self.config(name).exists():
                 self.config(name).write_text(self._text(name), encoding="utf-8")
+
+    def _values(self, name: str) -> dict[str, Any]:
+        config = self.config(name)
+        try:
+            return tomllib.loads(config.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
 
     def _text(self, name: str) -> str:
         side, _, retrieval = name.partition("-")

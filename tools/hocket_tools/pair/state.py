@@ -21,6 +21,7 @@ class DaemonState:
     answering: bool = False
     ready: bool = False
     facts: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
     problem: str = ""
 
     @property
@@ -44,4 +45,4 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
     except HocketError as error:
         return DaemonState(name, pid, problem=error.text)
-    return DaemonState(name, pid, answering=True, ready=status.ready, facts=dict(status.facts))
+    return DaemonState(name, pid, True, status.ready, dict(status.facts), dict(status.figures))

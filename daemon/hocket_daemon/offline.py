@@ -1,0 +1,81 @@
+"""The profiler's offline stage (DRAGON §5.2): dummy chunks, then timed decoding until the context is full."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Side
+
+from .aggregation.distribution import truncate
+from .aggregation.profiler import fit
+from .engine.machine import processor
+from .engine.model import LanguageModel, ModelSettings
+from .profiles import DecodeProfile
+
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is run: `rows` chunks of `chunk_tokens` decode together, `runs` times."""
+
+    rows: int = 2
+    chunk_tokens: int = 96
+    runs: int = 3
+
+
+def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str, str | int]:
+    """Model and machine: what a decode time depends on. The bundled model is another one on each side."""
+    return {
+        "model": settings.name,
+        "side": side,
+        "dtype": settings.dtype,
+        "context": model.slots.context,
+        "compute": model.compute,
+        "threads": settings.threads,
+        "processor": processor(),
+        "cores": os.cpu_count() or 0,
+    }
+
+
+def steps_of(model: LanguageModel, stage: Stage) -> int:
+    """Decode steps of all runs together."""
+    return stage.runs * max(0, model.slots.context - stage.chunk_tokens)
+
+
+def profile(
+    model: LanguageModel, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
+) -> DecodeProfile:
+    """Measure and fit; `tell` is called after every step. Raises BadRequest when the context has too little room."""
+    if steps_of(model, stage) == 0:
+        raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
+    seconds = np.mean([_run(model, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
+    fitted = fit(range(stage.chunk_tokens + 1, model.slots.context + 1), seconds)
+    return DecodeProfile(date=datetime.now(UTC).isoformat(timespec="minutes"), about=about, fits={stage.rows: fitted})
+
+
+def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
+    """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
+    rng = np.random.default_rng(_SEED)
+    words = len(model.tokenizer)
+    weights = np.full(stage.rows, 1 / stage.rows)
+    block = model.slots.take(stage.rows)
+    seconds = []
+    try:
+        model.write(block, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())
+        for token in rng.integers(words, size=model.slots.context - stage.chunk_tokens).tolist():
+            started_s = time.perf_counter()
+            mixed = weights @ model.read(block, [token]).astype(np.float64)
+            truncate(mixed / mixed.sum(), wire_mass)
+            seconds.append(time.perf_counter() - started_s)
+            tell()
+    finally:
+        model.slots.give_back(block)
+    return seconds

@@ -1,0 +1,91 @@
+"""What profiling found, as files that the daemons read: decode times per model and machine, figures per peer.
+
+Files are replaced whole, so that an interruption leaves the one before. One that cannot be read counts as none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from hocket_bus import places
+
+from .aggregation.profiler import DecodeTime
+
+T = TypeVar("T", bound=Struct)
+_WEIGHT = 0.3  # of a new run in a figure's average: runs are rare
+
+
+class DecodeProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An offline stage: `about` names model and machine, `fits` has a model of the decode time by number of rows."""
+
+    date: str
+    about: dict[str, str | int]
+    fits: dict[int, DecodeTime]
+
+
+class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A figure of the network: seconds, or bytes per second; `average` moves over the runs."""
+
+    name: str  # "round trip", "bandwidth there" or "bandwidth back"
+    source: str
+    now: float
+    average: float
+    date: str
+
+    def after(self, earlier: Figure) -> Figure:
+        """This measurement with the earlier ones in its average."""
+        return msgspec.structs.replace(self, average=(1 - _WEIGHT) * earlier.average + _WEIGHT * self.now)
+
+
+class NetworkProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What was measured towards one host."""
+
+    host: str
+    figures: list[Figure] = []
+
+    def with_new(self, measured: list[Figure]) -> NetworkProfile:
+        """The same with new measurements; a figure that was not measured this time stays as it was."""
+        known = {(figure.name, figure.source): figure for figure in self.figures}
+        for figure in measured:
+            key = (figure.name, figure.source)
+            known[key] = figure.after(known[key]) if key in known else figure
+        return NetworkProfile(host=self.host, figures=list(known.values()))
+
+
+def in_words(name: str, value: float) -> str:
+    """The value of a figure of that name, with its unit."""
+    return f"{value * 1000:.1f} ms" if name == "round trip" else f"{value * 8e-6:.1f} Mbit/s"
+
+
+def decode_file(about: dict[str, str | int], home: Path | None = None) -> Path:
+    """Where the decode times of a model on a machine are kept."""
+    digest = hashlib.sha256(msgspec.json.encode(about, order="sorted")).hexdigest()
+    return (home or places.home()) / "profiles" / f"decode-{digest[:16]}.json"
+
+
+def network_file(host: str, home: Path | None = None) -> Path:
+    """Where the figures of a host are kept; an empty one is this machine."""
+    name = "".join(letter if letter.isalnum() or letter in ".-" else "_" for letter in host or "local")
+    return (home or places.home()) / "profiles" / f"network-{name}.json"
+
+
+def load(path: Path, kind: type[T]) -> T | None:
+    """The record in `path`, or None."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def save(path: Path, record: Struct) -> None:
+    """Replace `path` in one step. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n")
+    os.replace(partial, path)

@@ -1,0 +1,106 @@
+"""`hocket bench profile`: predicted against measured decode time of the running pair, while other processes load cores.
+
+The offline stage runs once per measurement, on the idle pair; the load begins behind it, so that only the runtime stage
+can follow it. The daemons compare each step with what was predicted just before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.progress import track
+
+from hocket_bus.messages import Side
+from hocket_client import Client
+from hocket_daemon.offline import Stage
+from hocket_tools import console
+from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.decode_stage import measure_decode
+
+TARGET = 0.15
+DOCUMENTS = 2
+SIDES: tuple[Side, ...] = ("device", "cloud")
+NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pier {n}." for n in range(1, 7)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    loads: list[int]
+    questions: int
+    tokens: int
+    runs: int
+    seed: int
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
+    """Measure every load that is not in the report yet; returns whether every claim holds."""
+    report = Report(asdict(settings), json_path)
+    for load in settings.loads:
+        if report.find(load=load, side=SIDES[-1]) is None:
+            for row in _measure(settings, load):
+                report.add(row)
+    report.claims.clear()
+    for row in report.rows:
+        error = float(row["median_error"] or 0)
+        name = f"{row['side']}: |predicted − measured| / measured, median, {row['load']} other process(es)"
+        report.claim(name, f"<= {TARGET:g}", error, error <= TARGET and bool(row["steps"]))
+    if json_path is not None:
+        report.plot(
+            json_path.with_suffix(".png"), "load", "median_error", "side", title="error of predicted decode time"
+        )
+    return report.finish()
+
+
+def _measure(settings: Settings, load: int) -> list[Row]:
+    with bench_pair() as pair:
+        for side in SIDES:
+            pair.ingest(side, NOTES)
+            measure_decode(pair.home, side, Stage(rows=DOCUMENTS, runs=settings.runs))
+            _figures(pair, side)  # a daemon that is asked how it is looks for a new profile
+        with _busy(load):
+            _ask(pair, settings, load)
+        return [{"load": load, "side": side} | _figures(pair, side) for side in SIDES]
+
+
+def _ask(pair: BenchPair, settings: Settings, load: int) -> None:
+    questions = range(1, settings.questions + 1)
+    with pair.client("device") as client:
+        for number in track(questions, f"{load} other process(es)", console=console.err(), transient=True):
+            stream = client.ask(
+                f"When does boat number {number} sail?", seed=settings.seed + number, max_tokens=settings.tokens,
+                ignore_eos=True, documents=DOCUMENTS, require_cloud=True,
+            )  # fmt: skip
+            stream.result()
+
+
+def _figures(pair: BenchPair, side: Side) -> Row:
+    with pair.client(side) as client:
+        known = _status(client)
+    return {
+        "steps": int(known["decode_steps"]),
+        "predicted_ms": known["decode_predicted_s"] * 1000,
+        "measured_ms": known["decode_measured_s"] * 1000,
+        "median_error": known["decode_error"],
+    }
+
+
+def _status(client: Client) -> dict[str, float]:
+    return client.status().figures
+
+
+@contextmanager
+def _busy(processes: int) -> Iterator[None]:
+    """So many processes that count for ever, gone afterwards."""
+    with ExitStack() as stack:
+        for _ in range(processes):
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(process.kill)
+        yield

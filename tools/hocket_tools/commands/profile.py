@@ -1,0 +1,138 @@
+"""`hocket profile`: how far the other side is, how much the link carries, how long a decode step takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_daemon.profiles import DecodeProfile, NetworkProfile
+    from hocket_tools.network.survey import Survey, Target
+    from hocket_tools.pair.home import Home
+
+UNAVAILABLE = 69
+EXAMPLE = """Examples:
+
+hocket profile
+
+hocket profile cloud.example:7100 --json
+
+hocket profile --offline --side device"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("profile", epilog=EXAMPLE)(profile)
+
+
+def profile(
+    *,
+    host: Annotated[str, typer.Argument(metavar="[HOST[:PORT]]", help="Default: the cloud in device.toml.")] = "",
+    offline: Annotated[bool, typer.Option("--offline", help="Also time decode steps, to the full context.")] = False,
+    side: Annotated[Literal["device", "cloud"], typer.Option(help="Whose model --offline times.")] = "device",
+    documents: Annotated[int, typer.Option(min=1, max=64, help="Passages that decode together.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="How often; the times are averaged.")] = 3,
+    iperf_port: Annotated[int, typer.Option(min=1, max=65535, help="Where iperf3 -s listens on the host.")] = 5201,
+    seconds: Annotated[int, typer.Option(min=1, max=60, help="How long iperf3 fills the link, each way.")] = 2,
+    home: Annotated[
+        Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")
+    ] = None,
+    json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Measure the way to the other side: echo on the bus, ping (ICMP) and iperf3 (TCP bandwidth).
+
+    With --offline, fit this machine's decode times too. The daemons take the results over within seconds; whatever
+    cannot be measured is named with what to do. Exit status 69 when nothing could be.
+    """
+    from hocket_tools.network.survey import Problem, Survey
+    from hocket_tools.pair.home import Home
+
+    pair = Home.find(home)
+    found = Survey()
+    target = _target(pair, host)
+    if target is not None:
+        found = _survey(target, iperf_port, seconds)
+    elif not offline:
+        found.problems.append(Problem("peer", "no cloud is configured in device.toml", "run: hocket profile HOST"))
+    kept = _keep(pair, target, found) if target is not None else None
+    fitted = _decode(pair, side, documents, runs) if offline else None
+    if json_object:
+        typer.echo(json.dumps(_record(kept, found, fitted), ensure_ascii=False))
+    else:
+        _show(kept, found, fitted)
+    if not found.figures and fitted is None:
+        raise typer.Exit(UNAVAILABLE)
+
+
+def _target(pair: Home, host: str) -> Target | None:
+    from hocket_tools.network.survey import Target
+
+    endpoint = host or pair.peer()
+    return Target.parse(endpoint) if endpoint else None
+
+
+def _survey(target: Target, iperf_port: int, seconds: int) -> Survey:
+    from hocket_tools import console
+    from hocket_tools.network.survey import survey
+
+    err = console.err()
+    if not err.is_terminal:
+        return survey(target, iperf_port, seconds, lambda _: None)
+    with err.status("measuring") as line:
+        return survey(target, iperf_port, seconds, lambda what: line.update(f"measuring: {what}"))
+
+
+def _keep(pair: Home, target: Target, found: Survey) -> NetworkProfile:
+    from hocket_daemon import profiles
+
+    file = profiles.network_file(target.host, pair.at)
+    known = profiles.load(file, profiles.NetworkProfile) or profiles.NetworkProfile(host=target.host)
+    kept = known.with_new(found.figures)
+    if found.figures:
+        profiles.save(file, kept)
+    return kept
+
+
+def _decode(pair: Home, side: Literal["device", "cloud"], documents: int, runs: int) -> DecodeProfile:
+    from hocket_daemon.offline import Stage
+    from hocket_tools.decode_stage import measure_decode
+
+    return measure_decode(pair, side, Stage(rows=documents, runs=runs))
+
+
+def _record(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | None) -> dict[str, object]:
+    from dataclasses import asdict
+
+    import msgspec
+
+    return {
+        "host": kept.host if kept is not None else None,
+        "figures": msgspec.to_builtins(kept.figures) if kept is not None else [],
+        "problems": [asdict(problem) for problem in found.problems],
+        "notes": found.notes,
+        "decode": msgspec.to_builtins(fitted, str_keys=True) if fitted is not None else None,
+    }
+
+
+def _show(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | None) -> None:
+    from rich.table import Table
+
+    from hocket_daemon.profiles import in_words
+    from hocket_tools import console
+
+    table = Table("figure", "now", "average", "source", "date", box=None, pad_edge=False)
+    for one in kept.figures if kept is not None else []:
+        table.add_row(one.name, in_words(one.name, one.now), in_words(one.name, one.average), one.source, one.date)
+    for rows, model in fitted.fits.items() if fitted is not None else ():
+        line = f"{model.at(0) * 1000:.2f} ms + {model.k_a / model.k_b * 1e6:.2f} µs per token of context"
+        table.add_row(f"decode step, {rows} passage(s)", line, "-", "offline stage", fitted.date if fitted else "")
+    if table.row_count:
+        console.out().print(table)
+    for note in found.notes:
+        console.err().print(f"note: {note}", markup=False)
+    for problem in found.problems:
+        line = f"not measured by {problem.source}: {problem.text}: {problem.remedy}"
+        console.err().print(console.printable(line), style="yellow", markup=False)

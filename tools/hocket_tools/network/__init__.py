@@ -1,0 +1,1 @@
+"""Measuring a network path with programs of the system and with the bus itself."""

@@ -1,0 +1,47 @@
+"""Running a measuring program of the system: plain English output, a deadline, and a line when it is not there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+from hocket_bus.errors import BadRequest, DeadlineExceeded, Unavailable
+
+_HOST = re.compile(r"[\w:][\w.:%-]*")
+
+
+def run(arguments: list[str], package: str, deadline_s: float) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; its status is the caller's business.
+
+    Raises Unavailable when it is not installed (Debian's `package` has it), DeadlineExceeded when it does not end.
+    """
+    program = arguments[0]
+    try:
+        return subprocess.run(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=os.environ | {"LC_ALL": "C"},
+            timeout=deadline_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise Unavailable(f"the program {program} is not installed", f"apt-get install {package}") from error
+    except PermissionError as error:
+        raise Unavailable(f"{program} may not be run by this user", f"see: ls -l $(which {program})") from error
+    except subprocess.TimeoutExpired as error:
+        raise DeadlineExceeded(f"{program} did not end within {deadline_s:g} s", "is the host reachable?") from error
+
+
+def check_host(host: str) -> None:
+    """Raises BadRequest unless `host` can be a name or an address; what begins with a dash would be an option."""
+    if not _HOST.fullmatch(host):
+        raise BadRequest(f"'{host}' is no host", "give a name or an address, for example cloud.example")
+
+
+def last_line(text: str) -> str:
+    """The last line that says something."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")

@@ -48,7 +48,20 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     """The overview names every command, without an argument too."""
     assert run([]) == 0
     overview = capsys.readouterr().out
-    for name in ("ask", "up", "down", "status", "ingest", "documents", "demo", "device", "cloud", "retrieval", "link"):
+    for name in (
+        "ask",
+        "up",
+        "down",
+        "status",
+        "profile",
+        "ingest",
+        "documents",
+        "demo",
+        "device",
+        "cloud",
+        "retrieval",
+        "link",
+    ):
         assert f" {name} " in overview
     assert " bench " in overview
 

@@ -44,7 +44,7 @@ from hocket_bus.messages import (
     StatusRequest,
     Welcome,
 )
-from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Server
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
 from .answer import Answer, Cloud
 from .background import Background
@@ -393,13 +393,3 @@ def ignore_bad(receive: Callable[[], None]) -> None:
         receive()
     except BadMessage as error:
         log.warning("bad peer message", error=str(error))
-
-
-def link_fact(link: Link) -> str:
-    """A link in words."""
-    return f"connected to {link.endpoint}, {_round_trip(link)}" if link.up else "not connected"
-
-
-def _round_trip(link: Link) -> str:
-    average_s = link.round_trip.average
-    return f"round trip {link.rtt_s * 1000:.1f} ms, average {average_s * 1000:.1f} ms (echo on this connection)"

@@ -14,8 +14,8 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp
 
 from .answer import Answer, Cloud
 from .config import DeviceSettings
-from .daemon import Daemon, ignore_bad, link_fact
-from .profiling import network_facts
+from .daemon import Daemon, ignore_bad
+from .profiling import link_fact, network_facts
 
 logger = structlog.get_logger(__name__)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hocket_bus.endpoints import host_of
 from hocket_bus.messages import Side
+from hocket_bus.sockets import Link
 
 from .aggregation.profiler import Profiler
 from .engine.model import LanguageModel, ModelSettings
@@ -53,6 +54,14 @@ class Profiling:
             "decode_error": seen.error,
             "decode_steps": float(seen.steps),
         }
+
+
+def link_fact(link: Link) -> str:
+    """A link in words."""
+    if not link.up:
+        return "not connected"
+    trip = f"round trip {_ms(link.rtt_s)}, average {_ms(link.round_trip.average)} (echo on this connection)"
+    return f"connected to {link.endpoint}, {trip}"
 
 
 def network_facts(endpoint: str) -> dict[str, str]:

@@ -60,7 +60,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     _claim(report)
     if json_path is not None:
         points = [
-            {"way": row["way"], "ms": row[f"p{share:.0%}"], "share of rejections": share}
+            {"way": row["way"], "ms": row[_column(share)], "share of rejections": share}
             for row in report.rows
             for share in SHARES
         ]
@@ -142,8 +142,12 @@ def _gap_s(compute: ThreadPoolExecutor, reading: Reading, way: str, after_s: flo
 
 def _figures(gaps_ms: list[float]) -> Row:
     low, high = bootstrap(gaps_ms, median)
-    row: Row = {f"p{share:.0%}": percentile(gaps_ms, share) for share in SHARES}
-    return row | {"p50_low": low, "p50_high": high, "rejections": len(gaps_ms)}
+    row: Row = {_column(share): percentile(gaps_ms, share) for share in SHARES}
+    return row | {"p50_low_ms": low, "p50_high_ms": high, "rejections": len(gaps_ms)}
+
+
+def _column(share: float) -> str:
+    return f"p{share * 100:.0f}_ms"
 
 
 def _claim(report: Report) -> None:
@@ -152,6 +156,6 @@ def _claim(report: Report) -> None:
     assert whole is not None
     pass_ms = float(interrupted["pass_ms"] or 0)
     report.claim("a forward pass takes, ms", f">= {PASS_MS:g}", pass_ms, pass_ms >= PASS_MS)
-    top, floor = float(interrupted["p50_high"] or 0), float(whole["p50_low"] or 0)
+    top, floor = float(interrupted["p50_high_ms"] or 0), float(whole["p50_low_ms"] or 0)
     name = "median with interruption (upper end) below that without (lower end), ms"
     report.claim(name, f"< {floor:.2f}", top, top < floor)

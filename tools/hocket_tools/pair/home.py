@@ -38,6 +38,10 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # wire_mass = 0.98              # share of a distribution that a draft carries
 # log_level = "info"            # debug, info, warning, error
 
+[kv]
+folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept
+# budget_bytes = 2_000_000_000  # the least recently used go when this is reached
+
 [model]
 # Both sides need models with one and the same tokenizer; sizes may differ.
 # name = "bundled"              # a folder, or a Hugging Face name such as "Qwen/Qwen2.5-0.5B-Instruct"
@@ -45,10 +49,6 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # slots = 16                    # rows kept at once; a request takes one for each of its passages
 # threads = 1                   # CPU threads of a forward pass
 # dtype = "auto"                # float32, bfloat16, float16; auto: float32 on a CPU, bfloat16 on a GPU
-
-[kv]
-folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept
-# budget_bytes = 2_000_000_000  # the least recently used go when this is reached
 """
 
 _DEVICE = """\

@@ -270,6 +270,19 @@ def test_the_least_recently_used_go_and_the_budget_holds(
     theirs.close()
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_an_entry_comes_back_bit_for_bit(tmp_path: Path, dtype: torch.dtype) -> None:
+    """In every dtype of a model, also where keys and values have odd and unequal widths."""
+    source = torch.Generator().manual_seed(3)
+    shapes = [(3, 5, 7), (1, 5, 9)] * 2
+    kv = [torch.randn(shape, generator=source).to(dtype) for shape in shapes]
+    assert StoredKV(tmp_path, 10**9, b"model").put(prefix(1), kv)
+    found = StoredKV(tmp_path, 10**9, b"model").find(prefix(1))
+    assert found is not None
+    assert [tensor.dtype for tensor in found] == [dtype] * 4
+    assert all(torch.equal(a, b) for a, b in zip(found, kv, strict=True))
+
+
 def test_an_entry_larger_than_the_budget_is_not_kept(tmp_path: Path) -> None:
     """And costs no other entry its place."""
     store = StoredKV(tmp_path, SIZE, b"model")

@@ -223,7 +223,7 @@ def open_store(settings: KVSettings, weights: PreTrainedModel) -> StoredKV | Non
 
 
 def model_digest(weights: PreTrainedModel) -> bytes:
-    """Digests every weight with its name and dtype, and the configuration: about two seconds for a gigabyte."""
+    """Digests every weight with its name and dtype, and the configuration. Reads all of the weights once."""
     config = weights.config.to_dict()
     config.pop("_name_or_path", None)
     digest = hashlib.blake2b(json.dumps(config, sort_keys=True, default=str).encode(), digest_size=32)

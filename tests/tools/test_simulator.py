@@ -5,6 +5,7 @@ import random
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import ClassVar, Self
 
 import msgspec
 import pytest
@@ -12,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Source, Token
 from hocket_daemon.aggregation.window import draft_window
 from hocket_tools.main import run
+from hocket_tools.simulator import record
 from hocket_tools.simulator.recording import Accepted, DecodeTimes, Rates, Recording, Sequence, drawn, load, save
 from hocket_tools.simulator.roundtrip import Sinusoid, Trace, recorded
 from hocket_tools.simulator.simulation import Outcome, simulate
@@ -300,3 +303,42 @@ def test_wrong_options_are_one_line(wrong: list[str], capsys: pytest.CaptureFixt
     assert text.startswith("hocket: ")
     assert wrong[0] in text
     assert text.count("\n") == 1
+
+
+class Spoken:
+    """A daemon whose answers are known: the coupled, the independent, and the one that a side gives alone."""
+
+    SOURCES: ClassVar[dict[str, list[Source]]] = {
+        "coupled": ["both", "device", "cloud"],
+        "independent": ["resampled", "both", "device"],
+    }
+
+    def __init__(self, endpoint: str) -> None:
+        self._step_s = {"device": 0.1, "cloud": 0.02}[endpoint]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def ask(self, _question: str, *, aggregation: str, alone: bool, **_options: object) -> list[Token]:
+        sources = ["solo"] * 3 if alone else self.SOURCES[aggregation]
+        return [
+            Token(request=bytes(16), seq=at, step=at, id=5, text="", source=source, t_s=1 + at * self._step_s)  # type: ignore[arg-type]
+            for at, source in enumerate(sources)
+        ]
+
+
+def test_recording_a_pair_reads_decisions_from_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A token of both was accepted on both sides, one of a side there alone; decode times are gaps of answers alone."""
+    monkeypatch.setattr(record, "Client", Spoken)
+    made = record.record("device", "cloud", ["a", "b"], 3, tmp_path / "r.json")
+    assert load(tmp_path / "r.json") == made
+    first, second = made.sequences
+    assert first == second
+    assert first.coupled == Accepted([True, True, False], [True, False, True])
+    assert first.independent == Accepted([False, True, True], [False, True, False])
+    assert first.decode_s.device == pytest.approx([0.1] * 3)
+    assert first.decode_s.cloud == pytest.approx([0.02] * 3)
+    assert "running pair" in made.source

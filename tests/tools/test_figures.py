@@ -234,7 +234,7 @@ def test_figure_5_in_a_tiny_setting(tmp_path: Path, corpus: Path, tiny_models: d
     out = tmp_path / "out"
     assert frame.run(5, out, corpus, tiny_settings(tiny_models)) is None
     content = json.loads((out / "figure-5.json").read_text())
-    methods = {"crcg device", "crcg cloud", "drcg", "dragon off", "dragon static"}
+    methods = {"crcg device", "crcg cloud", "drcg", "drcg unrelated", "dragon off", "dragon static"}
     assert {(row["method"], row["documents"]) for row in content["summary"]} == {
         (method, count) for method in methods for count in (0, 1, 2)
     }

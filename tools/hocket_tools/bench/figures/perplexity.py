@@ -33,6 +33,7 @@ from .text import TEST, TRAIN, Library, test_text
 
 NONE, OWN = "no documents", "dragon static"
 FEWEST_WINDOWS = 10  # a bootstrap over fewer says little
+UNRELATED = "drcg unrelated"  # a control: what context alone brings, whatever it says
 RIVALS = ("crcg device", "crcg cloud", "drcg")
 Floats = NDArray[np.float64]
 
@@ -85,13 +86,9 @@ class _Bench:
 
     def _window(self, number: int) -> Iterator[Row]:
         settings = self._settings
-        room = max(0, len(self._ids) - settings.window)
-        start = room * number // max(1, settings.windows - 1)
-        ids = self._ids[start : start + settings.window]
-        asked = max(1, round(len(ids) * settings.query_share))
-        question = str(self._device.tokenizer.decode(ids[:asked]))
+        ids, asked, question = self._cut(number)
         texts = self._library.search(question, 2 * max(settings.documents)) or [""]
-        documents = [self._layout.document(self._device.tokenizer, text) for text in texts]
+        documents, unrelated = self._laid_out(texts), self._unrelated(number)
         gold = np.array(ids[asked:])
         yield _row(NONE, 0, self._gold(self._device, self._context([]), ids, gold))
         for count in settings.documents:
@@ -99,9 +96,27 @@ class _Bench:
                 ("crcg device", self._device, documents[count : 2 * count]),
                 ("crcg cloud", self._cloud, documents[:count]),
                 ("drcg", self._device, documents[: 2 * count]),
+                (UNRELATED, self._device, unrelated[: 2 * count]),
             ):
                 yield _row(method, count, self._gold(model, self._context(chosen), ids, gold))
         yield from self._dragon(question, texts, documents, ids, gold)
+
+    def _cut(self, number: int) -> tuple[list[int], int, str]:
+        """Window `number`: its ids, how many of them are the query, and the query as text."""
+        room = max(0, len(self._ids) - self._settings.window)
+        start = room * number // max(1, self._settings.windows - 1)
+        ids = self._ids[start : start + self._settings.window]
+        asked = max(1, round(len(ids) * self._settings.query_share))
+        return ids, asked, str(self._device.tokenizer.decode(ids[:asked]))
+
+    def _laid_out(self, texts: list[str]) -> list[list[int]]:
+        return [self._layout.document(self._device.tokenizer, text) for text in texts]
+
+    def _unrelated(self, number: int) -> list[list[int]]:
+        """Documents as many and as long, but those of a window far away."""
+        windows = self._settings.windows
+        question = self._cut((number + windows // 2) % windows)[2]
+        return self._laid_out(self._library.search(question, 2 * max(self._settings.documents)))
 
     def _dragon(
         self, question: str, texts: list[str], documents: list[list[int]], ids: list[int], gold: NDArray[np.int64]

@@ -10,7 +10,7 @@ from draws import DRAWS, PLAIN, cases, p_value
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from simulation import LOG_H, Coin, World, check, model
+from simulation import LOG_H, Coin, World, check, model, reference
 
 from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
 from hocket_daemon.aggregation.noise import exponential
@@ -106,6 +106,22 @@ def test_the_roles_draw_with_noise_of_their_own() -> None:
     noise = np.array([exponential(seed, 7, ids) for seed in seeds])
     assert np.abs(np.corrcoef(noise) - np.eye(4)).max() < 0.02
     assert [f"{seed_of(role, 0):016x}" for role in ("device", "cloud", "aggregator")] == SEEDS
+
+
+@pytest.mark.parametrize(("slow", "fast"), [("cloud", "device"), ("device", "cloud")])
+def test_the_scheduler_moves_aggregation_to_the_slow_side(slow: str, fast: str) -> None:
+    """Whose decoding covers the round trip aggregates at the end on both sides' account, and no token changes."""
+    for seed in range(40_000, 40_040, 4):  # the simulation leaves these to the scheduler
+        world = World(seed, "independent", breaks=False, near_ties=False)
+        if world.begin.sampling.temperature == 0:  # drafts that all survive speak for neither side
+            continue
+        world.delay = 0.01
+        for node in world.nodes.values():
+            node.dialogue.exchange.scheduler.rtt_s = 0.02
+        world.nodes[slow].decode_s, world.nodes[fast].decode_s = lambda: 0.05, lambda: 0.005
+        world.run()
+        assert world.nodes["device"].ids == reference(world.begin, world.salt, frozenset())
+        assert {node.dialogue.exchange.aggregator for node in world.nodes.values()} == {slow}
 
 
 def places(world: World, rng: np.random.Generator) -> list[float]:

@@ -60,7 +60,7 @@ class NetworkProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 def in_words(name: str, value: float) -> str:
     """The value of a figure of that name, with its unit."""
-    return f"{value * 1000:.1f} ms" if name == "round trip" else f"{value * 8e-6:.1f} Mbit/s"
+    return f"{value * 1000:.2f} ms" if name == "round trip" else f"{value * 8e-6:.1f} Mbit/s"
 
 
 def decode_file(about: dict[str, str | int], home: Path | None = None) -> Path:

@@ -68,14 +68,26 @@ def test_the_profiler_follows_a_machine_that_became_half_as_fast() -> None:
     assert profiler.error < 0.15
 
 
+def test_a_single_step_that_was_kept_waiting_moves_nothing() -> None:
+    """The median of three is learnt; the error counts the step all the same."""
+    profiler = Profiler()
+    profiler.begin({1: fit(CONTEXTS, 1e-5 * CONTEXTS + 0.004)})
+    for t, waited_s in ((150, 0.0), (151, 0.0), (152, 1.0), (153, 0.0)):
+        following = profiler.observe(1, t, 1e-5 * t + 0.004 + waited_s)
+
+    assert following == pytest.approx(1e-5 * 154 + 0.004, rel=0.01)
+    assert profiler.steps == 4
+
+
 def test_without_an_offline_stage_the_time_is_a_moving_average() -> None:
     """The first step predicts nothing; from then on the latest count most, whatever the context."""
     profiler = Profiler()
 
     assert profiler.observe(2, 100, 0.02) == 0.02
     assert (profiler.steps, profiler.error) == (0, 0.0)
-    assert profiler.observe(2, 900, 0.03) == pytest.approx((1 - ZETA) * 0.02 + ZETA * 0.03)
-    assert profiler.predicted_s == 0.02
+    assert profiler.observe(2, 900, 0.03) == pytest.approx(0.02)
+    assert profiler.observe(2, 500, 0.03) == pytest.approx((1 - ZETA) * 0.02 + ZETA * 0.03)
+    assert profiler.predicted_s == pytest.approx(0.02)
     assert not profiler.knows(2)
 
 

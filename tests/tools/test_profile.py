@@ -240,7 +240,7 @@ def test_the_table_names_each_figures_source(fake: Fake, capsys: pytest.CaptureF
     assert run(["profile", "cloud.example"]) == 0
 
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["round", "trip", "20.5", "ms", "20.5", "ms", "ping"] in [row[:7] for row in rows]
+    assert ["round", "trip", "20.50", "ms", "20.50", "ms", "ping"] in [row[:7] for row in rows]
     assert ["bandwidth", "back", "80.0", "Mbit/s", "80.0", "Mbit/s", "iperf3"] in [row[:7] for row in rows]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct
 
 from hocket_bus.errors import BadRequest
+from hocket_bus.estimate import Estimate
 
 ZETA = 0.2  # weight of a new observation; the paper gives none
 LEAST_POINTS = 16
@@ -58,6 +59,7 @@ def fit(contexts: Sequence[float], seconds: Sequence[float]) -> DecodeTime:
 class Profiler:
     """The runtime stage of one side: a model for each number of rows that decode together.
 
+    It learns the median of the last three measured times, so that a single step that was kept waiting moves nothing.
     Without an offline fit the time is taken as the same at every context: a moving average of what was measured.
     """
 
@@ -68,6 +70,7 @@ class Profiler:
         self.steps = 0
         self._fitted: dict[int, DecodeTime] = {}
         self._models: dict[int, DecodeTime] = {}
+        self._latest: dict[int, Estimate] = {}
         self._errors: deque[float] = deque(maxlen=_KEPT)
 
     @property
@@ -80,6 +83,7 @@ class Profiler:
         if fitted != self._fitted:
             self._fitted = dict(fitted)
             self._models = dict(fitted)
+            self._latest.clear()
 
     def knows(self, rows: int) -> bool:
         """Whether the offline stage measured so many rows."""
@@ -92,7 +96,9 @@ class Profiler:
             self.predicted_s, self.measured_s, self.context = model.at(t), c_dec, t
             self._errors.append(abs(self.predicted_s - c_dec) / c_dec)
             self.steps += 1
-        self._models[rows] = model = self._learn(rows, model, t, c_dec)
+        latest = self._latest.setdefault(rows, Estimate())
+        latest.add(c_dec)
+        self._models[rows] = model = self._learn(rows, model, t, latest.now)
         return model.at(t + 1)
 
     def _learn(self, rows: int, model: DecodeTime | None, t: int, c_dec: float) -> DecodeTime:

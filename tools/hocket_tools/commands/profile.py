@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 def profile(
     *,
-    host: Annotated[str, typer.Argument(metavar="[HOST[:PORT]]", help="Default: the cloud in device.toml.")] = "",
+    host: Annotated[str, typer.Argument(metavar="HOST[:PORT]", help="Default: the cloud in device.toml.")] = "",
     offline: Annotated[bool, typer.Option("--offline", help="Also time decode steps, to the full context.")] = False,
     side: Annotated[Literal["device", "cloud"], typer.Option(help="Whose model --offline times.")] = "device",
     documents: Annotated[int, typer.Option(min=1, max=64, help="Passages that decode together.")] = 2,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hocket_bus.errors import BadRequest, DeadlineExceeded, Unavailable
+from hocket_tools.pair.processes import uninterrupted
 
 _HOST = re.compile(r"[\w:][\w.:%-]*")
 
@@ -18,22 +21,37 @@ def run(arguments: list[str], package: str, deadline_s: float) -> subprocess.Com
     """
     program = arguments[0]
     try:
-        return subprocess.run(
-            arguments,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | {"LC_ALL": "C"},
-            timeout=deadline_s,
-            check=False,
-        )
+        with _started(arguments) as process:
+            out, err = process.communicate(timeout=deadline_s)
+            return subprocess.CompletedProcess(arguments, process.returncode, out, err)
     except FileNotFoundError as error:
         raise Unavailable(f"the program {program} is not installed", f"apt-get install {package}") from error
     except PermissionError as error:
         raise Unavailable(f"{program} may not be run by this user", f"see: ls -l $(which {program})") from error
     except subprocess.TimeoutExpired as error:
         raise DeadlineExceeded(f"{program} did not end within {deadline_s:g} s", "is the host reachable?") from error
+
+
+@contextmanager
+def _started(arguments: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """A program that is gone afterwards, also when Ctrl-C comes while it starts."""
+    process = None
+    try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                env=os.environ | {"LC_ALL": "C"},
+            )
+        yield process
+    finally:
+        if process is not None:
+            with process:
+                process.kill()
 
 
 def check_host(host: str) -> None:

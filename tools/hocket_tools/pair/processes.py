@@ -34,7 +34,7 @@ def start(home: Home, name: str) -> int:
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
     environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
-    with _uninterrupted():
+    with uninterrupted():
         pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
         home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
     return pid
@@ -102,7 +102,7 @@ def _started(pid: int) -> str:
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Iterator[None]:
     """Put off Ctrl-C and its like: a process that was started and not noted could never be stopped."""
     if threading.current_thread() is not threading.main_thread():
         yield  # signals reach the main thread only

@@ -24,6 +24,11 @@ def host_of(endpoint: str) -> str:
     return endpoint.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
+def is_tcp(endpoint: str) -> bool:
+    """Whether the network carries it, so that it has to be encrypted; files' permissions guard ipc."""
+    return endpoint.startswith("tcp://")
+
+
 def check_endpoint(endpoint: str) -> None:
     """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
     if endpoint.startswith("ipc://"):

@@ -8,6 +8,7 @@ HocketError
 ├── DeadlineExceeded      no result came in time
 ├── Cancelled             the caller, or the daemon's end, stopped the request
 └── ProtocolError         the other end speaks differently
+    ├── Untrusted         the keys of the two ends do not fit: mend them with hocket keys
     └── BadMessage        bytes that are no message
 
 Each carries one line that says what happened and, in `remedy`, what to do.
@@ -25,6 +26,7 @@ Code = Literal[
     "deadline",
     "cancelled",
     "protocol",
+    "untrusted",
     "bad_message",
     "internal",
 ]
@@ -87,6 +89,12 @@ class ProtocolError(HocketError):
     code: Code = "protocol"
 
 
+class Untrusted(ProtocolError):
+    """One end does not know the other one's key."""
+
+    code: Code = "untrusted"
+
+
 class BadMessage(ProtocolError):
     """These bytes are no message of this protocol."""
 
@@ -103,6 +111,7 @@ _BY_CODE: dict[str, type[HocketError]] = {
         DeadlineExceeded,
         Cancelled,
         ProtocolError,
+        Untrusted,
         BadMessage,
     )
 }

@@ -19,6 +19,12 @@ def endpoint(name: str, at: Path | None = None) -> str:
     return f"ipc://{(at or home()) / 'run' / name}"
 
 
+def keys(at: Path | None = None) -> Path:
+    """The folder of this machine's keys: where systemd hands them over, else in the pair's home."""
+    credentials = os.environ.get("CREDENTIALS_DIRECTORY")
+    return Path(credentials) if credentials and at is None else (at or home()) / "keys"
+
+
 def default_endpoint() -> str:
     """Where a client finds the device daemon: $HOCKET_ENDPOINT, else the one of this machine's pair."""
     return os.environ.get("HOCKET_ENDPOINT") or endpoint("device")

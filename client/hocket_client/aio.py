@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from hocket_bus.deadline import Deadline
@@ -19,13 +20,14 @@ from .question import ask_message
 class AsyncClient:
     """A connection to a daemon: `async with AsyncClient() as client`."""
 
-    def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0) -> None:
+    def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0, keys: Path | None = None) -> None:
         self._endpoint = endpoint or default_endpoint()
         self._connect_s = connect_s
+        self._keys = keys
         self._connection: Connection | None = None
 
     async def __aenter__(self) -> AsyncClient:
-        self._connection = Connection(self._endpoint)
+        self._connection = Connection(self._endpoint, self._keys)
         try:
             await asyncio.to_thread(self._connection.wait_up, self._connect_s)
         except BaseException:

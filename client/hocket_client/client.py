@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -22,9 +23,13 @@ GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say tha
 class Client:
     """A connection to a daemon; close it, or use it as a context manager. One per process is enough."""
 
-    def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0) -> None:
-        """Connect to `endpoint` (default: this machine's device daemon) within `connect_s`. Raises Unavailable."""
-        self._connection = Connection(endpoint or default_endpoint())
+    def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0, keys: Path | None = None) -> None:
+        """Connect to `endpoint` (default: this machine's device daemon) within `connect_s`.
+
+        `keys` is the folder of this machine's keys (default: where `hocket keys` keeps them), used for tcp alone.
+        Raises Unavailable, Untrusted, BadConfiguration.
+        """
+        self._connection = Connection(endpoint or default_endpoint(), keys)
         try:
             self._connection.wait_up(connect_s)
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from hocket_bus.errors import HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Accepted, Done, Error, Failed, Hello, Message, Notice, Status, Token
@@ -16,18 +17,24 @@ Receiver = Callable[[Message], None]
 class Connection:
     """Subscribes to a topic of its own and hands each message to the receiver of its request."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, keys: Path | None) -> None:
         self.endpoint = endpoint
         self.topic = os.urandom(16)
         self._receivers: dict[bytes, Receiver] = {}
-        self._up = threading.Event()
+        self._settled = threading.Event()  # the first attempt has succeeded, or was refused
+        self._up = False
         self._refused: HocketError | None = None
-        self._bus = Bus(self._on_event)
-        self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic)
+        self._bus = Bus(self._on_event, keys)
+        try:
+            self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic)
+        except BaseException:
+            self._bus.close()
+            raise
 
     def wait_up(self, seconds: float) -> None:
         """Wait until the daemon has answered and the subscription is live. Raises Unavailable, or why it refuses."""
-        if not self._up.wait(seconds):
+        self._settled.wait(seconds)
+        if not self._up:
             silent = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
             raise self._refused if isinstance(self._refused, ProtocolError) else silent
 
@@ -49,10 +56,13 @@ class Connection:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):
-            self._up.set()
+            self._up = True
+            self._settled.set()
         elif isinstance(event, LinkDown):
-            self._up.clear()
+            self._up = False
             self._refused = event.reason
+            if isinstance(event.reason, ProtocolError):
+                self._settled.set()
         elif isinstance(event.message, Accepted | Error | Token | Notice | Done | Failed | Status):
             receiver = self._receivers.get(event.message.request)
             if receiver is not None:

@@ -19,8 +19,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What an accompaniment knows of the other side: how to send to it, and how far it is by its own word."""
+    """What an accompaniment knows of the other side: whose it is, how to send to it, how far it is by its own word."""
 
+    user: str
     send: Callable[[Message], None]
     rtt_s: Callable[[], float]
 

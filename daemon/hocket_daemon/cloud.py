@@ -9,7 +9,7 @@ import structlog
 from hocket_bus import config, log
 from hocket_bus.errors import Busy
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
-from hocket_bus.sockets import LinkDown, LinkUp
+from hocket_bus.sockets import LinkDown, LinkUp, Received
 
 from .accompaniment import Accompaniment, Device
 from .answer import Answer, Cloud
@@ -38,35 +38,40 @@ class CloudDaemon(Daemon):
             )
         return super().greet(hello)
 
-    def on_other(self, route: bytes, message: Message) -> None:
+    def on_other(self, event: Received) -> None:
         """Messages of devices."""
+        message = event.message
         if isinstance(message, Begin):
-            self._on_begin(route, message)
-        elif isinstance(message, End):
-            if message.session in self._sessions:
+            self._on_begin(event, message)
+        elif isinstance(message, Draft | Target | Aggregated | Sync | End):
+            session = self._sessions.get(message.session)
+            if session is None or session.device.user != event.user:
+                return
+            if isinstance(message, End):
                 self._end(message.session)
-        elif isinstance(message, Draft | Target | Aggregated | Sync) and message.session in self._sessions:
-            session = self._sessions[message.session]
-            ignore_bad(lambda: session.receive(message))
+            else:
+                ignore_bad(lambda: session.receive(message))
 
-    def _on_begin(self, route: bytes, begin: Begin) -> None:
-        session = self._sessions.get(begin.session)
-        if session is not None and not session.closed:  # a device that came back by another route
-            session.device = self._device(route)
+    def _on_begin(self, event: Received, begin: Begin) -> None:
+        session, device = self._sessions.get(begin.session), self._device(event)
+        if session is not None and not session.closed:
+            if session.device.user == event.user:  # a device that came back by another route
+                session.device = device
             return
         if len(self._sessions) >= self.settings.max_sessions:
             busy = Busy(f"the cloud has {len(self._sessions)} sessions in work already")
             refused = Refused(
                 session=begin.session, epoch=begin.epoch, code=busy.code, text=busy.text, remedy=busy.remedy
             )
-            self.server.send(route, refused)
+            device.send(refused)
             return
-        session = Accompaniment(self, begin, self._device(route))
+        session = Accompaniment(self, begin, device)
         self._sessions[begin.session] = session
         session.search()
 
-    def _device(self, route: bytes) -> Device:
-        return Device(lambda message: self.server.send(route, message), lambda: self.server.rtt_s(route))
+    def _device(self, event: Received) -> Device:
+        route = event.route
+        return Device(event.user, lambda message: self.server.send(route, message), lambda: self.server.rtt_s(route))
 
     def _end(self, key: bytes) -> None:
         session = self._sessions.pop(key)

@@ -21,6 +21,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)] = 2  # tokens between two looks at how relevant passages are
     wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
+    keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
     log_level: str = "info"
 
 

@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -87,7 +88,8 @@ class Daemon(ABC):
         self._lookups: dict[bytes, _Lookup] = {}
         self._running = True
         self._ticked_s = 0.0
-        self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)))
+        keys = Path(settings.keys) if settings.keys else None
+        self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
@@ -95,10 +97,11 @@ class Daemon(ABC):
     # --- the main loop
 
     def run(self) -> None:
-        """Serve until `stop`; SIGTERM and SIGINT call it."""
+        """Serve until `stop`; SIGTERM and SIGINT call it, SIGHUP reads the allowed keys again."""
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
+            signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self.reload))
             sys.setswitchinterval(5e-4)  # the I/O thread must not wait 5 ms for the compute thread's interpreter turn
         log.info("ready", side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
         while self._running:
@@ -123,6 +126,14 @@ class Daemon(ABC):
     def stop(self) -> None:
         """Ask the main loop to end; safe from any thread and from signal handlers."""
         self._inbox.put(self._halt)
+
+    def reload(self) -> None:
+        """Read again which machines may connect; a file that cannot be read leaves those that may now."""
+        try:
+            self.bus.reload_keys()
+            log.info("keys read again")
+        except HocketError as error:
+            log.warning("keys not read again", reason=str(error))
 
     def _halt(self) -> None:
         self._running = False
@@ -218,42 +229,44 @@ class Daemon(ABC):
         if event.port is self._retrieval:
             self._on_retrieval(message)
         elif isinstance(event.port, Server):
-            self._on_request(event.route, message)
+            self._on_request(event)
         else:
             self.on_peer(message)
 
-    def _on_request(self, route: bytes, message: Message) -> None:
+    def _on_request(self, event: Received) -> None:
+        route, message = event.route, event.message
         if isinstance(message, Ask):
-            self._on_ask(route, message)
+            self._on_ask(event, message)
         elif isinstance(message, Cancel):
-            if message.request in self.answers:
+            if message.request in self.answers and self._streams[message.request].user == event.user:
                 self.answers[message.request].finish("cancelled")
         elif isinstance(message, Resume):
-            self._on_resume(route, message)
+            self._on_resume(event, message)
         elif isinstance(message, StatusRequest):
             self.profiling.refresh()
             self.server.send(route, self._status(message.request))
         else:
-            self.on_other(route, message)
+            self.on_other(event)
 
     def _status(self, request: bytes) -> Status:
         ready, facts, figures = self._retrieval.up, self.facts(), self.figures()
         return Status(request=request, role=self.side, ready=ready, facts=facts, figures=figures)
 
-    def _on_ask(self, route: bytes, ask: Ask) -> None:
+    def _on_ask(self, event: Received, ask: Ask) -> None:
+        route = event.route
         try:
             if ask.request not in self._streams:
-                self._begin(ask)
+                self._begin(ask, event.user)
         except HocketError as error:
             self.server.send(route, Error(code=error.code, text=error.text, remedy=error.remedy, request=ask.request))
         else:
             self.server.send(route, Accepted(request=ask.request))
 
-    def _begin(self, ask: Ask) -> None:
+    def _begin(self, ask: Ask, user: str) -> None:
         _check(ask)
         if len(self.answers) >= self.settings.max_sessions:
             raise Busy(f"{len(self.answers)} requests are in work already")
-        stream = self._streams[ask.request] = Stream(ask.request, ask.topic, self.server.publish)
+        stream = self._streams[ask.request] = Stream(ask.request, ask.topic, user, self.server.publish)
         answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud())
         self.answers[ask.request] = answer
         self.start(answer)
@@ -274,11 +287,11 @@ class Daemon(ABC):
             wire_mass=self.settings.wire_mass,
         )
 
-    def _on_resume(self, route: bytes, resume: Resume) -> None:
+    def _on_resume(self, event: Received, resume: Resume) -> None:
         stream = self._streams.get(resume.request)
-        if stream is None or stream.topic != resume.topic:
+        if stream is None or (stream.topic, stream.user) != (resume.topic, event.user):
             self.server.send(
-                route,
+                event.route,
                 Error(
                     code="unavailable", text="that stream is not kept here", remedy="ask again", request=resume.request
                 ),
@@ -344,7 +357,7 @@ class Daemon(ABC):
         """A message from the other side over a link of ours."""
 
     @abstractmethod
-    def on_other(self, route: bytes, message: Message) -> None:
+    def on_other(self, event: Received) -> None:
         """A message at our server that no client sends."""
 
 

@@ -10,7 +10,7 @@ from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError, ProtocolError
 from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
-from hocket_bus.sockets import Link, LinkDown, LinkUp
+from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .answer import Answer, Cloud
 from .config import DeviceSettings
@@ -67,7 +67,7 @@ class DeviceDaemon(Daemon):
             if answer.begin.session == message.session:
                 ignore_bad(lambda answer=answer: answer.receive(message))  # type: ignore[misc]
 
-    def on_other(self, route: bytes, message: Message) -> None:
+    def on_other(self, event: Received) -> None:
         """Clients send nothing else."""
 
     def facts(self) -> dict[str, str]:

@@ -15,9 +15,11 @@ Publish = Callable[[bytes, Message], None]
 class Stream:
     """The events of one request, from sequence number 0 to Done or Failed."""
 
-    def __init__(self, request: bytes, topic: bytes, publish: Publish) -> None:
+    def __init__(self, request: bytes, topic: bytes, user: str, publish: Publish) -> None:
+        """`user` is whose request it is: nobody else may resume or cancel it."""
         self.request = request
         self.topic = topic
+        self.user = user
         self.started_s = time.monotonic()
         self.ended_s: float | None = None
         self._publish = publish

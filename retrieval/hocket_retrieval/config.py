@@ -24,6 +24,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     `threads`      cores that embedding documents may use; more than are idle make it slower
     `precision`    float32, or bfloat16 to embed documents in about a third of the time on processors that have
                    instructions for it; scores then differ by up to 0.002
+    `keys`         the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
     `log_level`    debug, info, warning or error
     """
 
@@ -34,4 +35,5 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     chunk_words: Annotated[int, Meta(ge=MIN_WORDS, le=MAX_WORDS)] = DEFAULT_WORDS
     threads: Annotated[int, Meta(ge=1, le=256)] = 1
     precision: Precision = "float32"
+    keys: str = ""
     log_level: str = "info"

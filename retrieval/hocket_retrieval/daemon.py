@@ -61,7 +61,7 @@ class Daemon:
         self._answering = ThreadPoolExecutor(ANSWERING_THREADS, thread_name_prefix="answer")
         self._worker = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._epoch = secrets.randbits(64)
-        self._bus = Bus(self._on_event)
+        self._bus = Bus(self._on_event, Path(config.keys) if config.keys else None)
 
     def start(self) -> None:
         """Listen, and begin to load. Raises BadConfiguration when the endpoint is taken."""
@@ -79,6 +79,13 @@ class Daemon:
     def stop(self) -> None:
         """Let `wait` return; safe in a signal handler, as setting an event that the same thread waits for is not."""
         self._end.put(None)
+
+    def reload(self) -> None:
+        """Read again which machines may connect; a file that cannot be read leaves those that may now."""
+        try:
+            self._bus.reload_keys()
+        except HocketError as error:
+            log.warning("keys not read again", reason=str(error))
 
     def close(self) -> None:
         """End jobs at their next batch, answer what is being answered, and let everything go."""
@@ -253,6 +260,7 @@ def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT. Raises BadConfiguration when the daemon cannot start."""
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
+    signal.signal(signal.SIGHUP, lambda *_: daemon.reload())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())
     try:

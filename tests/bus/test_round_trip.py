@@ -10,6 +10,7 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.sockets import PING_S, Bus, Event, LinkUp, Received
 from hocket_tools.link import Conditions, start
+from hocket_tools.pair.loopback import trust_self
 
 WAIT_S = 20.0
 PORT = 17_621  # a daemon takes two neighbouring ones
@@ -37,7 +38,7 @@ def near(value_s: float, expected_s: float) -> bool:
     return abs(value_s - expected_s) <= 0.2 * expected_s
 
 
-def test_both_ends_follow_a_step_from_20_to_200_ms_within_3_s() -> None:
+def test_both_ends_follow_a_step_from_20_to_200_ms_within_3_s(tmp_path: Path) -> None:
     """Two echoes after the step the dialing end knows it; the next ping tells the other end."""
     up, route = threading.Event(), threading.Event()
     routes: list[bytes] = []
@@ -53,9 +54,10 @@ def test_both_ends_follow_a_step_from_20_to_200_ms_within_3_s() -> None:
 
     with (
         start("127.0.0.1:0", f"127.0.0.1:{PORT}", Conditions.symmetric(0.020)) as emulated,
-        Bus(on_dialed) as dialing,
-        Bus(on_served) as serving,
+        Bus(on_dialed, tmp_path) as dialing,
+        Bus(on_served, tmp_path) as serving,
     ):
+        trust_self(tmp_path, f"tcp://127.0.0.1:{emulated.port}")
         ends = Ends(dialing, serving, emulated.port)
         assert up.wait(WAIT_S)
         ends.link.send(Cancel(request=bytes(16)))

@@ -17,6 +17,7 @@ from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.model import ModelSettings
+from hocket_tools.pair.loopback import trust_self
 
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
@@ -73,6 +74,11 @@ class Pair:
     device: DeviceDaemon | None = None
     cloud: CloudDaemon | None = None
     stack: ExitStack = field(default_factory=ExitStack)
+    keys: str = ""
+
+    def trust(self, *endpoints: str) -> None:
+        """Give the daemons started from here on keys with which they know each other at these tcp endpoints."""
+        self.keys = str(trust_self(self.folder / "keys", *endpoints))
 
     def endpoint(self, name: str) -> str:
         return f"ipc://{self.folder}/{name}"
@@ -90,6 +96,7 @@ class Pair:
             CloudSettings(
                 endpoint=endpoint or self.endpoint("cloud"),
                 retrieval=self.endpoint("cloud-retrieval"),
+                keys=self.keys,
                 model=model or self.model("cloud"),
                 **options,  # type: ignore[arg-type]
             )
@@ -102,6 +109,7 @@ class Pair:
             DeviceSettings(
                 endpoint=self.endpoint("device"),
                 retrieval=self.endpoint("device-retrieval"),
+                keys=self.keys,
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
                 **options,  # type: ignore[arg-type]

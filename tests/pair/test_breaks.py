@@ -26,9 +26,12 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(
         link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17603"))
         for side in ("device", "cloud"):
             made.start_retrieval(side)
+        made.trust(f"tcp://127.0.0.1:{link.port}")
         made.start_cloud(endpoint="tcp://127.0.0.1:17603", model=made.model("cloud", hold_decode_s=0.05))
         made.start_device(
-            link=f"tcp://127.0.0.1:{link.port}", model=made.model("device", hold_decode_s=0.05), peer_wait_s=30.0
+            link=f"tcp://127.0.0.1:{link.port}",
+            model=made.model("device", hold_decode_s=0.05),
+            peer_wait_s=30.0,
         )
         stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=90.0, aggregation=aggregation, **OPTIONS)
         healed = False

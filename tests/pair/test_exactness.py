@@ -47,9 +47,13 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
         made.start_retrieval("device")
         made.start_retrieval("cloud")
         slots = {"slots": 64}
+        made.trust(f"tcp://127.0.0.1:{link.port}")
         made.start_cloud(endpoint="tcp://127.0.0.1:17601", max_sessions=32, model=made.model("cloud", **slots))
         made.start_device(
-            link=f"tcp://127.0.0.1:{link.port}", max_sessions=32, model=made.model("device", **slots), peer_wait_s=60.0
+            link=f"tcp://127.0.0.1:{link.port}",
+            max_sessions=32,
+            model=made.model("device", **slots),
+            peer_wait_s=60.0,
         )
         yield made, made.client(), link
 

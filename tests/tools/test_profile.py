@@ -22,6 +22,7 @@ from hocket_tools.main import run
 from hocket_tools.network import iperf3
 from hocket_tools.network.ping import Pings, ping
 from hocket_tools.network.survey import Target, survey
+from hocket_tools.pair.loopback import trust_self
 
 PINGED = """PING x (192.0.2.7) 56(84) bytes of data.
 
@@ -244,11 +245,15 @@ def test_the_table_names_each_figures_source(fake: Fake, capsys: pytest.CaptureF
     assert ["bandwidth", "back", "80.0", "Mbit/s", "80.0", "Mbit/s", "iperf3"] in [row[:7] for row in rows]
 
 
-def test_the_echo_of_a_daemon_is_measured_and_a_disagreement_is_noted(programs: Path, fake: Fake) -> None:
+def test_the_echo_of_a_daemon_is_measured_and_a_disagreement_is_noted(
+    programs: Path, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A closed port is a line; a ping that says something quite different from the echo is doubted."""
+    monkeypatch.setenv("HOCKET_HOME", str(tmp_path / "home"))
     fake("ping", PINGED.replace("20.500", "900.0"))
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
+    trust_self(tmp_path / "home" / "keys", "tcp://127.0.0.1:17625", f"tcp://127.0.0.1:{port}")
     closed = survey(Target.parse(f"127.0.0.1:{port}"), 5201, 1, lambda _: None)
     assert f"no daemon answers at tcp://127.0.0.1:{port}" in [problem.text for problem in closed.problems]
 

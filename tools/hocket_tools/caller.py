@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
@@ -21,11 +22,12 @@ class Caller:
     Raises Unavailable when nothing answers within `connect_s`, the reason why the daemon refuses, or BadConfiguration.
     """
 
-    def __init__(self, endpoint: str, connect_s: float = 5.0) -> None:
+    def __init__(self, endpoint: str, connect_s: float = 5.0, keys: Path | None = None) -> None:
+        """`keys` is the folder of this machine's keys, as for a Client."""
         check_endpoint(endpoint)
         self.endpoint = endpoint
         self._inbox: SimpleQueue[Event] = SimpleQueue()
-        self._bus = Bus(self._inbox.put)
+        self._bus = Bus(self._inbox.put, keys)
         try:
             self._link = self._bus.dial(endpoint, Hello(role="client"))
             self._wait_up(Deadline.after(connect_s))

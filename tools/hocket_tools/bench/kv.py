@@ -17,6 +17,7 @@ from rich.progress import Progress
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.messages import Status, StatusRequest
+from hocket_bus.places import keys
 from hocket_client import Client
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_tools import console
@@ -97,7 +98,7 @@ def passages(data: Path, number: int, tokens: int) -> list[str]:
 def _wait_computed(pair: BenchPair, side: str, number: int) -> None:
     """Until a daemon's store holds `number` documents."""
     deadline = Deadline.after(COMPUTE_S)
-    with Caller(pair.endpoint(side)) as caller:
+    with Caller(pair.endpoint(side), keys=keys(pair.home.at)) as caller:
         while not deadline.passed:
             fact = caller.ask(StatusRequest(request=os.urandom(16)), Status).facts["stored KV"]
             if fact.startswith(f"{number} documents"):

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from hocket_bus.places import keys
 from hocket_client import Client
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.commands.documents import read_in
 from hocket_tools.link import Conditions, Link, start
 from hocket_tools.pair.home import Home
+from hocket_tools.pair.loopback import trust_self
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
@@ -28,7 +30,7 @@ class BenchPair:
 
     def client(self, side: str) -> Client:
         """A client of one side's daemon; a cloud asked directly answers alone, without the link in between."""
-        return Client(self.endpoint(side))
+        return Client(self.endpoint(side), keys=keys(self.home.at))
 
     def endpoint(self, side: str) -> str:
         """Where a side's daemon listens."""
@@ -56,6 +58,7 @@ def bench_pair(
     """
     with temporary_home() as home, start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link:
         home.prepare()
+        trust_self(keys(home.at), f"tcp://127.0.0.1:{CLOUD_PORT}", f"tcp://127.0.0.1:{link.port}")
         for side in ("device", "cloud"):
             _configure(home, side, link, hold_s, settings)
             with home.config(f"{side}-retrieval").open("a", encoding="utf-8") as file:
@@ -69,7 +72,11 @@ def bench_pair(
 
 def _configure(home: Home, side: str, link: Link, hold_s: float, settings: Mapping[str, float]) -> None:
     endpoint = home.endpoint("device") if side == "device" else f"tcp://127.0.0.1:{CLOUD_PORT}"
-    lines = [f'endpoint = "{endpoint}"', f'retrieval = "{home.endpoint(side + "-retrieval")}"']
+    lines = [
+        f'endpoint = "{endpoint}"',
+        f'keys = "{keys(home.at)}"',
+        f'retrieval = "{home.endpoint(side + "-retrieval")}"',
+    ]
     if side == "device":
         lines.append(f'cloud = "tcp://127.0.0.1:{link.port}"')
     lines += [f"{key} = {value}" for key, value in settings.items()]

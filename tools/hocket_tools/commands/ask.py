@@ -63,6 +63,7 @@ def ask(
 
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
+    from hocket_bus import places
     from hocket_bus.endpoints import check_endpoint
     from hocket_tools import console
     from hocket_tools.pair.home import Home
@@ -73,20 +74,21 @@ def ask(
     text = console.stdin_text() if question == "-" else question
     where = endpoint or Home.find(home).listening("device")
     check_endpoint(where)
+    keys = places.keys(home)
     if json_lines:
-        _ask_json(where, text, options)
+        _ask_json(where, text, options, keys)
     else:
-        ask_people(where, text, options)
+        ask_people(where, text, options, keys)
 
 
-def ask_people(endpoint: str, question: str, options: dict[str, Any]) -> Done:
+def ask_people(endpoint: str, question: str, options: dict[str, Any], keys: Path | None = None) -> Done:
     """Stream the answer in colour to standard output, legend, notices and summary to standard error."""
     from hocket_bus.messages import Notice, Token
     from hocket_client import Client
     from hocket_tools import console
 
     out, err = console.out(), console.err()
-    with Client(endpoint) as client:
+    with Client(endpoint, keys=keys) as client:
         stream = client.ask(question, **options)
         err.print(console.legend())
         with _Cancelling(stream):
@@ -101,12 +103,12 @@ def ask_people(endpoint: str, question: str, options: dict[str, Any]) -> Done:
     return done
 
 
-def _ask_json(endpoint: str, question: str, options: dict[str, Any]) -> None:
+def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path) -> None:
     from hocket_bus.errors import HocketError
     from hocket_client import Client
 
     try:
-        with Client(endpoint) as client:
+        with Client(endpoint, keys=keys) as client:
             stream = client.ask(question, **options)
             with _Cancelling(stream):
                 for event in stream.events():

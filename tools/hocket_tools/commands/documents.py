@@ -38,10 +38,12 @@ def ingest(
 
     An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
     """
+    from hocket_bus import places
+
     missing = [str(path) for path in paths if not path.expanduser().exists()]
     if missing:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
-    ingested = read_in(_endpoint(side, endpoint, home), paths)
+    ingested = read_in(_endpoint(side, endpoint, home), paths, places.keys(home))
     if json_object:
         import msgspec
 
@@ -62,9 +64,10 @@ def documents(
     json_object: Json = False,
 ) -> None:
     """List what a side has read, or forget some of it."""
+    from hocket_bus import places
     from hocket_tools.caller import Caller
 
-    with Caller(_endpoint(side, endpoint, home)) as caller:
+    with Caller(_endpoint(side, endpoint, home), keys=places.keys(home)) as caller:
         if remove:
             _remove(caller, side, remove)
             return
@@ -76,7 +79,7 @@ def documents(
         _show(side, listed)
 
 
-def read_in(endpoint: str, paths: list[Path]) -> Ingested:
+def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Ingested:
     """Ingest `paths` with a progress bar on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -89,7 +92,7 @@ def read_in(endpoint: str, paths: list[Path]) -> Ingested:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     err = console.err()
     bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
-    with Caller(endpoint) as caller, bar:
+    with Caller(endpoint, keys=keys) as caller, bar:
         task = bar.add_task("reading", total=None)
         for reply in caller.replies(message, SILENCE_S):
             if isinstance(reply, m.Progress):

@@ -23,6 +23,7 @@ state = "{state}"           # its folder: documents, vectors and index
 # reranker = ""                   # a CrossEncoder's folder or name scores the best passages
 # chunk_words = 64                # words per passage; changing it cuts every document anew
 # threads = 2                     # cores that embedding may use
+# keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # log_level = "info"              # debug, info, warning, error
 """
 
@@ -36,6 +37,7 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
 # reweigh_every = 2             # tokens between two looks at how relevant the passages are (weights: dynamic)
 # wire_mass = 0.98              # share of a distribution that a draft carries
+# keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # log_level = "info"            # debug, info, warning, error
 
 [kv]
@@ -124,8 +126,10 @@ class Home:
     def _text(self, name: str) -> str:
         side, _, retrieval = name.partition("-")
         if retrieval:
-            return _RETRIEVAL.format(side=side, own=self.endpoint(name), state=self.at / f"{side}-documents")
+            return _RETRIEVAL.format(
+                at=self.at, side=side, own=self.endpoint(name), state=self.at / f"{side}-documents"
+            )
         more = _CLOUD if side == "cloud" else _DEVICE.format(cloud=self.endpoint("cloud"))
         searcher = self.endpoint(f"{side}-retrieval")
         kv = self.at / f"{side}-kv"
-        return _DAEMON.format(side=side, own=self.endpoint(name), retrieval=searcher, more=more, kv=kv)
+        return _DAEMON.format(at=self.at, side=side, own=self.endpoint(name), retrieval=searcher, more=more, kv=kv)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 
+from hocket_bus import places
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Status, StatusRequest
 from hocket_tools.caller import Caller
@@ -41,7 +42,7 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
     if pid is None:
         return DaemonState(name, None, problem="not running")
     try:
-        with Caller(home.listening(name), connect_s) as caller:
+        with Caller(home.listening(name), connect_s, places.keys(home.at)) as caller:
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
     except HocketError as error:
         return DaemonState(name, pid, problem=error.text)

@@ -1,0 +1,217 @@
+"""One I/O thread owns every socket of a process; everything else sees events and calls `send`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import structlog
+import zmq
+
+from hocket_bus import places, zap
+from hocket_bus.endpoints import is_tcp
+from hocket_bus.errors import Unavailable
+from hocket_bus.keys import Keys
+from hocket_bus.messages import Hello
+from hocket_bus.wire import MAX_BODY_BYTES
+
+from .curve import guard, open_judge, user_of
+from .events import Event, Greeter
+from .link import Link
+from .server import Server
+
+_DRAIN = 200  # messages read from one socket before the others get their turn
+
+log = structlog.get_logger(__name__)
+
+
+class Bus:
+    """The I/O thread. `on_event` is called on it and must not block. Close it, or use it as a context manager."""
+
+    def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None) -> None:
+        """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
+        self._on_event = on_event
+        self._keys_folder = keys or places.keys()
+        self.keys: Keys | None = None
+        self._context = zmq.Context(io_threads=1)
+        self._context.set(zmq.MAX_SOCKETS, 1023)
+        self._commands: deque[Callable[[], None]] = deque()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._woken = False
+        self._poller = zmq.Poller()
+        self._poller.register(self._wake, zmq.POLLIN)
+        self._readers: dict[zmq.Socket[bytes], Callable[[], None]] = {}
+        self._ports: list[Server | Link] = []
+        self._running = True
+        self._thread = threading.Thread(target=self._run, name="bus", daemon=True)
+        self._thread.start()
+
+    def serve(self, endpoint: str, greet: Greeter) -> Server:
+        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key."""
+        server = Server(self, endpoint, greet)
+        self._call(lambda: self._add(server, server._bind))
+        return server
+
+    def dial(self, endpoint: str, hello: Hello, topic: bytes = b"") -> Link:
+        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes.
+
+        Raises BadConfiguration when the keys that tcp needs are wanting.
+        """
+        link = Link(self, endpoint, hello, topic)
+        self._call(lambda: self._add(link, link._open))
+        return link
+
+    def reload_keys(self) -> None:
+        """Read again whom this machine knows. Raises BadConfiguration."""
+        if self.keys is not None:
+            self.keys.reload()
+
+    def close(self, linger_s: float = 0.2) -> None:
+        """Close every socket, giving messages already sent `linger_s` to leave, and end the thread."""
+        if not self._running:
+            return
+        self._post(lambda: self._stop(linger_s))
+        self._thread.join(timeout=linger_s + 5)
+        os.close(self._wake)
+
+    def __enter__(self) -> Bus:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Everything below runs on the I/O thread, except _post and _call.
+
+    def _post(self, command: Callable[[], None]) -> None:
+        if not self._running:  # whoever sends after the end is not heard
+            return
+        self._commands.append(command)
+        if not self._woken:  # otherwise the I/O thread has yet to begin with what it was woken for
+            self._woken = True
+            os.eventfd_write(self._wake, 1)
+
+    def _call(self, command: Callable[[], None]) -> None:
+        done = threading.Event()
+        failure: list[Exception] = []
+
+        def run() -> None:
+            try:
+                command()
+            except Exception as error:  # noqa: BLE001 - carried to the caller's thread
+                failure.append(error)
+            done.set()
+
+        self._post(run)
+        if not done.wait(5):
+            raise Unavailable("the I/O thread does not answer", "restart this process")
+        if failure:
+            raise failure[0]
+
+    def _add(self, port: Server | Link, start: Callable[[], None]) -> None:
+        start()
+        self._ports.append(port)
+
+    def _run(self) -> None:
+        while self._running:
+            try:
+                self._step()
+            except Exception:
+                log.exception("error on the I/O thread")  # one bad event must not silence every stream
+        for socket in list(self._readers):
+            socket.close()
+        self._context.destroy()
+
+    def _step(self) -> None:
+        ready = self._poller.poll(self._wait_ms())
+        for socket, _ in ready:
+            if socket == self._wake:
+                os.eventfd_read(self._wake)
+                self._woken = False  # before the commands are taken, so that none is left without a wake
+            elif socket in self._readers:
+                self._readers[socket]()
+        while self._commands:
+            self._commands.popleft()()
+        now = time.monotonic()
+        for port in self._ports:
+            port._tick(now)
+
+    def _wait_ms(self) -> int:
+        now = time.monotonic()
+        due = min([port._due_s for port in self._ports] + [now + 60])
+        return max(0, int((due - now) * 1000) + 1)
+
+    def _stop(self, linger_s: float) -> None:
+        for socket in self._readers:
+            socket.linger = int(linger_s * 1000)
+        for port in self._ports:
+            port._closed()
+        self._running = False
+
+    def _load_keys(self, endpoint: str) -> Keys | None:
+        """The keys, which tcp needs; None for ipc, which the file system guards."""
+        if not is_tcp(endpoint):
+            return None
+        if self.keys is None:
+            self.keys = keys = Keys(self._keys_folder)
+            judge = open_judge(self._context)
+
+            def decide(frames: list[bytes]) -> None:
+                judge.send_multipart([*frames[:2], *zap.answer(frames[2:], keys)])
+
+            self._watch(judge, decide)
+        return self.keys
+
+    def _open_socket(
+        self, kind: zmq.SocketType, endpoint: str, options: Mapping[zmq.SocketOption, int], server: str | None = None
+    ) -> zmq.Socket[bytes]:
+        """A socket for `endpoint`; `server` is the public key that the other end must have, None on the binding end."""
+        keys = self._load_keys(endpoint)
+        socket: zmq.Socket[bytes] = self._context.socket(kind)
+        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.HANDSHAKE_IVL: 3000, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common |= {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5}
+        common |= {zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}
+        for option, value in (common | dict(options)).items():
+            socket.set(option, value)
+        if keys is not None:
+            guard(socket, keys, server)
+        return socket
+
+    def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> None:
+        def drain() -> None:
+            for _ in range(_DRAIN):
+                if socket.closed:  # by what the last message led to
+                    return
+                try:
+                    frames = socket.recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    return
+                on_frames(frames)
+
+        self._read(socket, drain)
+
+    def _watch_users(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes], str], None]) -> None:
+        """The same for a socket that tells with each message under which name its sender's key is allowed."""
+
+        def drain() -> None:
+            for _ in range(_DRAIN):
+                try:
+                    frames = socket.recv_multipart(zmq.NOBLOCK, copy=False)
+                except zmq.Again:
+                    return
+                on_frames([frame.bytes for frame in frames], user_of(frames[-1]))
+
+        self._read(socket, drain)
+
+    def _read(self, socket: zmq.Socket[bytes], drain: Callable[[], None]) -> None:
+
+        self._readers[socket] = drain
+        self._poller.register(socket, zmq.POLLIN)
+
+    def _drop(self, socket: zmq.Socket[bytes]) -> None:
+        self._poller.unregister(socket)
+        del self._readers[socket]
+        socket.close(0)

@@ -1,0 +1,160 @@
+"""The connecting end: a DEALER and, with a topic, a SUB; greets, pings, notices silence and connects anew."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+import zmq
+
+from hocket_bus.endpoints import publish_endpoint
+from hocket_bus.errors import BadMessage, HocketError, Unavailable, Untrusted, from_code
+from hocket_bus.estimate import Estimate
+from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
+from hocket_bus.wire import decode, encode
+
+from .curve import MONITORED, doubtful, verdict
+from .events import LinkDown, LinkUp, Received
+
+if TYPE_CHECKING:
+    from .io import Bus
+
+PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
+LIVENESS_S = 3.0
+BACKOFF_S = (0.1, 5.0)
+REFUSED_BACKOFF_S = 5.0
+HUNG_UP_TIMES = 3  # an end that does not encrypt mostly lets us see so, but may hang up first
+
+log = structlog.get_logger(__name__)
+
+
+class Link:
+    """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
+
+    def __init__(self, bus: Bus, endpoint: str, hello: Hello, topic: bytes) -> None:
+        self.endpoint = endpoint
+        self.up = False
+        self.round_trip = Estimate()
+        self._bus = bus
+        self._hello = hello
+        self._topic = topic
+        self._welcome: Welcome | None = None
+        self._subscribed = False
+        self._failures = 0
+        self._hung_up = 0  # in the handshake, since the last time that something else happened
+        self._due_s = 0.0
+        self._opened_s = 0.0
+        self._heard_s = 0.0
+        self._sockets: list[zmq.Socket[bytes]] = []
+
+    @property
+    def rtt_s(self) -> float:
+        """The round trip now, by the echo of pings in this very connection; 0 while the link is down."""
+        return self.round_trip.now
+
+    def send(self, message: Message) -> None:
+        """Send to the other end; while the link is down the message is dropped."""
+        frames = encode(message)
+        self._bus._post(lambda: self._send(frames))
+
+    def _open(self) -> None:
+        now = time.monotonic()
+        self._welcome, self._subscribed = None, not self._topic
+        self._opened_s, self._heard_s, self._due_s = now, now, now
+        options: dict[zmq.SocketOption, int] = {zmq.IMMEDIATE: 1, zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
+        options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
+        server = self._server_key()
+        self._sockets = [self._bus._open_socket(zmq.DEALER, self.endpoint, options, server)]
+        if self._topic:
+            subscriber = self._bus._open_socket(zmq.SUB, self.endpoint, options, server)
+            subscriber.set(zmq.SUBSCRIBE, self._topic)
+            subscriber.connect(publish_endpoint(self.endpoint))
+            self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+            self._sockets.append(subscriber)
+        # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
+        monitor = self._sockets[0].get_monitor_socket(MONITORED)
+        self._bus._watch(monitor, self._on_disconnected)
+        self._sockets[0].connect(self.endpoint)
+        self._bus._watch(self._sockets[0], self._on_frames)
+        self._sockets.append(monitor)
+
+    def _server_key(self) -> str | None:
+        keys = self._bus._load_keys(self.endpoint)
+        return None if keys is None else keys.server_key(self.endpoint)
+
+    def _on_disconnected(self, frames: list[bytes]) -> None:
+        if doubtful(frames) and self._hung_up < HUNG_UP_TIMES:
+            self._hung_up += 1
+            self._drop_sockets()
+            self._due_s = time.monotonic() + BACKOFF_S[0]
+            return
+        reason = verdict(frames, self.endpoint, self._bus.keys)
+        self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
+
+    def _on_frames(self, frames: list[bytes]) -> None:
+        try:
+            message = decode(frames)
+        except BadMessage as error:
+            log.warning("bad message", endpoint=self.endpoint, error=str(error))
+            return
+        self._heard_s = time.monotonic()
+        if isinstance(message, Pong | Welcome | Subscribed):
+            self._on_greeting(message)
+        elif isinstance(message, Error) and not message.request and not self.up:
+            self._fail(from_code(message.code, message.text, message.remedy), REFUSED_BACKOFF_S)
+        else:
+            self._bus._on_event(Received(self, b"", message))
+
+    def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
+        if isinstance(message, Pong):
+            self.round_trip.add(self._heard_s - message.sent_s)
+        elif isinstance(message, Welcome):
+            self._welcome = message
+        else:
+            self._subscribed = True
+        if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
+            self.up, self._failures = True, 0
+            self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
+            self._bus._on_event(LinkUp(self, self._welcome))
+
+    def _tick(self, now: float) -> None:
+        if now < self._due_s:
+            return
+        if not self._sockets:
+            self._open()
+            return
+        if now - (self._heard_s if self.up else self._opened_s) > LIVENESS_S:
+            self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
+            return
+        if self._welcome is None:
+            self._send(encode(self._hello))
+        self._send(encode(Ping(sent_s=now, rtt_s=self.rtt_s)))
+        self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
+
+    def _fail(self, reason: HocketError, wait_s: float) -> None:
+        self._drop_sockets()
+        self._hung_up = 0
+        self.up, self.round_trip = False, Estimate()
+        self._failures += 1
+        backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
+        self._due_s = time.monotonic() + max(wait_s, backoff_s)
+        self._bus._on_event(LinkDown(self, reason))
+
+    def _drop_sockets(self) -> None:
+        for socket in self._sockets:
+            self._bus._drop(socket)
+        self._sockets = []
+
+    def _send(self, frames: list[bytes]) -> None:
+        if not self._sockets:
+            return
+        try:
+            self._sockets[0].send_multipart(frames, zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            if self.up:
+                log.debug("not sent", endpoint=self.endpoint, error=str(error))
+
+    def _closed(self) -> None:
+        """Its sockets close with the bus."""

@@ -1,0 +1,128 @@
+"""The binding end: a ROUTER for requests and, beside it, an XPUB for streams."""
+
+from __future__ import annotations
+
+from typing import IO, TYPE_CHECKING
+
+import structlog
+import zmq
+
+from hocket_bus.endpoints import claim, is_tcp, publish_endpoint
+from hocket_bus.errors import BadConfiguration, BadMessage
+from hocket_bus.estimate import Told
+from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed
+from hocket_bus.wire import decode, encode
+
+from .curve import GONE
+from .events import Greeter, Received
+
+if TYPE_CHECKING:
+    from .io import Bus
+
+log = structlog.get_logger(__name__)
+
+
+class Server:
+    """The binding end. Answers Hello and Ping itself; every other message becomes an event."""
+
+    _due_s = float("inf")
+
+    def __init__(self, bus: Bus, endpoint: str, greet: Greeter) -> None:
+        self.endpoint = endpoint
+        self.load = 0
+        self.bad_messages = 0
+        self._bus = bus
+        self._greet = greet
+        self._lock: IO[str] | None = None
+        self._told_rtt_s = Told()
+        self._readers: dict[bytes, str] = {}  # whose a topic is
+
+    def send(self, route: bytes, message: Message) -> None:
+        """Send to one connected end; a message to an end that left is dropped."""
+        frames = [route, *encode(message)]
+        self._bus._post(lambda: self._send(self._router, frames))
+
+    def rtt_s(self, route: bytes) -> float:
+        """The round trip to a connected end, as that end told it last; 0 when it has not."""
+        return self._told_rtt_s.get(route)
+
+    def publish(self, topic: bytes, message: Message) -> None:
+        """Publish on a topic; whoever is not subscribed misses it."""
+        frames = [topic, *encode(message)]
+        self._bus._post(lambda: self._publish(frames))
+
+    def _bind(self) -> None:
+        self._lock = claim(self.endpoint)
+        open_socket = self._bus._open_socket
+        self._router = open_socket(
+            zmq.ROUTER, self.endpoint, {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 10_000}
+        )
+        self._xpub = open_socket(zmq.XPUB, self.endpoint, {zmq.XPUB_MANUAL: 1, zmq.SNDHWM: 10_000})
+        try:
+            self._router.bind(self.endpoint)
+            self._xpub.bind(publish_endpoint(self.endpoint))
+        except zmq.ZMQError as error:
+            self._router.close()
+            self._xpub.close()
+            raise BadConfiguration(f"cannot listen at {self.endpoint}: {error}", "choose a free endpoint") from error
+        watch = self._bus._watch_users if is_tcp(self.endpoint) else self._bus._watch
+        watch(self._router, self._on_request)
+        watch(self._xpub, self._on_subscription)
+
+    def _on_request(self, frames: list[bytes], user: str = "") -> None:
+        if not self._allowed(user):
+            return
+        route, *rest = frames
+        try:
+            message = decode(rest)
+        except BadMessage as error:
+            self.bad_messages += 1
+            if self.bad_messages & (self.bad_messages - 1) == 0:  # the 1st, 2nd, 4th, 8th...: bounded logging
+                log.warning("bad message", endpoint=self.endpoint, count=self.bad_messages, error=str(error))
+            reply: Message = Error(code="bad_message", text=error.text[:500], remedy=error.remedy)
+        else:
+            if isinstance(message, Ping):
+                self._told_rtt_s.note(route, message.rtt_s)
+                reply = Pong(sent_s=message.sent_s, load=self.load)
+            elif isinstance(message, Hello):
+                reply = self._greet(message)
+            else:
+                self._bus._on_event(Received(self, route, message, user))
+                return
+        self._send(self._router, [route, *encode(reply)])
+
+    def _allowed(self, user: str) -> bool:
+        """Whether a key that was let in still may: it can have been revoked since."""
+        return not user or (self._bus.keys is not None and user in self._bus.keys.peers)
+
+    def _on_subscription(self, frames: list[bytes], user: str = "") -> None:
+        subscribe, topic = frames[0][:1] == b"\x01", frames[0][1:]
+        if len(topic) != 16:  # the empty topic would read every stream
+            return
+        owner = self._readers.get(topic)
+        if subscribe:
+            if not self._allowed(user) or owner not in (None, user):
+                return  # a topic is its first subscriber's
+            self._readers[topic] = user
+        elif user in (owner, GONE):
+            self._readers.pop(topic, None)
+        self._xpub.set(zmq.SUBSCRIBE if subscribe else zmq.UNSUBSCRIBE, topic)
+        if subscribe:
+            self._send(self._xpub, [topic, *encode(Subscribed())])
+
+    def _publish(self, frames: list[bytes]) -> None:
+        if self._allowed(self._readers.get(frames[0], "")):
+            self._send(self._xpub, frames)
+
+    def _send(self, socket: zmq.Socket[bytes], frames: list[bytes]) -> None:
+        try:
+            socket.send_multipart(frames, zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            log.debug("not sent", endpoint=self.endpoint, error=str(error))
+
+    def _tick(self, now: float) -> None:
+        """A server has no timers."""
+
+    def _closed(self) -> None:
+        if self._lock is not None:
+            self._lock.close()

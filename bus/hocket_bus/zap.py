@@ -1,0 +1,49 @@
+"""Who may connect: one answer to one request of ZeroMQ's authentication protocol (RFC 27). Pure; knows no socket.
+
+Fails closed: an unknown key is refused (400) for good, and whatever goes wrong here is answered "later" (300), after
+which the other end tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from .keys import Keys, fingerprint, z85
+
+ENDPOINT, DOMAIN = "inproc://zeromq.zap.01", b"hocket"
+_VERSION = b"1.0"
+
+log = structlog.get_logger(__name__)
+
+
+def answer(frames: Sequence[bytes], keys: Keys) -> list[bytes]:
+    """The reply's frames; its user id is the name under which the peer's key is allowed."""
+    request = frames[1] if len(frames) > 1 else b""
+    try:
+        return _judged(request, frames, keys)
+    except Exception:
+        log.exception("a connection could not be judged")
+        return [_VERSION, request, b"300", b"try again", b"", b""]
+
+
+def _judged(request: bytes, frames: Sequence[bytes], keys: Keys) -> list[bytes]:
+    version, _, domain, address, _, mechanism, *credentials = frames
+    if (version, domain, mechanism) != (_VERSION, DOMAIN, b"CURVE") or len(credentials) != 1:
+        return _refused(request, b"CURVE is required")
+    key = z85(credentials[0])
+    name = keys.name_of(key)
+    if name is None:
+        log.warning(
+            "refused an unknown key",
+            address=address.decode("ascii", "replace"),
+            fingerprint=fingerprint(key),
+            allow=f"hocket keys allow NAME '{key}'",
+        )
+        return _refused(request, b"this key is not allowed")
+    return [_VERSION, request, b"200", b"OK", name.encode(), b""]
+
+
+def _refused(request: bytes, why: bytes) -> list[bytes]:
+    return [_VERSION, request, b"400", why, b"", b""]

@@ -1,0 +1,270 @@
+"""Over tcp nobody speaks to whom it does not know, and every failure is one typed line with its remedy."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+import zmq
+
+from hocket_bus import keys, zap
+from hocket_bus.errors import BadConfiguration, Unavailable, Untrusted
+from hocket_bus.keys import Peer, write_own, write_peers
+from hocket_bus.messages import Cancel, Hello, Notice, Welcome
+from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Server, new_key_pair
+from hocket_client import Client
+
+WAIT_S = 20.0
+PORT = 17_631  # and the next one
+AT = f"tcp://127.0.0.1:{PORT}"
+NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
+
+
+class Machine:
+    """A machine with keys of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.own = new_key_pair()
+        write_own(folder, self.own)
+        self.inbox: SimpleQueue[Event] = SimpleQueue()
+
+    def knows(self, **peers: Peer) -> Machine:
+        write_peers(self.folder, peers)
+        return self
+
+    def bus(self) -> Bus:
+        return Bus(self.inbox.put, self.folder)
+
+    def until(self, holds: Callable[[Event], bool]) -> Event:
+        while True:
+            event = self.inbox.get(timeout=WAIT_S)
+            if holds(event):
+                return event
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Machine:
+    return Machine(tmp_path / "server")
+
+
+@pytest.fixture
+def laptop(tmp_path: Path, server: Machine) -> Machine:
+    return Machine(tmp_path / "laptop").knows(server=Peer(server.own.public, AT))
+
+
+def serve(bus: Bus) -> Server:
+    return bus.serve(AT, lambda _: Welcome(role="cloud", epoch=1))
+
+
+def dial(bus: Bus, topic: bytes = b"") -> Link:
+    return bus.dial(AT, Hello(role="client"), topic)
+
+
+def is_up(event: Event) -> bool:
+    return isinstance(event, LinkUp)
+
+
+def reason(machine: Machine) -> str:
+    event = machine.until(lambda event: isinstance(event, LinkDown))
+    assert isinstance(event, LinkDown)
+    assert isinstance(event.reason, Untrusted)
+    return str(event.reason)
+
+
+def test_each_message_names_its_sender(server: Machine, laptop: Machine) -> None:
+    """The name is the server's own for that key; nothing in the message decides it."""
+    server.knows(bob=Peer(laptop.own.public))
+    with server.bus() as there, laptop.bus() as here:
+        serve(there)
+        link = dial(here)
+        laptop.until(is_up)
+        link.send(Cancel(request=bytes(16)))
+        event = server.until(lambda event: isinstance(event, Received))
+        assert isinstance(event, Received)
+        assert event.user == "bob"
+
+
+def test_a_key_allowed_later_needs_no_restart(server: Machine, laptop: Machine) -> None:
+    """Before, the error names the command for the other machine; afterwards the link comes up by itself."""
+    with server.bus() as there, laptop.bus() as here:
+        serve(there)
+        dial(here)
+        assert f"hocket keys allow NAME '{laptop.own.public}'" in reason(laptop)
+        server.knows(bob=Peer(laptop.own.public))
+        there.reload_keys()
+        laptop.until(is_up)
+
+
+def test_a_server_with_another_key_is_not_talked_to(server: Machine, laptop: Machine) -> None:
+    """Whoever took over the address learns nothing, and the reader is told to compare fingerprints."""
+    server.knows(bob=Peer(laptop.own.public))
+    laptop.knows(server=Peer(new_key_pair().public, AT))
+    with server.bus() as there, laptop.bus() as here:
+        serve(there)
+        dial(here)
+        assert "compare the fingerprints" in reason(laptop)
+
+
+def test_an_end_without_encryption_is_not_talked_to(laptop: Machine) -> None:
+    """A plain ZeroMQ socket at the address."""
+    context = zmq.Context()
+    plain = context.socket(zmq.ROUTER)
+    plain.bind(AT)
+    with laptop.bus() as here:
+        dial(here)
+        assert "does not speak encrypted" in reason(laptop)
+    context.destroy(0)
+
+
+def test_an_authentication_that_does_not_answer_is_not_waited_for(
+    server: Machine, laptop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fourth line: not now, and what to do there."""
+    monkeypatch.setattr(zap, "answer", lambda frames, _: [b"1.0", frames[1], b"300", b"later", b"", b""])
+    with server.bus() as there, laptop.bus() as here:
+        serve(there)
+        dial(here)
+        event = laptop.until(lambda event: isinstance(event, LinkDown) and "authentication" in str(event.reason))
+        assert isinstance(event, LinkDown)
+        assert isinstance(event.reason, Unavailable)
+
+
+@pytest.mark.parametrize("what", ["plain", "raw"])
+def test_who_does_not_encrypt_gets_nothing(server: Machine, what: str) -> None:
+    """Neither plain ZeroMQ nor bytes of no protocol reach the daemon, and it serves on."""
+    server.knows(me=Peer(server.own.public, AT))
+    with server.bus() as there:
+        serve(there)
+        if what == "plain":
+            context = zmq.Context()
+            spy = context.socket(zmq.DEALER)
+            spy.connect(AT)
+            spy.send_multipart([b"hello", b""])
+            assert spy.poll(500) == 0
+            context.destroy(0)
+        else:
+            for _ in range(50):
+                with socket.create_connection(("127.0.0.1", PORT)) as raw:
+                    raw.sendall(os.urandom(200))
+        with Bus(server.inbox.put, server.folder) as here:
+            dial(here)
+            assert is_up(server.inbox.get(timeout=WAIT_S))
+
+
+def test_a_topic_belongs_to_its_first_reader(tmp_path: Path, server: Machine, laptop: Machine) -> None:
+    """Another allowed machine that learns of it is not served; the reader's own second connection is."""
+    mallory = Machine(tmp_path / "mallory").knows(server=Peer(server.own.public, AT))
+    server.knows(bob=Peer(laptop.own.public), mallory=Peer(mallory.own.public))
+    topic = os.urandom(16)
+    with server.bus() as there, laptop.bus() as here, mallory.bus() as elsewhere:
+        serving = serve(there)
+        dial(here, topic)
+        laptop.until(is_up)
+        dial(elsewhere, topic)
+        dial(here, topic)
+        laptop.until(is_up)
+        serving.publish(topic, NOTICE)
+        for _ in range(2):
+            laptop.until(lambda event: isinstance(event, Received))
+        assert mallory.inbox.empty()
+
+
+def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
+    """Though still connected: after the reload neither its messages nor its streams pass, and it is told."""
+    server.knows(bob=Peer(laptop.own.public))
+    topic = os.urandom(16)
+    with server.bus() as there, laptop.bus() as here:
+        serving = serve(there)
+        link = dial(here, topic)
+        laptop.until(is_up)
+        server.knows()
+        there.reload_keys()
+        serving.publish(topic, NOTICE)
+        link.send(Cancel(request=bytes(16)))
+        events = [laptop.inbox.get(timeout=WAIT_S) for _ in range(2)]
+        assert all(isinstance(event, LinkDown) for event in events)  # silence, and then the refusal
+        assert isinstance(events[1].reason, Untrusted)
+        assert server.inbox.empty()
+
+
+def pump(source: socket.socket, sink: socket.socket, seen: list[bytes]) -> None:
+    """Pass on what comes until either end is closed, and keep it."""
+    with source, sink, suppress(OSError):
+        while piece := source.recv(65_536):
+            seen.append(piece)
+            sink.sendall(piece)
+        sink.shutdown(socket.SHUT_WR)
+
+
+@contextmanager
+def tapped(seen: list[bytes]) -> Iterator[int]:
+    """A port that leads to the server's; everything that passes is also put into `seen`."""
+    threads: list[threading.Thread] = []
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                near = entry.accept()[0]
+                far = socket.create_connection(("127.0.0.1", PORT))
+                for ends in ((near, far.dup()), (far, near.dup())):
+                    threads.append(threading.Thread(target=pump, args=(*ends, seen)))
+                    threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as entry:
+        accepting = threading.Thread(target=accept)
+        accepting.start()
+        yield entry.getsockname()[1]
+        entry.shutdown(socket.SHUT_RDWR)
+        accepting.join(WAIT_S)
+    for thread in threads:
+        thread.join(WAIT_S)
+
+
+def test_an_eavesdropper_reads_nothing(server: Machine, laptop: Machine) -> None:
+    """A word of the greeting is not on the wire; on a plain socket the same tap sees it."""
+    server.knows(bob=Peer(laptop.own.public))
+    seen: list[bytes] = []
+    with tapped(seen) as port, server.bus() as there, laptop.bus() as here:
+        serve(there)
+        laptop.knows(server=Peer(server.own.public, f"tcp://127.0.0.1:{port}"))
+        here.dial(f"tcp://127.0.0.1:{port}", Hello(role="client", tokenizer="secret-word"))
+        laptop.until(is_up)
+    assert seen
+    assert b"secret-word" not in b"".join(seen)
+    seen.clear()
+    context = zmq.Context()
+    with tapped(seen) as port:
+        plain, other = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
+        plain.bind(AT)
+        other.connect(f"tcp://127.0.0.1:{port}")
+        other.send(b"secret-word")
+        arrived = plain.poll(int(WAIT_S * 1000))
+        context.destroy(0)
+    assert arrived
+    assert b"secret-word" in b"".join(seen)
+
+
+def test_tcp_without_keys_is_one_clear_line(tmp_path: Path) -> None:
+    """For a daemon that would listen, and for a client that would connect."""
+    with Bus(lambda _: None, tmp_path) as bus, pytest.raises(BadConfiguration, match="hocket keys new"):
+        serve(bus)
+    with pytest.raises(BadConfiguration, match="hocket keys new"):
+        Client(AT, keys=tmp_path)
+    write_own(tmp_path, new_key_pair())
+    with pytest.raises(BadConfiguration, match="hocket keys allow NAME KEY --at"):
+        Client(AT, keys=tmp_path)
+
+
+def test_a_refused_client_says_why_at_once(server: Machine, laptop: Machine) -> None:
+    """It does not wait for its deadline to report what it knows."""
+    with server.bus() as there:
+        serve(there)
+        with pytest.raises(Untrusted, match=keys.fingerprint(laptop.own.public)):
+            Client(AT, connect_s=60.0, keys=laptop.folder)

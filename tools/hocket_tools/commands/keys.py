@@ -1,0 +1,107 @@
+"""`hocket keys`: this machine's key, and the machines it knows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Who this machine is, and which machines may connect to it, over tcp.",
+    epilog="To pair a laptop with a server: `hocket keys show` on each prints the one command for the other.",
+    no_args_is_help=True,
+)
+Home = Annotated[
+    Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
+]
+At = Annotated[str, typer.Option(metavar="ENDPOINT", help="Where others reach this machine, if they do.")]
+
+
+@app.command(epilog="Example: hocket keys new")
+def new(home: Home = None, at: At = "") -> None:
+    """Make this machine's key; once is enough."""
+    from hocket_bus import keys
+    from hocket_bus.sockets import new_key_pair
+
+    folder = _folder(home)
+    keys.write_own(folder, new_key_pair())
+    show(home, at)
+
+
+@app.command(epilog="Example: hocket keys show --at tcp://server:7000")
+def show(home: Home = None, at: At = "") -> None:
+    """Print this machine's key, its fingerprint, and what to type on the other machine."""
+    import platform
+
+    from hocket_bus.keys import Keys, fingerprint
+
+    own = Keys(_folder(home)).own
+    name = platform.node().split(".")[0] or "peer"
+    where = f" --at {at}" if at else ""
+    typer.echo(f"key          {own.public}")
+    typer.echo(f"fingerprint  {fingerprint(own.public)}")
+    typer.echo("On the other machine:")
+    typer.echo(f"  hocket keys allow {name} '{own.public}'{where}")
+
+
+@app.command(epilog="Example: hocket keys allow server 'KEY' --at tcp://server:7000")
+def allow(
+    name: Annotated[str, typer.Argument(help="What to call that machine here.")],
+    key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
+    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
+    home: Home = None,
+) -> None:
+    """Let a machine connect here and, with --at, trust it to be the one at that address."""
+    from hocket_bus.endpoints import check_endpoint
+    from hocket_bus.keys import Peer, fingerprint, read_peers, write_peers
+
+    if at:
+        check_endpoint(at)
+    folder = _folder(home)
+    write_peers(folder, read_peers(folder) | {name: Peer(key, at)})
+    typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
+
+
+@app.command(epilog="Example: hocket keys revoke laptop")
+def revoke(name: Annotated[str, typer.Argument(help="What that machine is called here.")], home: Home = None) -> None:
+    """Let a machine connect no more."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.keys import read_peers, write_peers
+
+    folder = _folder(home)
+    peers = read_peers(folder)
+    if name not in peers:
+        raise BadRequest(f"no machine is called '{name}' here", "see: hocket keys list")
+    write_peers(folder, {other: peer for other, peer in peers.items() if other != name})
+    typer.echo(f"{name} is no longer allowed")
+
+
+@app.command("list", epilog="Example: hocket keys list --json")
+def list_peers(
+    home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
+    """The machines known here."""
+    from rich.table import Table
+
+    from hocket_bus.keys import fingerprint, read_peers
+    from hocket_tools import console
+
+    peers = sorted(read_peers(_folder(home)).items())
+    if as_json:
+        records = [
+            {"name": n, "key": p.key, "fingerprint": fingerprint(p.key), "endpoint": p.endpoint} for n, p in peers
+        ]
+        typer.echo(json.dumps(records))
+        return
+    table = Table("name", "fingerprint", "reached at")
+    for name, peer in peers:
+        table.add_row(name, fingerprint(peer.key), peer.endpoint or "-")
+    console.out().print(table)
+
+
+def _folder(home: Path | None) -> Path:
+    from hocket_tools.pair.home import Home as Pair
+
+    return Pair.find(home).at / "keys"

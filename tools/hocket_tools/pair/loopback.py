@@ -1,0 +1,17 @@
+"""Keys with which one machine may talk to itself over tcp, for pairs that are gone afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hocket_bus import keys
+from hocket_bus.keys import Peer
+from hocket_bus.sockets import new_key_pair
+
+
+def trust_self(folder: Path, *endpoints: str) -> Path:
+    """Make a key in `folder` and trust it at these endpoints; returns the folder."""
+    own = new_key_pair()
+    keys.write_own(folder, own)
+    keys.write_peers(folder, {f"self-{number}": Peer(own.public, at) for number, at in enumerate(endpoints)})
+    return folder

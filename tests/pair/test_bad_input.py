@@ -50,7 +50,7 @@ def _still_answering(request: pytest.FixtureRequest) -> Iterator[None]:
         ("x" * 9000, {}, "9000 characters.*shorten"),
         ("kala " * 1500, {}, "more than the model's context.*shorten"),
         ("kala", {"weights": "heavy"}, "unknown weights 'heavy'.*off, static, dynamic"),
-        ("kala", {"aggregation": "magic"}, "unknown aggregation 'magic'.*coupled, sync, sync-both"),
+        ("kala", {"aggregation": "magic"}, "unknown aggregation 'magic'.*coupled, independent, sync, sync-both"),
         ("kala", {"max_tokens": 0}, "max_tokens is 0"),
         ("kala", {"temperature": -1.0}, "temperature is -1.0"),
         ("kala", {"top_p": 0.0}, "top_p is 0.0"),

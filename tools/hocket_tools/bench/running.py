@@ -19,6 +19,7 @@ from hocket_tools.pair.up import bring_up
 
 START_S = 180.0
 CLOUD_PORT = 17_801
+SIDES = ("device", "cloud")
 
 
 class BenchPair:
@@ -50,17 +51,23 @@ class BenchPair:
 
 @contextmanager
 def bench_pair(
-    hold_s: float = 0.0, *, stored: bool = False, chunk_words: int = DEFAULT_WORDS, **settings: float
+    hold_s: float | tuple[float, float] = 0.0,
+    *,
+    stored: bool = False,
+    chunk_words: int = DEFAULT_WORDS,
+    **settings: float,
 ) -> Iterator[BenchPair]:
-    """Start a pair whose decode steps take at least `hold_s`, with stored document KV if `stored`.
+    """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
-    `chunk_words` is that of both retrieval daemons, `settings` are keys of both daemons' configuration.
+    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `settings` are keys of both
+    daemons' configuration.
     """
+    holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, start("127.0.0.1:0", f"127.0.0.1:{CLOUD_PORT}") as link:
         home.prepare()
         trust_self(keys(home.at), f"tcp://127.0.0.1:{CLOUD_PORT}", f"tcp://127.0.0.1:{link.port}")
-        for side in ("device", "cloud"):
-            _configure(home, side, link, hold_s, settings)
+        for side, held_s in zip(SIDES, holds, strict=True):
+            _configure(home, side, link, held_s, settings)
             with home.config(f"{side}-retrieval").open("a", encoding="utf-8") as file:
                 file.write(f"chunk_words = {chunk_words}\n")
             if stored:

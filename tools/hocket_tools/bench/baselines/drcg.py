@@ -1,0 +1,77 @@
+"""DRCG (paper §7.1): the device generates alone, from the passages of both sides; the cloud's travel over the link.
+
+`Text` reads what came from scratch. Runs in the benchmark's own process with the device's model; retrieval is the
+daemons'.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hocket_bus.messages import Passage, Passages, Sampling, Search
+from hocket_daemon.aggregation.distribution import truncate
+from hocket_daemon.aggregation.sampler import Rule, draft
+from hocket_daemon.engine.model import LanguageModel
+from hocket_daemon.engine.reading import Reading
+from hocket_daemon.relevance import weigh
+from hocket_tools.caller import Caller
+
+WAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one run of a baseline is told."""
+
+    sampling: Sampling
+    documents: int  # a side
+    relevance_temperature: float
+    wire_mass: float
+    hold_s: float  # a decode step takes at least this long
+
+
+@dataclass(frozen=True)
+class Text:
+    """DRCG/Text: ask both retrieval daemons at once, read all passages, generate."""
+
+    model: LanguageModel
+    device: Caller
+    cloud: Caller  # the cloud's retrieval daemon, over the link
+
+    def run(self, prompt: str, terms: Terms) -> list[float]:
+        """Seconds from the question to each token."""
+        started_s = time.monotonic()
+        passages = self._search(prompt, terms.documents)
+        weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
+        texts = [passage.text for passage in passages]
+        reading = Reading(self.model, prompt, texts, task="complete", room=terms.sampling.max_tokens)
+        try:
+            return [at_s - started_s for at_s in generate(reading, weights, terms)]
+        finally:
+            reading.close()
+
+    def _search(self, prompt: str, k: int) -> list[Passage]:
+        def search(caller: Caller) -> list[Passage]:
+            return caller.ask(Search(request=os.urandom(16), query=prompt, k=k), Passages, WAIT_S).passages
+
+        with ThreadPoolExecutor(2) as pool:
+            found = [pool.submit(search, caller) for caller in (self.device, self.cloud)]
+            return [passage for future in found for passage in future.result()]
+
+
+def generate(reading: Reading, weights: list[float], terms: Terms) -> list[float]:
+    """When each token was drawn, on the monotonic clock."""
+    sampling = terms.sampling
+    rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+    ids: list[int] = []
+    times_s = []
+    while len(ids) < sampling.max_tokens:
+        due_s = time.monotonic() + terms.hold_s
+        distribution = truncate(reading.distribution(ids, weights), terms.wire_mass)
+        ids.append(draft(rule, len(ids), distribution))
+        time.sleep(max(0.0, due_s - time.monotonic()))
+        times_s.append(time.monotonic())
+    return times_s

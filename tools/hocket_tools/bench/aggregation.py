@@ -10,16 +10,15 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import fmean
 
 from rich.progress import Progress
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Done
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.report import Report, Row, bootstrap, percentile
+from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.stream import Run, ask, figures
 
 PROMPTS, PROMPT_CHARS, PARAGRAPH_CHARS = 30, 200, 400
 ALONE = ("device", "cloud")
@@ -78,6 +77,12 @@ def articles(data: Path, number: int) -> list[str]:
     return [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")][:number]
 
 
+def share_out(pair: BenchPair, texts: Sequence[str]) -> None:
+    """Let the sides read `texts` in turn, the device first."""
+    for side, mine in (("device", texts[::2]), ("cloud", texts[1::2])):
+        pair.ingest(side, {f"article-{number}.txt": text for number, text in enumerate(mine)})
+
+
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
         raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
@@ -98,22 +103,12 @@ def measure(report: Report, data: Path, settings: Settings, prompts: Sequence[st
     hold_ms = cells[0]["hold_ms"]
     assert isinstance(hold_ms, int | float)
     with bench_pair(hold_s=hold_ms / 1000) as pair, Progress(console=console.err(), transient=True) as bar:
-        texts = articles(data, settings.corpus_articles)
-        for side, mine in (("device", texts[::2]), ("cloud", texts[1::2])):
-            pair.ingest(side, {f"article-{number}.txt": text for number, text in enumerate(mine)})
+        share_out(pair, articles(data, settings.corpus_articles))
         task = bar.add_task("measuring", total=len(cells) * len(prompts))
         for cell in cells:
             bar.update(task, description=f"{cell['system']} at {cell['rtt_ms']} ms, held {hold_ms:g} ms")
             runs = _cell(pair, settings, prompts, cell, lambda: bar.advance(task))
-            report.add(cell | _figures(runs) | {"curve": f"{cell['system']}, held {hold_ms:g} ms"})
-
-
-@dataclass(frozen=True)
-class Run:
-    """One prompt's stream as the client saw it: arrival of each token in seconds since the question."""
-
-    times_s: list[float]
-    done: Done
+            report.add(cell | figures(runs) | {"curve": f"{cell['system']}, held {hold_ms:g} ms"})
 
 
 def _cell(pair: BenchPair, settings: Settings, prompts: Sequence[str], cell: Row, tick: object) -> list[Run]:
@@ -138,46 +133,17 @@ def _settle(cell: Row) -> None:
 
 def _ask(client: Client, settings: Settings, prompt: str, seed: int, system: str) -> Run:
     alone = system in ALONE
-    started_s = time.monotonic()
-    stream = client.ask(
+    return ask(
+        client,
         prompt,
         aggregation="coupled" if alone else system,
         alone=alone,
         require_cloud=not alone,
-        task="complete",
-        ignore_eos=True,
         seed=seed,
         temperature=settings.temperature,
-        top_p=1.0,
         max_tokens=settings.tokens,
         documents=settings.documents,
     )
-    times_s = [time.monotonic() - started_s for _ in stream]
-    return Run(times_s, stream.result())
-
-
-def _figures(runs: Sequence[Run]) -> Row:
-    per_token = [(run.times_s[-1] - run.times_s[0]) / (len(run.times_s) - 1) * 1000 for run in runs]
-    gaps = [(b - a) * 1000 for run in runs for a, b in zip(run.times_s, run.times_s[1:], strict=False)]
-    low, high = bootstrap(per_token)
-    tokens = sum(len(run.times_s) for run in runs)
-    return {
-        "ms_per_token": fmean(per_token),
-        "ms_low": low,
-        "ms_high": high,
-        "ttft_ms": fmean(run.times_s[0] * 1000 for run in runs),
-        "gap_p50_ms": percentile(gaps, 0.5),
-        "gap_p95_ms": percentile(gaps, 0.95),
-        "gap_p99_ms": percentile(gaps, 0.99),
-        "accept_device": _mean([run.done.accept_device for run in runs]),
-        "accept_cloud": _mean([run.done.accept_cloud for run in runs]),
-        "drafts_per_token": sum(run.done.drafts_device + run.done.drafts_cloud for run in runs) / tokens / 2,
-    }
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 def _claim(report: Report, hold_ms: float) -> None:

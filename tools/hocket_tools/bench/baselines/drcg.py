@@ -17,6 +17,7 @@ from hocket_daemon.aggregation.sampler import Rule, draft
 from hocket_daemon.engine.model import LanguageModel
 from hocket_daemon.engine.reading import Reading
 from hocket_daemon.relevance import weigh
+from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
 
 WAIT_S = 60.0
@@ -41,15 +42,16 @@ class Text:
     device: Caller
     cloud: Caller  # the cloud's retrieval daemon, over the link
 
-    def run(self, prompt: str, terms: Terms) -> list[float]:
-        """Seconds from the question to each token."""
+    def run(self, prompt: str, terms: Terms) -> Run:
+        """Answer as the device's user would see it."""
         started_s = time.monotonic()
         passages = self._search(prompt, terms.documents)
         weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
         texts = [passage.text for passage in passages]
         reading = Reading(self.model, prompt, texts, task="complete", room=terms.sampling.max_tokens)
         try:
-            return [at_s - started_s for at_s in generate(reading, weights, terms)]
+            times_s, ids = generate(reading, weights, terms)
+            return Run([at_s - started_s for at_s in times_s], ids)
         finally:
             reading.close()
 
@@ -62,8 +64,8 @@ class Text:
             return [passage for future in found for passage in future.result()]
 
 
-def generate(reading: Reading, weights: list[float], terms: Terms) -> list[float]:
-    """When each token was drawn, on the monotonic clock."""
+def generate(reading: Reading, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
+    """When each token was drawn, on the monotonic clock, and the tokens."""
     sampling = terms.sampling
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
     ids: list[int] = []
@@ -74,4 +76,4 @@ def generate(reading: Reading, weights: list[float], terms: Terms) -> list[float
         ids.append(draft(rule, len(ids), distribution))
         time.sleep(max(0.0, due_s - time.monotonic()))
         times_s.append(time.monotonic())
-    return times_s
+    return times_s, ids

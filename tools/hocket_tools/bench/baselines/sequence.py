@@ -6,26 +6,19 @@ that come with the sequences, is left out.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from hocket_bus.messages import Done
 from hocket_client import Client
+from hocket_tools.bench.stream import Run, ask
 
 
-def run(device: Client, cloud: Client, prompt: str, options: Mapping[str, Any]) -> tuple[float, list[Done]]:
-    """Seconds from the question to the last token, which is also the first one shown; and both sequences.
-
-    `cloud` is a client of the cloud's daemon over the link.
-    """
-
-    def ask(client: Client) -> Done:
-        return client.ask(prompt, alone=True, **options).result()
-
-    started_s = time.monotonic()
+def run(device: Client, cloud: Client, prompt: str, options: Mapping[str, Any]) -> Run:
+    """The device's answer, shown when the slower side has ended; `cloud` is a client of that side over the link."""
     with ThreadPoolExecutor(2) as pool:
-        both = [pool.submit(ask, client) for client in (device, cloud)]
+        both = [pool.submit(ask, client, prompt, alone=True, **options) for client in (device, cloud)]
         sequences = [future.result() for future in both]
-    return time.monotonic() - started_s, sequences
+    end_s = max(sequence.times_s[-1] for sequence in sequences)
+    own = sequences[0]
+    return Run([end_s] * len(own.times_s), own.ids)

@@ -1,0 +1,139 @@
+"""Figures measured on running pairs: what is judged, kept and resumed; the pair itself in a long test."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.errors import BadRequest
+from hocket_tools.bench.figures import frame, latency, running
+from hocket_tools.bench.figures.frame import settings_of
+from hocket_tools.bench.methods import METHODS
+from hocket_tools.bench.report import Row
+from hocket_tools.bench.stream import Run, figures
+
+MS = {"device": 25.0, "sync": 330.0, "sync-both": 170.0, "independent": 180.0, "coupled": 60.0}
+
+
+def answers(ms: Callable[[str, float, int], float], ids: Callable[[str, float], list[int]]) -> list[Row]:
+    """Rows of 5 answers by each method at 0 and 300 ms, both temperatures, with a little noise."""
+    source = random.Random(1)
+    rows: list[Row] = []
+    for temperature in (1.0, 0.0):
+        for rtt_ms in (0, 300):
+            for method in MS:
+                if method == "device" and rtt_ms:
+                    continue
+                cell: Row = dict(zip(latency.CELL, (25.0, 25.0, temperature, rtt_ms, method), strict=True))
+                for prompt in range(5):
+                    step_s = ms(method, temperature, rtt_ms) * source.uniform(0.999, 1.001) / 1000
+                    run = Run([0.1 + step_s * at for at in range(4)], ids(method, temperature), (0.5, 0.75), 8)
+                    rows.append(cell | running.row(prompt, run))
+    return rows
+
+
+def good_ms(method: str, temperature: float, rtt_ms: int) -> float:
+    if rtt_ms == 0:
+        return 25.0
+    return 60.0 if method == "independent" and temperature == 0 else MS[method]
+
+
+def good_ids(method: str, temperature: float) -> list[int]:
+    return [4, 3, 2, 1] if method == "independent" and temperature else [1, 2, 3, 4]
+
+
+def verdicts(rows: list[Row]) -> list[bool | None]:
+    return [claim.holds for claim in latency.FIGURE.judge(rows)]
+
+
+def test_an_answer_comes_back_from_its_row() -> None:
+    """Times to a hundredth of a millisecond, ids and shares exactly."""
+    run = Run([0.12345, 0.2], [7, 8], (0.5, None), 3)
+    again = running.run_of(json.loads(json.dumps(running.row(0, run))))
+    assert again.times_s == pytest.approx(run.times_s, abs=1e-5)
+    assert (again.ids, again.accepted, again.drafts) == (run.ids, run.accepted, run.drafts)
+
+
+def test_what_is_shown_at_once_has_no_time_per_token() -> None:
+    """Its time to the first token is the time to the last."""
+    found = figures([Run([2.0] * 5, [1] * 5)])
+    assert (found["ms_per_token"], found["gap_p95_ms"], found["ttft_ms"]) == (None, None, 2000.0)
+
+
+def test_figure_6_holds_where_every_target_is_met() -> None:
+    """All nine parts of the claim at equal sides, all of them told."""
+    assert verdicts(answers(good_ms, good_ids)) == [True] * 9
+
+
+@pytest.mark.parametrize(
+    ("wrong", "part"),
+    [
+        (("independent", 1.0, 300, 0.7 * 330), 0),
+        (("coupled", 1.0, 300, 0.55 * 180), 1),
+        (("coupled", 1.0, 300, 0.26 * 330), 2),
+        (("sync-both", 1.0, 300, 130.0), 3),
+        (("coupled", 0.0, 300, 63.0), 4),
+        (("coupled", 1.0, 0, 27.0), 5),
+        (("independent", 0.0, 0, 25.7), 6),
+    ],
+)
+def test_figure_6_sees_each_target_missed(wrong: tuple[str, float, int, float], part: int) -> None:
+    """A value beyond one target is a miss of that part."""
+
+    def ms(method: str, temperature: float, rtt_ms: int) -> float:
+        return wrong[3] if (method, temperature, rtt_ms) == wrong[:3] else good_ms(method, temperature, rtt_ms)
+
+    assert verdicts(answers(ms, good_ids))[part] is False
+
+
+@pytest.mark.parametrize(("method", "temperature", "part"), [("coupled", 1.0, 7), ("independent", 0.0, 8)])
+def test_figure_6_sees_one_other_token(method: str, temperature: float, part: int) -> None:
+    """Coupled at any temperature and independent greedy must give the ids of sync."""
+
+    def ids(own: str, at: float) -> list[int]:
+        return [1, 2, 3, 5] if (own, at) == (method, temperature) else good_ids(own, at)
+
+    judged = verdicts(answers(good_ms, ids))
+    assert [number for number, holds in enumerate(judged) if not holds] == [part]
+
+
+def test_figure_6_says_what_was_not_measured() -> None:
+    """Without the far round trip its ratios are open, not met."""
+    near = [row for row in answers(good_ms, good_ids) if row["rtt_ms"] == 0]
+    assert verdicts(near)[:4] == [None] * 4
+
+
+def test_settings_of_figure_6_are_checked() -> None:
+    """Held times go in pairs, and methods are known."""
+    for wrong in ("device_ms=25", "methods=sync,sink"):
+        with pytest.raises(BadRequest):
+            settings_of(latency.FIGURE, [wrong])
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Paragraphs of made-up words where WikiText-2 would be."""
+    source = random.Random(3)
+    words = ["".join(source.choice("abdeiklmnorstu") for _ in range(5)) for _ in range(80)]
+    folder = tmp_path / "data" / "wikitext2"
+    folder.mkdir(parents=True)
+    for name in ("wiki.test.raw", "wiki.valid.raw"):
+        lines = (" ".join(source.choices(words, k=90)) for _ in range(8))
+        (folder / name).write_text("\n".join(lines))
+    return tmp_path / "data"
+
+
+@pytest.mark.long
+def test_figure_6_on_a_running_pair(tmp_path: Path, corpus: Path) -> None:
+    """Every method answers, the ids are those of sync, and what is measured is not measured again."""
+    changes = ["device_ms=1", "cloud_ms=1", "rtts_ms=20", "prompts=2", "tokens=5", "articles=6"]
+    frame.run(6, tmp_path, corpus, changes)
+    content = json.loads((tmp_path / "figure-6.json").read_text())
+    assert {row["method"] for row in content["summary"]} == set(METHODS)
+    assert {len(row["ids"].split()) for row in content["rows"]} == {5}
+    same = [claim for claim in content["claims"] if "the ids of sync" in claim["name"]]
+    assert [claim["holds"] for claim in same] == [True, True]
+    frame.run(6, tmp_path, corpus, changes)
+    assert json.loads((tmp_path / "figure-6.json").read_text())["rows"] == content["rows"]

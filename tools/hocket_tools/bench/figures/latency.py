@@ -1,0 +1,217 @@
+"""Figure 6: ms per token of all methods over added round trips, decode steps held at given times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import msgspec
+from rich.progress import Progress
+
+from hocket_tools import console
+from hocket_tools.bench.aggregation import articles, fixed_prompts, share_out
+from hocket_tools.bench.methods import ALONE, METHODS, Methods, Options
+from hocket_tools.bench.picture import draw
+from hocket_tools.bench.report import Report, Row, Value, bootstrap
+from hocket_tools.bench.running import bench_pair
+from hocket_tools.bench.stream import Run, mean
+
+from .frame import Claim, Figure
+from .running import Key, cells, inputs, row, summary
+
+CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
+FAR_MS = 300
+RATIOS: Mapping[Key, Sequence[tuple[str, str, float]]] = {
+    (25.0, 25.0): (
+        ("independent", "sync", 0.62),
+        ("coupled", "independent", 0.5),
+        ("coupled", "sync", 0.25),
+        ("coupled", "sync-both", 0.45),
+    ),
+    (132.0, 8.4): (("coupled", "sync", 0.5), ("coupled", "independent", 0.8)),
+}  # at 300 ms and temperature 1, upper end over lower end
+OURS = ("independent", "coupled")
+Cells = Mapping[Key, Sequence[Run]]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`device_ms` and `cloud_ms` are the held decode times, in pairs: equal sides, and the paper's OPT and Qwen."""
+
+    device_ms: tuple[float, ...] = (25.0, 132.0, 217.0)
+    cloud_ms: tuple[float, ...] = (25.0, 8.4, 19.0)
+    temperatures: tuple[float, ...] = (1.0, 0.0)
+    rtts_ms: tuple[int, ...] = (0, 100, 200, 300)
+    jitter: float = 0.2
+    methods: tuple[str, ...] = METHODS
+    prompts: int = 30
+    tokens: int = 20
+    documents: int = 2
+    articles: int = 40
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what cannot be measured."""
+        if len(self.device_ms) != len(self.cloud_ms):
+            raise ValueError("device_ms and cloud_ms go in pairs")
+        if wrong := set(self.methods) - set(METHODS):
+            raise ValueError(f"{wrong.pop()} is not one of {', '.join(METHODS)}")
+
+
+def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
+    return inputs(data, settings.prompts, settings.articles)
+
+
+def _measure(report: Report, settings: Settings, data: Path) -> None:
+    prompts = fixed_prompts(data, settings.prompts)
+    for holds in zip(settings.device_ms, settings.cloud_ms, strict=True):
+        missing = [cell for cell in _cells(settings, holds) if report.find(**cell) is None]
+        if missing:
+            _measure_pair(report, settings, data, prompts, missing)
+
+
+def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
+    """A side alone knows no link: it is measured once, with the first round trip."""
+    for temperature in settings.temperatures:
+        for at, rtt_ms in enumerate(settings.rtts_ms):
+            for method in settings.methods:
+                if at == 0 or method not in ALONE:
+                    yield dict(zip(CELL, (*holds, temperature, rtt_ms, method), strict=True))
+
+
+def _measure_pair(
+    report: Report, settings: Settings, data: Path, prompts: Sequence[str], missing: Sequence[Row]
+) -> None:
+    device_s, cloud_s = (float(missing[0][name] or 0) / 1000 for name in CELL[:2])
+    rtt_ms: Value = None
+    with bench_pair((device_s, cloud_s)) as pair, Progress(console=console.err(), transient=True) as bar:
+        share_out(pair, articles(data, settings.articles))
+        task = bar.add_task("measuring", total=len(missing) * len(prompts))
+        with Methods(pair, device_s) as methods:
+            methods.warm_up(prompts[0])
+            for cell in missing:
+                bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))
+                if cell["rtt_ms"] != rtt_ms:
+                    rtt_ms = cell["rtt_ms"]
+                    methods.settle(_seconds(rtt_ms), settings.jitter * _seconds(rtt_ms) / 2)
+                report.extend(list(_answers(methods, settings, prompts, cell, lambda: bar.advance(task))))
+
+
+def _answers(
+    methods: Methods, settings: Settings, prompts: Sequence[str], cell: Row, tick: Callable[[], None]
+) -> Iterator[Row]:
+    options = Options(settings.tokens, float(cell["temperature"] or 0), settings.documents)
+    for number, prompt in enumerate(prompts):
+        yield cell | row(number, methods.run(str(cell["method"]), prompt, options, settings.seed + number))
+        tick()
+
+
+def _seconds(ms: Value) -> float:
+    assert isinstance(ms, int | float)
+    return ms / 1000
+
+
+# --- the claims
+
+
+def _judge(rows: Sequence[Row]) -> list[Claim]:
+    found = cells(rows, CELL)
+    claims: list[Claim] = []
+    for hold in dict.fromkeys(key[:2] for key in found):
+        own = {key[2:]: runs for key, runs in found.items() if key[:2] == hold}
+        name = f"held {hold[0]:g}/{hold[1]:g} ms: "
+        claims += [_ratio(name, own, *terms) for terms in RATIOS.get(hold, ())]
+        claims += [
+            _parity(name + "greedy, ", own, ("coupled",), "independent", 1.02, where=lambda key: key[0] == 0),
+            _parity(name + "at 0 ms, ", own, OURS, "device", 1.05, where=lambda key: key[1] == 0),
+            _parity(name, own, OURS, "sync", 1.02, where=lambda _: True),
+        ]
+    claims.append(_same_ids("coupled", found, where=lambda _: True))
+    claims.append(_same_ids("independent", found, where=lambda key: key[2] == 0))
+    return claims
+
+
+def _ratio(hold: str, found: Cells, own: str, rival: str, limit: float) -> Claim:
+    name = f"{hold}{own} / {rival} at {FAR_MS} ms and temperature 1, upper end over lower end"
+    ours, theirs = (found.get((1.0, FAR_MS, method)) for method in (own, rival))
+    if not ours or not theirs:
+        return Claim(name, f"<= {limit}", "not measured", None)
+    ratio = bootstrap(_ms(ours))[1] / bootstrap(_ms(theirs))[0]
+    measured = f"{ratio:.3f}; accepted: {own} {_accepted(ours)}, {rival} {_accepted(theirs)}"
+    return Claim(name, f"<= {limit}", measured, ratio <= limit)
+
+
+def _parity(
+    hold: str, found: Cells, owns: Sequence[str], rival: str, limit: float, *, where: Callable[[Key], bool]
+) -> Claim:
+    """Prompt by prompt, in every cell that has both: the upper end of the 95 % interval of the ratio of means."""
+    name = f"{hold}{' and '.join(owns)} / {rival}, the same prompts, upper end in the worst cell"
+    ratios = {
+        key: _upper_ratio(_ms(runs), _ms(found[(*key[:2], rival)]))
+        for key, runs in found.items()
+        if key[2] in owns and (*key[:2], rival) in found and where(key)
+    }
+    if not ratios:
+        return Claim(name, f"<= {limit}", "not measured", None)
+    worst = max(ratios, key=lambda key: ratios[key])
+    measured = f"{ratios[worst]:.3f}: {worst[2]}, temperature {worst[0]}, {worst[1]} ms"
+    return Claim(name, f"<= {limit}", measured, ratios[worst] <= limit)
+
+
+def _upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
+    def ratio(places: Sequence[float]) -> float:
+        return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
+
+    return bootstrap(range(len(own)), ratio)[1]
+
+
+def _same_ids(method: str, found: Cells, *, where: Callable[[Key], bool]) -> Claim:
+    pairs = [
+        (own.ids, sync.ids)
+        for key, runs in found.items()
+        if key[-1] == method and where(key)
+        for own, sync in zip(runs, found.get((*key[:-1], "sync"), ()), strict=False)
+    ]
+    same = sum(own == sync for own, sync in pairs)
+    name = f"{method}{' greedy' if method == 'independent' else ''}: answers with the ids of sync"
+    return Claim(name, "all", f"{same} of {len(pairs)}", same == len(pairs) if pairs else None)
+
+
+def _ms(runs: Sequence[Run]) -> list[float]:
+    """One value for each prompt; methods that show all at once have none and are never compared."""
+    return [run.ms_per_token or 0.0 for run in runs]
+
+
+def _accepted(runs: Sequence[Run]) -> str:
+    """Of the device's drafts and of the cloud's."""
+    shares = (mean([run.accepted[side] for run in runs]) for side in (0, 1))
+    return "/".join("-" if share is None else f"{share:.2f}" for share in shares)
+
+
+# --- the pictures
+
+
+def _summary(rows: Sequence[Row]) -> list[Row]:
+    return summary(rows, CELL)
+
+
+def _draw(png: Path, rows: Sequence[Row], settings: Settings) -> None:
+    """One picture for each pair of held times and each temperature, the first under the figure's own name."""
+    for number, key in enumerate(dict.fromkeys(tuple(each[name] for name in CELL[:3]) for each in rows)):
+        shown = [each for each in rows if tuple(each[name] for name in CELL[:3]) == key]
+        device, cloud, temperature = key
+        title = f"decode held at {device:g}/{cloud:g} ms, temperature {temperature:g}, {settings.prompts} prompts"
+        at = png if number == 0 else png.with_stem(f"{png.stem}-{device:g}-{cloud:g}-t{temperature:g}")
+        draw(at, shown, "rtt_ms", "ms_per_token", "method", title=title, interval=("ms_low", "ms_high"))
+
+
+FIGURE = Figure(
+    title="ms per token over added round trips, all methods, decode times held",
+    paper="DRAGON is as fast as a side alone without a link, and hides the link where synchronisation cannot",
+    settings=Settings,
+    inputs=_inputs,
+    measure=_measure,
+    summary=_summary,
+    judge=_judge,
+    draw=_draw,
+)

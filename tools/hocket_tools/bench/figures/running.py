@@ -1,0 +1,66 @@
+"""What figures 6 to 8 share: prompts through methods on a running pair, one row for each answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from hocket_tools.bench.aggregation import articles, fixed_prompts
+from hocket_tools.bench.report import Row, Value
+from hocket_tools.bench.stream import Run, figures
+
+Key = tuple[Value, ...]
+
+
+def row(prompt: int, run: Run) -> Row:
+    """All that was seen of one answer; `times_ms` and `ids` hold one number for each token."""
+    return {
+        "prompt": prompt,
+        "times_ms": " ".join(f"{seconds * 1000:.2f}" for seconds in run.times_s),
+        "ids": " ".join(map(str, run.ids)),
+        "accept_device": run.accepted[0],
+        "accept_cloud": run.accepted[1],
+        "drafts": run.drafts,
+    }
+
+
+def run_of(found: Row) -> Run:
+    """What `row` was made of."""
+    times_ms = [float(text) for text in str(found["times_ms"]).split()]
+    ids = [int(text) for text in str(found["ids"]).split()]
+    accepted = (number(found, "accept_device"), number(found, "accept_cloud"))
+    return Run([ms / 1000 for ms in times_ms], ids, accepted, int(number(found, "drafts") or 0))
+
+
+def number(found: Row, name: str) -> float | None:
+    """A cell of a row that is a number, or None."""
+    value = found[name]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
+    """The answers by the values that their rows have under `names`, in the order of the rows."""
+    found: dict[Key, list[Run]] = {}
+    for each in rows:
+        found.setdefault(tuple(each[name] for name in names), []).append(run_of(each))
+    return found
+
+
+def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+    """One row for each cell: the figures over its answers, and the mean time to the last token."""
+    return [
+        dict(zip(names, key, strict=True))
+        | figures(runs)
+        | {"last_ms": sum(run.times_s[-1] for run in runs) / len(runs) * 1000}
+        for key, runs in cells(rows, names).items()
+    ]
+
+
+def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
+    """Digests of the texts."""
+    return {"prompts": _digest(fixed_prompts(data, prompts)), "articles": _digest(articles(data, documents))}
+
+
+def _digest(texts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

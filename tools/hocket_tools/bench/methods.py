@@ -1,0 +1,88 @@
+"""Every method that the figures compare, on one running pair: ours, and the paper's baselines."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+
+from hocket_bus.messages import AGGREGATIONS, Sampling
+from hocket_daemon.config import DeviceSettings
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_tools.bench.baselines import drcg, sequence
+from hocket_tools.bench.running import BenchPair
+from hocket_tools.bench.stream import Run, ask
+
+ALONE = ("device", "cloud")  # CRCG: a side answers from its own documents
+DRCG_TEXT, DRDG_SW = "drcg-text", "drdg-sw"
+METHODS = (*ALONE, DRCG_TEXT, DRDG_SW, "sync", "sync-both", "independent", "coupled")
+SETTLE_S = 6.0  # several of the link's pings: the device's measured round trip must be the new one
+
+
+@dataclass(frozen=True)
+class Options:
+    """How every method is asked."""
+
+    tokens: int
+    temperature: float
+    documents: int  # a side
+
+
+class Methods:
+    """The methods on `pair`, whose device's decode steps are held at `hold_s`. A context manager."""
+
+    def __init__(self, pair: BenchPair, hold_s: float = 0.0) -> None:
+        self._pair = pair
+        self._hold_s = hold_s
+        with ExitStack() as stack:
+            self._device, self._cloud = (stack.enter_context(pair.client(side)) for side in ALONE)
+            self._far = stack.enter_context(pair.client("cloud", far=True))
+            searchers = [
+                stack.enter_context(pair.searcher(side, far=far)) for side, far in (("device", False), ("cloud", True))
+            ]
+            self._text = drcg.Text(LanguageModel(ModelSettings(), "device"), *searchers)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Methods:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def warm_up(self, prompt: str) -> None:
+        """The first answer of a process is slower: give every method one that nobody measures."""
+        for method in METHODS:
+            self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=2), 0)
+
+    def settle(self, rtt_s: float, jitter_s: float) -> None:
+        """Emulate another round trip, and wait until the device knows it."""
+        self._pair.set_rtt(rtt_s, jitter_s)
+        time.sleep(SETTLE_S)
+
+    def run(self, method: str, prompt: str, options: Options, seed: int) -> Run:
+        """One answer by one of METHODS."""
+        asked = {
+            "seed": seed,
+            "temperature": options.temperature,
+            "max_tokens": options.tokens,
+            "documents": options.documents,
+        }
+        if method == DRCG_TEXT:
+            return self._text.run(prompt, self._terms(options, seed))
+        if method == DRDG_SW:
+            return sequence.run(self._device, self._far, prompt, asked)
+        if method in ALONE:
+            return ask(self._cloud if method == "cloud" else self._device, prompt, alone=True, **asked)
+        assert method in AGGREGATIONS
+        return ask(self._device, prompt, aggregation=method, require_cloud=True, **asked)
+
+    def _terms(self, options: Options, seed: int) -> drcg.Terms:
+        defaults = DeviceSettings(endpoint="", retrieval="")
+        return drcg.Terms(
+            Sampling(temperature=options.temperature, top_p=1.0, seed=seed, max_tokens=options.tokens),
+            options.documents,
+            defaults.relevance_temperature,
+            defaults.wire_mass,
+            self._hold_s,
+        )

@@ -1,15 +1,20 @@
 """A pair of real daemons for a benchmark: own processes, the cloud behind the link emulator, gone afterwards.
 
 What the cloud's machine offers at port p, its daemon and its retrieval daemon, is at p + FAR across the emulated link.
+Several benchmarks may run on one machine: the first of those ports is drawn anew for each pair.
 """
 
 from __future__ import annotations
 
+import random
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from hocket_bus.errors import Unavailable
 from hocket_bus.places import keys
 from hocket_client import Client
 from hocket_retrieval.chunking import DEFAULT_WORDS
@@ -22,16 +27,48 @@ from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
 START_S = 180.0
-CLOUD_PORT, SEARCH_PORT = 17_801, 17_803  # the next one of each carries its streams
 FAR = 10
+FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
+ATTEMPTS = 100
 SIDES = ("device", "cloud")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the cloud's machine listens; a daemon's streams go out at the next port."""
+
+    first: int
+
+    @property
+    def carried(self) -> tuple[int, int, int]:
+        """The ports that the link carries: the daemon's two, and the retrieval daemon's."""
+        return self.first, self.first + 1, self.first + 2
+
+    def cloud(self, *, far: bool = False) -> str:
+        """The cloud daemon, itself or across the link."""
+        return f"tcp://{address(self.first + FAR * far)}"
+
+    def search(self, *, far: bool = False) -> str:
+        """The cloud's retrieval daemon."""
+        return f"tcp://{address(self.first + 2 + FAR * far)}"
+
+    @property
+    def endpoints(self) -> list[str]:
+        """All of them, to be trusted."""
+        return [place(far=far) for place in (self.cloud, self.search) for far in (False, True)]
+
+
+def address(port: int) -> str:
+    """A port of this machine."""
+    return f"127.0.0.1:{port}"
 
 
 class BenchPair:
     """Four running daemons in a temporary home, and the links between device and cloud."""
 
-    def __init__(self, home: Home, links: Sequence[Link]) -> None:
+    def __init__(self, home: Home, ports: Ports, links: Sequence[Link]) -> None:
         self.home = home
+        self._ports = ports
         self._links = links
 
     def client(self, side: str, *, far: bool = False) -> Client:
@@ -40,18 +77,18 @@ class BenchPair:
 
     def searcher(self, side: str, *, far: bool = False) -> Caller:
         """A connection to one side's retrieval daemon, across the link if `far`."""
-        return Caller(_search_endpoint(self.home, side, far=far), keys=keys(self.home.at))
+        return Caller(_search_endpoint(self.home, self._ports, side, far=far), keys=keys(self.home.at))
 
     def endpoint(self, side: str, *, far: bool = False) -> str:
         """Where a side's daemon listens."""
-        return self.home.endpoint("device") if side == "device" else _cloud(CLOUD_PORT, far=far)
+        return self.home.endpoint("device") if side == "device" else self._ports.cloud(far=far)
 
     def ingest(self, side: str, documents: Mapping[str, str]) -> None:
         """Let a side read texts, given by file name."""
         with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
             for name, text in documents.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-            read_in(_search_endpoint(self.home, side), [Path(folder)], keys(self.home.at))
+            read_in(_search_endpoint(self.home, self._ports, side), [Path(folder)], keys(self.home.at))
 
     def set_rtt(self, rtt_s: float, jitter_s: float = 0.0) -> None:
         """Emulate a round trip between device and cloud; `jitter_s` is that of each direction."""
@@ -74,51 +111,58 @@ def bench_pair(
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
-        ports = (CLOUD_PORT, CLOUD_PORT + 1, SEARCH_PORT)
-        links = [stack.enter_context(start(_address(port + FAR), _address(port))) for port in ports]
+        ports = _free_ports()
+        links = [stack.enter_context(start(address(port + FAR), address(port))) for port in ports.carried]
         home.prepare()
-        trust_self(
-            keys(home.at), *(_cloud(port, far=far) for port in (CLOUD_PORT, SEARCH_PORT) for far in (False, True))
-        )
+        trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            _configure(home, side, held_s, settings)
-            _configure_search(home, side, chunk_words)
+            _configure(home, ports, side, held_s, settings)
+            _configure_search(home, ports, side, chunk_words)
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
                     file.write(f'[kv]\nfolder = "{home.at / side}-kv"\n')
         bring_up(home, START_S, lambda _: None)
-        yield BenchPair(home, links)
+        yield BenchPair(home, ports, links)
 
 
-def _address(port: int) -> str:
-    return f"127.0.0.1:{port}"
+def _free_ports() -> Ports:
+    """Raises Unavailable."""
+    for _ in range(ATTEMPTS):
+        ports = Ports(random.choice(FIRST_PORTS))
+        if all(_free(port) for port in (*range(ports.first, ports.first + FAR), *(p + FAR for p in ports.carried))):
+            return ports
+    raise Unavailable(f"no free ports from {FIRST_PORTS.start} to {FIRST_PORTS.stop}", "end what listens there")
 
 
-def _cloud(port: int, *, far: bool = False) -> str:
-    return f"tcp://{_address(port + FAR * far)}"
+def _free(port: int) -> bool:
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
 
 
-def _search_endpoint(home: Home, side: str, *, far: bool = False) -> str:
-    return home.endpoint("device-retrieval") if side == "device" else _cloud(SEARCH_PORT, far=far)
+def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) -> str:
+    return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
 
 
-def _configure(home: Home, side: str, hold_s: float, settings: Mapping[str, float]) -> None:
-    endpoint = home.endpoint("device") if side == "device" else _cloud(CLOUD_PORT)
+def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Mapping[str, float]) -> None:
+    endpoint = home.endpoint("device") if side == "device" else ports.cloud()
     lines = [
         f'endpoint = "{endpoint}"',
         f'keys = "{keys(home.at)}"',
-        f'retrieval = "{_search_endpoint(home, side)}"',
+        f'retrieval = "{_search_endpoint(home, ports, side)}"',
     ]
     if side == "device":
-        lines.append(f'cloud = "{_cloud(CLOUD_PORT, far=True)}"')
+        lines.append(f'cloud = "{ports.cloud(far=True)}"')
     lines += [f"{key} = {value}" for key, value in settings.items()]
     lines += ["[model]", f"hold_decode_s = {hold_s}"]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _configure_search(home: Home, side: str, chunk_words: int) -> None:
+def _configure_search(home: Home, ports: Ports, side: str, chunk_words: int) -> None:
     lines = [
-        f'endpoint = "{_search_endpoint(home, side)}"',
+        f'endpoint = "{_search_endpoint(home, ports, side)}"',
         f'state = "{home.at / side}-documents"',
         f'keys = "{keys(home.at)}"',
         f"chunk_words = {chunk_words}",

@@ -17,7 +17,7 @@ from passages import Writer  # noqa: E402
 from values import Source, is_held_out  # noqa: E402
 
 CAPITALS = ("Boston", "Rivera", "Tanaka", "Okafor", "Schmidt", "Larsen", "Novak", "Moreau")
-PLAIN = ("variable", "music", "quantum", "harvest", "ordinary", "cluster", "marble", "velvet")
+PLAIN = ("variable", "music", "harvest", "cluster", "marble", "gathered", "repaired", "barrels", "windows")
 SENTENCES = ("The house was built on a hill above the town.", "A second edition followed some years later.")
 
 

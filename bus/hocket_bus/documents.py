@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
-from .fields import Count, Id, Line, Message, Seconds
+from .fields import Count, Id, Line, Message, Record, Seconds
 
 
 class Search(Message, frozen=True):
@@ -17,7 +17,7 @@ class Search(Message, frozen=True):
     k: Annotated[int, Meta(ge=0, le=64)] = 2
 
 
-class Passage(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Passage(Record, frozen=True):
     """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides."""
 
     document: Line
@@ -37,7 +37,7 @@ class Passages(Message, frozen=True):
     seconds: Seconds
 
 
-class Place(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Place(Record, frozen=True):
     """Where a passage stands: the name of its document and its number there."""
 
     document: Line
@@ -117,7 +117,7 @@ class ListDocuments(Message, frozen=True):
     offset: Count = 0
 
 
-class Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Document(Record, frozen=True):
     """One ingested document."""
 
     name: Line

@@ -16,5 +16,9 @@ Text = Annotated[str, Meta(max_length=500_000)]
 Seconds = Annotated[float, Meta(ge=0)]
 
 
-class Message(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of all that travels inside messages: on the wire, its fields in their order, without names."""
+
+
+class Message(Record, frozen=True):
     """Base of all messages."""

@@ -1,6 +1,6 @@
 """Every message of the protocol: a closed table of frozen records. docs/protocol.md tells what each is for.
 
-A field named `payload` travels as a raw frame of its own; what is in it is not the bus's business.
+A last field named `payload` travels as a raw frame of its own; what is in it is not the bus's business.
 Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 64-bit integers.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, get_args
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from .documents import (
     Chunks as Chunks,
@@ -30,9 +30,9 @@ from .documents import (
     Search as Search,
 )
 from .errors import Code
-from .fields import Count, Digest, Id, Line, Message as Message, Seconds, Text, TokenId, TokenIds
+from .fields import Count, Digest, Id, Line, Message as Message, Record, Seconds, Text, TokenId, TokenIds
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
@@ -115,7 +115,7 @@ class Status(Message, frozen=True):
 # --- client and daemon ----------------------------------------------------------------------------------------------
 
 
-class Sampling(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Sampling(Record, frozen=True):
     """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing."""
 
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.7

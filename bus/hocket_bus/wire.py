@@ -1,6 +1,7 @@
 """Messages to frames and back. Frames: [header] [body] and, for messages with one, [payload].
 
-Header: the two bytes HK, protocol version, message code. Body: a msgpack map of the message's fields.
+Header: the two bytes HK, protocol version, message code. Body: a msgpack array of all the message's
+fields in their order, records in it likewise.
 `decode` raises BadMessage and nothing else, whatever the bytes.
 """
 
@@ -24,9 +25,9 @@ _MAGIC = b"HK"
 
 def encode(message: Message) -> list[bytes]:
     """The frames of `message`. Raises ProtocolError for a message over the size limits."""
-    fields: dict[str, Any] = {name: getattr(message, name) for name in message.__struct_fields__}
-    tail = [fields.pop("payload")] if type(message) in HAS_PAYLOAD else []
-    body = msgpack.packb(msgspec.to_builtins(fields, builtin_types=(bytes,)))
+    fields = _fields(message)
+    tail = [fields.pop()] if type(message) in HAS_PAYLOAD else []
+    body = msgpack.packb(fields)
     if len(body) > MAX_BODY_BYTES or any(len(frame) > MAX_PAYLOAD_BYTES for frame in tail):
         raise ProtocolError(f"a {type(message).__name__} of {len(body)} bytes is over the limit", "send less at a time")
     return [_MAGIC + bytes((PROTOCOL_VERSION, CODE_OF[type(message)])), body, *tail]
@@ -40,15 +41,18 @@ def decode(frames: Sequence[bytes]) -> Message:
         raise BadMessage(f"{kind.__name__} has {expected} frames, {len(frames)} came")
     if len(frames[1]) > MAX_BODY_BYTES or len(frames[-1]) > MAX_PAYLOAD_BYTES:
         raise BadMessage(f"a {kind.__name__} over the size limit")
-    fields = _unpack(frames[1])
-    if kind in HAS_PAYLOAD:
-        if "payload" in fields:
-            raise BadMessage("a payload inside the body")
-        fields["payload"] = bytes(frames[2])
+    fields = _unpack(frames[1]) + [bytes(frame) for frame in frames[2:]]
     try:
-        return msgspec.convert(fields, kind, builtin_types=(bytes,))
+        message = msgspec.convert(fields, kind, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise BadMessage(f"{kind.__name__}: {error}") from error
+    if _fields(message) != fields:  # msgspec fills in what has a default; here every field is sent
+        raise BadMessage(f"{kind.__name__}: fields are missing")
+    return message
+
+
+def _fields(message: Message) -> list[Any]:
+    return list(msgspec.to_builtins(message, builtin_types=(bytes,)))
 
 
 def _kind(frames: Sequence[bytes]) -> type[Message]:
@@ -66,7 +70,7 @@ def _kind(frames: Sequence[bytes]) -> type[Message]:
     return BY_CODE[header[3]]
 
 
-def _unpack(body: bytes) -> dict[str, Any]:
+def _unpack(body: bytes) -> list[Any]:
     try:
         fields = msgpack.unpackb(
             body,
@@ -78,12 +82,15 @@ def _unpack(body: bytes) -> dict[str, Any]:
             max_bin_len=MAX_BODY_BYTES,
             max_ext_len=0,
         )
+        finite = _finite(fields)
     except BadMessage:
         raise
     except (ValueError, TypeError, RecursionError, msgpack.UnpackException, msgpack.exceptions.StackError) as error:
         raise BadMessage(f"unreadable body: {error}") from error
-    if not isinstance(fields, dict):
-        raise BadMessage("the body is no map")
+    if not isinstance(fields, list):
+        raise BadMessage("the body is no array")
+    if not finite:
+        raise BadMessage("a number that is not finite")
     return fields
 
 
@@ -91,15 +98,15 @@ def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise BadMessage("a key twice in one map")
-    if not all(isinstance(value, str | int | bytes) or _finite(value) for value in fields.values()):
-        raise BadMessage("a number that is not finite")
     return fields
 
 
 def _finite(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
-    return not isinstance(value, list) or all(_finite(item) for item in value)
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    return not isinstance(value, list) or all(map(_finite, value))
 
 
 def _refuse_ext(code: int, _data: bytes) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from typing import Any
 
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from hocket_bus import messages
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import BY_CODE, CODE_OF, Message, Ping, Search
+from hocket_bus.fields import Record
+from hocket_bus.messages import BY_CODE, CODE_OF, Message, Passage, Passages, Ping, Scores, Search, Status
 from hocket_bus.wire import MAX_FRAMES, decode, encode
 
 FLOATS = st.floats(0, 1e12, allow_nan=False)
@@ -95,20 +97,24 @@ def header(kind: type[Message], version: int = messages.PROTOCOL_VERSION) -> byt
 
 
 BOMBS = {
-    "wide array": b"\x81\xa6sent_s\xdd\xff\xff\xff\xff",
-    "nested maps": b"\x81\xa1a" * 1100 + b"\x01",
+    "wide array": b"\xdd\xff\xff\xff\xff",
+    "nested arrays": b"\x91" * 900 + b"\x01",
+    "arrays nested too deep": b"\x91" * 1_100 + b"\x01",
+    "nested maps": b"\x81\xa1a" * 1_100 + b"\x01",
     "a million empty arrays": b"\xdd\x00\x0f\x42\x40" + b"\x90" * 1_000_000,
-    "NaN": msgpack.packb({"sent_s": float("nan")}),
-    "infinity in a list": msgpack.packb({"sent_s": [1.0, float("inf")]}),
-    "a key twice": b"\x82\xa6sent_s\x01\xa6sent_s\x02",
-    "extension type": b"\x81\xa6sent_s\xc7\x01\x05a",
-    "timestamp": b"\x81\xa6sent_s\xd6\xff\x00\x00\x00\x00",
-    "trailing bytes": msgpack.packb({"sent_s": 1.0}) + b"\x00",
-    "unknown field": msgpack.packb({"sent_s": 1.0, "more": 1}),
-    "missing field": msgpack.packb({}),
-    "wrong type": msgpack.packb({"sent_s": "soon"}),
-    "no map": msgpack.packb([1.0]),
-    "integer key": b"\x81\x01\x02",
+    "NaN": msgpack.packb([float("nan"), 0.0]),
+    "infinity in a list": msgpack.packb([[1.0, float("inf")], 0.0]),
+    "a key twice": b"\x92\x82\xa1a\x01\xa1a\x02\x00",
+    "extension type": b"\x92\xc7\x01\x05a\x00",
+    "timestamp": b"\x92\xd6\xff\x00\x00\x00\x00\x00",
+    "trailing bytes": msgpack.packb([1.0, 0.0]) + b"\x00",
+    "a field too many": msgpack.packb([1.0, 0.0, 1]),
+    "a field too few, though it has a default": msgpack.packb([1.0]),
+    "no fields": msgpack.packb([]),
+    "wrong type": msgpack.packb(["soon", 0.0]),
+    "a map": msgpack.packb({"sent_s": 1.0, "rtt_s": 0.0}),
+    "a number": msgpack.packb(1.0),
+    "integer key": b"\x92\x81\x01\x02\x00",
     "empty": b"",
     "too large": b"\x00" * (2 << 20),
 }
@@ -132,12 +138,43 @@ def test_other_versions_and_too_many_frames_are_named() -> None:
     with pytest.raises(BadMessage, match="20000 frames"):
         decode([header(Ping)] * 20_000)
     with pytest.raises(BadMessage, match="frames"):
-        decode([header(Ping), msgpack.packb({"sent_s": 1.0}), b""])
+        decode([header(Ping), msgpack.packb([1.0, 0.0]), b""])
     assert MAX_FRAMES == 8
 
 
 def test_lengths_are_bounded() -> None:
-    """A query over its limit is refused by the schema."""
-    fields = {"request": bytes(16), "query": "x" * 100_001, "k": 2}
-    with pytest.raises(BadMessage, match="query"):
+    """A query over its limit is refused by the schema; one at the limit is not."""
+    fields = [bytes(16), "x" * 100_000, 2]
+    assert isinstance(decode([header(Search), msgpack.packb(fields)]), Search)
+    fields[1] = "x" * 100_001
+    with pytest.raises(BadMessage, match="length"):
         decode([header(Search), msgpack.packb(fields)])
+
+
+@given(ANY_MESSAGE, st.data())
+def test_every_array_has_exactly_its_fields(message: Message, data: st.DataObject) -> None:
+    """One element more or less, in the body or in a record inside it, with or without default, is a bad message."""
+    frames = encode(message)
+    body = msgpack.unpackb(frames[1])
+    values = [getattr(message, name) for name in message.__struct_fields__]
+    records = [body] + [raw for raw, value in zip(body, values, strict=False) if isinstance(value, Record)]
+    changed = data.draw(st.sampled_from(records))
+    if changed and data.draw(st.booleans()):
+        changed.pop()
+    else:
+        changed.append(0)
+    with pytest.raises(BadMessage):
+        decode([frames[0], msgpack.packb(body), *frames[2:]])
+
+
+def test_figures_that_are_not_finite_are_refused_wherever_they_stand() -> None:
+    """In the body, in a record, in a list and in a map."""
+    texts = Passage(document="d", title="t", ordinal=0, text="x", score=math.inf)
+    for message in (
+        Ping(sent_s=math.nan),
+        Passages(request=bytes(16), passages=[texts], scorer="s", documents_total=1, seconds=0.0),
+        Scores(request=bytes(16), scores=[0.5, -math.inf]),
+        Status(request=bytes(16), role="device", ready=True, facts={}, figures={"rtt_s": math.nan}),
+    ):
+        with pytest.raises(BadMessage, match="not finite"):
+            decode(encode(message))

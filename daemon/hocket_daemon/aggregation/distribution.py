@@ -16,10 +16,11 @@ from hocket_bus.errors import BadMessage
 
 MAX_IDS = 32_768
 VOCABULARY_LIMIT = 1 << 18
-SCALE = 1 << 24
-_COMPRESS_FROM_BYTES = 512
-_HEADER = struct.Struct("!BBIf")  # flags, reserved, number of ids, kept mass
-_WIDE, _PACKED = 1, 2
+COUNTS_PER_ID = 2_048
+MAX_COUNT = COUNTS_PER_ID * MAX_IDS
+_TWO_BYTES = 65_535
+_HEADER = struct.Struct("!BHf")  # flags, number of ids, kept mass
+_PACKED = 16  # above two bits each for the bytes of an id and of a count, less one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,52 +42,75 @@ def truncate(probabilities: NDArray[np.float64], wire_mass: float) -> Distributi
 
     `probabilities` has shape [vocabulary] and sums to 1. Ties go to the lowest id.
     """
-    candidates = _candidates(probabilities, wire_mass)
-    order = candidates[np.argsort(-probabilities[candidates], kind="stable")][:MAX_IDS]
-    mass = np.cumsum(probabilities[order])
-    head = order[: int(np.searchsorted(mass, wire_mass)) + 1]
-    kept = float(probabilities[head].sum())
-    ids = np.sort(head).astype(np.int64)
-    counts = np.maximum(1, np.rint(probabilities[ids] * (SCALE / kept))).astype(np.int64)
-    return Distribution(ids, counts, float(np.float32(min(1.0, kept))))
+    # All ids at or below this hold less than 1 - wire_mass: the set lies above it, and is soon sorted.
+    floor = (1.0 - wire_mass) / (len(probabilities) + 1)
+    candidates = np.flatnonzero(probabilities > floor)
+    values = probabilities[candidates]
+    falling = np.sort(values)[::-1]
+    size = min(int(np.searchsorted(np.cumsum(falling), wire_mass)) + 1, len(falling), MAX_IDS)
+    inside = np.flatnonzero(values >= falling[size - 1])
+    if surplus := len(inside) - size:
+        tied = np.flatnonzero(values[inside] == falling[size - 1])
+        inside = np.delete(inside, tied[-surplus:])
+    kept = float(values[inside].sum())
+    counts = _counts(values[inside] / kept)
+    return Distribution(candidates[inside], counts, float(np.float32(min(1.0, kept))))
 
 
-def _candidates(probabilities: NDArray[np.float64], wire_mass: float) -> NDArray[np.int64]:
-    """Ids above a threshold that together hold the mass: sorting these few costs far less than sorting all."""
-    largest = float(probabilities.max())
-    for factor in (1e-3, 1e-5):
-        candidates = np.flatnonzero(probabilities >= largest * factor)
-        if probabilities[candidates].sum() >= wire_mass:
-            return candidates
-    return np.flatnonzero(probabilities > 0)
+def _counts(p: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Integers for `p`: as many as two bytes hold, but COUNTS_PER_ID for each id at least.
+
+    They change p by less than 1/2047 in total variation: with counts c = s p + e of sum C = s + E, |e| < 1 for each of
+    n ids, it is sum |c/C - p| / 2 = sum |e - p E| / 2C <= sum |e| / C < n / C, and C >= s - n/2 with s >= 2048 n.
+    """
+    scale = max(_TWO_BYTES / float(p.max()), float(COUNTS_PER_ID * len(p)))
+    return np.maximum(1, np.rint(p * scale)).astype(np.int64)
 
 
 def encode(distribution: Distribution) -> bytes:
     """The bytes of a distribution; `decode` is its inverse for every id below 2^18."""
     steps = np.diff(distribution.ids, prepend=0)
-    wide = _WIDE if int(steps.max()) >= 1 << 16 else 0
-    ids = steps.astype(">u4" if wide else ">u2").tobytes()
-    body = ids + distribution.counts.astype(">u4").tobytes()
-    packed = lz4.block.compress(body, store_size=False) if len(body) >= _COMPRESS_FROM_BYTES else body
-    if len(packed) >= len(body):
-        return _HEADER.pack(wide, 0, len(steps), distribution.kept) + body
-    return _HEADER.pack(wide | _PACKED, 0, len(steps), distribution.kept) + packed
+    id_bytes, count_bytes = _width(steps), _width(distribution.counts)
+    body = _planes(steps, id_bytes) + _planes(distribution.counts, count_bytes)
+    flags = id_bytes - 1 | count_bytes - 1 << 2
+    packed = lz4.block.compress(body, store_size=False)
+    if len(packed) < len(body):
+        flags, body = flags | _PACKED, packed
+    return _HEADER.pack(flags, len(steps), distribution.kept) + body
 
 
 def decode(data: bytes) -> Distribution:
-    """The distribution in `data`. Raises BadMessage unless it is one that `encode` could have written."""
+    """The distribution in `data`. Raises BadMessage unless it is well-formed."""
     if len(data) < _HEADER.size:
         raise BadMessage("a distribution without header")
-    flags, reserved, number, kept = _HEADER.unpack_from(data)
-    if not 0 < number <= MAX_IDS or flags & ~(_WIDE | _PACKED) or reserved or not 0 < kept <= 1:
+    flags, number, kept = _HEADER.unpack_from(data)
+    if not 0 < number <= MAX_IDS or flags >= 2 * _PACKED or not 0 < kept <= 1:
         raise BadMessage("a distribution with a bad header")
-    id_bytes = number * (4 if flags & _WIDE else 2)
-    body = _body(data[_HEADER.size :], id_bytes + number * 4, bool(flags & _PACKED))
-    ids = np.cumsum(np.frombuffer(body[:id_bytes], dtype=">u4" if flags & _WIDE else ">u2").astype(np.int64))
-    counts = np.frombuffer(body[id_bytes:], dtype=">u4").astype(np.int64)
-    if ids[-1] >= VOCABULARY_LIMIT or np.any(np.diff(ids) <= 0) or np.any(counts < 1) or np.any(counts > 2 * SCALE):
+    id_bytes, count_bytes = (flags & 3) + 1, (flags >> 2 & 3) + 1
+    body = _body(data[_HEADER.size :], number * (id_bytes + count_bytes), bool(flags & _PACKED))
+    steps, counts = _joined(body[: number * id_bytes], number), _joined(body[number * id_bytes :], number)
+    ids = np.cumsum(steps)
+    if steps[1:].min(initial=1) < 1 or ids[-1] >= VOCABULARY_LIMIT or counts.min() < 1 or counts.max() > MAX_COUNT:
         raise BadMessage("a distribution with ids or counts out of order")
     return Distribution(ids, counts, float(kept))
+
+
+def _width(values: NDArray[np.int64]) -> int:
+    """Bytes that the largest of `values` takes, 1 to 4."""
+    return max(1, (int(values.max()).bit_length() + 7) // 8)
+
+
+def _planes(values: NDArray[np.int64], width: int) -> bytes:
+    """The highest byte of all values, then the next: high ones are mostly alike, which LZ4 finds only side by side."""
+    return values.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 4 - width :].T.tobytes()
+
+
+def _joined(planes: bytes, number: int) -> NDArray[np.int64]:
+    """The inverse of `_planes`, for `number` values."""
+    values = np.zeros(number, dtype=np.int64)
+    for plane in np.frombuffer(planes, dtype=np.uint8).reshape(-1, number):
+        values = values << 8 | plane
+    return values
 
 
 def _body(data: bytes, expected_bytes: int, packed: bool) -> bytes:

@@ -37,11 +37,12 @@ def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
 
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """p_t = η p_device + (1 − η) p_cloud on the union of both supports, ids ascending. Always device first."""
-    ids = np.union1d(device.ids, cloud.ids)
-    weights = np.zeros(len(ids))
-    weights[np.searchsorted(ids, device.ids)] += eta * device.probabilities
-    weights[np.searchsorted(ids, cloud.ids)] += (1.0 - eta) * cloud.probabilities
-    return ids, weights
+    both = np.concatenate((device.ids, cloud.ids))
+    order = np.argsort(both, kind="stable")  # two ascending runs: one merge
+    ids = both[order]
+    first = np.flatnonzero(np.diff(ids, prepend=-1))
+    shares = np.concatenate((eta * device.probabilities, (1.0 - eta) * cloud.probabilities))
+    return ids[first], np.add.reduceat(shares[order], first)
 
 
 def shape(

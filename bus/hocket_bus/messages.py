@@ -183,7 +183,7 @@ class Notice(Message, frozen=True):
 
 
 class Done(Message, frozen=True):
-    """The end of a stream that succeeded; every number needed to repeat it."""
+    """The end of a stream that succeeded; every number needed to repeat it. `expect_…` is the paper's Eq. 5."""
 
     request: Id
     seq: Count
@@ -199,6 +199,8 @@ class Done(Message, frozen=True):
     solo_steps: TokenIds = []
     drafts_device: Count = 0
     drafts_cloud: Count = 0
+    expect_device: float | None = None
+    expect_cloud: float | None = None
 
 
 class Failed(Message, frozen=True):

@@ -252,6 +252,7 @@ class Answer(Session):
         """End the stream with its result."""
         if self.closed:
             return
+        expected = self.dialogue.exchange.expected
         self._end(
             Done(
                 request=self._ask.request,
@@ -268,6 +269,8 @@ class Answer(Session):
                 solo_steps=[step.step for step in self._steps if step.source == "solo"],
                 drafts_device=self.drafts,
                 drafts_cloud=self.dialogue.remote_drafts,
+                expect_device=expected[0],
+                expect_cloud=expected[1],
             ),
             finish,
         )

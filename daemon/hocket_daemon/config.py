@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from .aggregation.schedule import Aggregating
 from .engine.model import ModelSettings
 from .engine.stored import KVSettings
 
@@ -22,6 +23,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)] = 2  # tokens between two looks at how relevant passages are
     wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
     keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
+    aggregating: Aggregating = "scheduler"  # benchmarks only: what decides which side aggregates (independent)
     log_level: str = "info"
 
 

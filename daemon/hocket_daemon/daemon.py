@@ -77,6 +77,7 @@ class Daemon(ABC):
     def __init__(self, settings: DaemonSettings, side: Side) -> None:
         self.side: Side = side
         self.settings = settings
+        self.aggregating = settings.aggregating
         self.model = LanguageModel(settings.model, side, settings.kv)
         self.profiling = Profiling(self.model, settings.model, side)
         self.profiler = self.profiling.profiler

@@ -17,6 +17,7 @@ from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
 from .aggregation.profiler import Profiler
+from .aggregation.schedule import Aggregating
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
@@ -33,6 +34,7 @@ class Services(Protocol):
     side: Side
     model: LanguageModel
     profiler: Profiler
+    aggregating: Aggregating
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
@@ -68,7 +70,7 @@ class Session(ABC):
 
     def __init__(self, services: Services, begin: Begin) -> None:
         self.begin = begin
-        self.dialogue = Dialogue(services.side, begin)
+        self.dialogue = Dialogue(services.side, begin, services.aggregating)
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0

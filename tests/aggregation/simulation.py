@@ -92,7 +92,9 @@ class Coin:
 class World:
     """Two sides, a first-in-first-out link with random delays that can break, and a clock."""
 
-    def __init__(self, seed: int, aggregation: str, *, breaks: bool, near_ties: bool) -> None:
+    def __init__(
+        self, seed: int, aggregation: str, *, breaks: bool, near_ties: bool, aggregating: str = "scheduler"
+    ) -> None:
         rng = random.Random(seed)
         self.rng, self.salt, self.near_ties, self.breaks = rng, seed, near_ties, breaks
         self.begin = Begin(
@@ -116,7 +118,7 @@ class World:
         )
         speed = {side: rng.uniform(0.001, 0.05) for side in ("device", "cloud")}
         self.nodes = {
-            side: Node(Dialogue(side, self.begin), lambda s=side: speed[s] * rng.uniform(0.5, 1.5))
+            side: Node(Dialogue(side, self.begin, aggregating), lambda s=side: speed[s] * rng.uniform(0.5, 1.5))
             for side in ("device", "cloud")
         }
         if aggregation in ("coupled", "independent"):

@@ -15,7 +15,8 @@ from simulation import LOG_H, Coin, World, check, model, reference
 from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
 from hocket_daemon.aggregation.noise import exponential
 from hocket_daemon.aggregation.sampler import Rule, eta_device, mix, shape, target
-from hocket_daemon.aggregation.schedule import acceptance
+from hocket_daemon.aggregation.schedule import acceptance, drawn_side
+from hocket_tools.simulator.record import BY_CLOUD, BY_DEVICE
 
 WARM = {"temperature": 0.7, "top_p": 0.9}
 
@@ -122,6 +123,34 @@ def test_the_scheduler_moves_aggregation_to_the_slow_side(slow: str, fast: str) 
         world.run()
         assert world.nodes["device"].ids == reference(world.begin, world.salt, frozenset())
         assert {node.dialogue.exchange.aggregator for node in world.nodes.values()} == {slow}
+
+
+@pytest.mark.parametrize("aggregating", ["device", "cloud", "random"])
+def test_a_benchmark_can_say_who_aggregates_and_no_token_changes(aggregating: str) -> None:
+    """The side that is named, or one drawn for each step; the ids are those of any other aggregator."""
+    chosen = set()
+    for seed in range(40_000, 40_080, 4):
+        world = World(seed, "independent", breaks=False, near_ties=False, aggregating=aggregating)
+        world.run()
+        node = world.nodes["device"]
+        assert node.ids == reference(world.begin, world.salt, frozenset())
+        last = drawn_side(world.begin.sampling.seed, len(node.ids) - 1) if aggregating == "random" else aggregating
+        assert node.dialogue.exchange.aggregator == last
+        chosen.add(last)
+    assert chosen == ({"device", "cloud"} if aggregating == "random" else {aggregating})
+
+
+def test_an_answer_tells_what_eq_5_expected() -> None:
+    """Over many steps the share of accepted drafts is near the mean of Eq. 5, on both sides."""
+    expected, accepted = [], []
+    for seed in range(40_000, 40_200, 4):
+        world = World(seed, "independent", breaks=False, near_ties=False)
+        world.run()
+        node = world.nodes["device"]
+        expected.append(node.dialogue.exchange.expected)
+        accepted.append([np.mean([source in kinds for source in node.sources]) for kinds in (BY_DEVICE, BY_CLOUD)])
+    assert np.abs(np.mean(expected, axis=0) - np.mean(accepted, axis=0)).max() < 0.05
+    assert World(1, "coupled", breaks=False, near_ties=False).nodes["device"].dialogue.exchange.expected == (None, None)
 
 
 def places(world: World, rng: np.random.Generator) -> list[float]:

@@ -50,10 +50,10 @@ def verdicts(rows: list[Row]) -> list[bool | None]:
 
 def test_an_answer_comes_back_from_its_row() -> None:
     """Times to a hundredth of a millisecond, ids and shares exactly."""
-    run = Run([0.12345, 0.2], [7, 8], (0.5, None), 3)
+    run = Run([0.12345, 0.2], [7, 8], (0.5, None), 3, (None, 0.25))
     again = running.run_of(json.loads(json.dumps(running.row(0, run))))
     assert again.times_s == pytest.approx(run.times_s, abs=1e-5)
-    assert (again.ids, again.accepted, again.drafts) == (run.ids, run.accepted, run.drafts)
+    assert (again.ids, again.accepted, again.drafts, again.expected) == (run.ids, run.accepted, 3, (None, 0.25))
 
 
 def test_what_is_shown_at_once_has_no_time_per_token() -> None:

@@ -7,13 +7,14 @@ A verdict counts only behind the prefix it was made for. A new epoch begins with
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import fmean
 
 from hocket_bus.messages import Side
 
 from .distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms, provenance
 from .independent import Laws, aggregate, draft, laws
-from .schedule import DEFAULT_SIDE, Scheduler, acceptance
+from .schedule import DEFAULT_SIDE, Scheduler, acceptance, drawn_side
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,14 @@ class AggregatorExchange(Exchange):
         self.scheduler = Scheduler()
         self._made: list[Verdict] = []
         self._heard: Verdict | None = None
+        self._expected: list[tuple[float, float]] = []
         self._greeted = True  # an epoch has begun since this side last went alone
+
+    @property
+    def expected(self) -> tuple[float | None, float | None]:
+        """Eq. 5 for the device's and the cloud's drafts, over the steps at which this side held both."""
+        device, cloud = zip(*self._expected, strict=True) if self._expected else ((), ())
+        return (fmean(device), fmean(cloud)) if device else (None, None)
 
     def begin_epoch(self, length: int) -> None:
         """The device aggregates; tokens beyond the `length` that it has confirmed were decided for nobody."""
@@ -84,11 +92,17 @@ class AggregatorExchange(Exchange):
         found = self._observe(own, remote)
         device, cloud = self._sides(own, remote)
         token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
-        self.aggregator = self.scheduler.next_side(self._side)
+        self.aggregator = self._next_side(step)
         self._made.append(
             Verdict(step, self.confirmed.digest, token, device.token == token, cloud.token == token, self.aggregator)
         )
         return provenance(self._side, step, token, own.token == token, remote.token == token)
+
+    def _next_side(self, step: int) -> Side:
+        decides = self._terms.aggregating
+        if decides == "scheduler":
+            return self.scheduler.next_side(self._side)
+        return drawn_side(self._terms.rule.seed, step) if decides == "random" else decides
 
     def _heed(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
         verdict = self._heard
@@ -103,6 +117,8 @@ class AggregatorExchange(Exchange):
     def _observe(self, own: Draft, remote: Draft) -> Laws:
         device, cloud = self._sides(own, remote)
         found = laws(self._terms.rule, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
-        self.scheduler.observe("device", device.decode_s, acceptance(found.device, found.target))
-        self.scheduler.observe("cloud", cloud.decode_s, acceptance(found.cloud, found.target))
+        alpha = (acceptance(found.device, found.target), acceptance(found.cloud, found.target))
+        self.scheduler.observe("device", device.decode_s, alpha[0])
+        self.scheduler.observe("cloud", cloud.decode_s, alpha[1])
+        self._expected.append(alpha)
         return found

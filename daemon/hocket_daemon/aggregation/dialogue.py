@@ -15,6 +15,7 @@ from .aggregator import AggregatorExchange, Verdict
 from .distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms
 from .sampler import Rule
+from .schedule import Aggregating
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -30,11 +31,11 @@ class Turn:
 class Dialogue:
     """The state that one side keeps of its talk."""
 
-    def __init__(self, side: Side, begin: Begin) -> None:
+    def __init__(self, side: Side, begin: Begin, aggregating: Aggregating = "scheduler") -> None:
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.aggregation == "independent" else Exchange
-        terms = Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens)
+        terms = Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens, aggregating)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self.remote_drafts = 0

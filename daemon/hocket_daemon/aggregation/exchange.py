@@ -12,7 +12,7 @@ from hocket_bus.messages import Aggregation, Side, Source
 from .distribution import Distribution
 from .prefix import PrefixChain
 from .sampler import Rule, draft, target
-from .schedule import other
+from .schedule import Aggregating, other
 from .window import draft_window
 
 _DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
@@ -51,6 +51,7 @@ class Terms:
     aggregation: Aggregation
     eos: frozenset[int]
     max_tokens: int
+    aggregating: Aggregating = "scheduler"
 
 
 class Exchange:
@@ -81,6 +82,11 @@ class Exchange:
     def sends_drafts(self) -> bool:
         """In `sync` the device aggregates alone, so its drafts stay at home."""
         return self._side == "cloud" or self._terms.aggregation != "sync"
+
+    @property
+    def expected(self) -> tuple[float | None, float | None]:
+        """The share of the device's and of the cloud's drafts that Eq. 5 expects to be accepted, where it applies."""
+        return None, None
 
     def pace(self, rtt_s: float, decode_s: float) -> None:
         """How long a round trip and a decode step take now; it changes speed, never tokens."""

@@ -6,6 +6,7 @@ Several benchmarks may run on one machine: the first of those ports is drawn ane
 
 from __future__ import annotations
 
+import json
 import random
 import socket
 import tempfile
@@ -102,7 +103,7 @@ def bench_pair(
     *,
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
-    **settings: float,
+    **settings: float | str,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
@@ -146,7 +147,7 @@ def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) 
     return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
 
 
-def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Mapping[str, float]) -> None:
+def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Mapping[str, float | str]) -> None:
     endpoint = home.endpoint("device") if side == "device" else ports.cloud()
     lines = [
         f'endpoint = "{endpoint}"',
@@ -155,7 +156,7 @@ def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Map
     ]
     if side == "device":
         lines.append(f'cloud = "{ports.cloud(far=True)}"')
-    lines += [f"{key} = {value}" for key, value in settings.items()]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     lines += ["[model]", f"hold_decode_s = {hold_s}"]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -14,12 +14,13 @@ from hocket_tools.bench.report import Row, bootstrap, percentile
 
 @dataclass(frozen=True)
 class Run:
-    """times_s: when each token came, in seconds since the question; the shares accepted are (device's, cloud's)."""
+    """times_s: when each token came, in seconds since the question; shares of drafts are (device's, cloud's)."""
 
     times_s: list[float]
     ids: list[int]
     accepted: tuple[float | None, float | None] = (None, None)
     drafts: int = 0
+    expected: tuple[float | None, float | None] = (None, None)  # by the paper's Eq. 5
 
     @property
     def ms_per_token(self) -> float | None:
@@ -34,7 +35,8 @@ def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - t
     stream = client.ask(prompt, task="complete", ignore_eos=True, top_p=1.0, **options)
     times_s = [time.monotonic() - started_s for _ in stream]
     done = stream.result()
-    return Run(times_s, done.token_ids, (done.accept_device, done.accept_cloud), done.drafts_device + done.drafts_cloud)
+    accepted, expected = (done.accept_device, done.accept_cloud), (done.expect_device, done.expect_cloud)
+    return Run(times_s, done.token_ids, accepted, done.drafts_device + done.drafts_cloud, expected)
 
 
 def figures(runs: Sequence[Run]) -> Row:
@@ -53,6 +55,8 @@ def figures(runs: Sequence[Run]) -> Row:
         "gap_p99_ms": percentile(gaps, 0.99) if per_token else None,
         "accept_device": mean([run.accepted[0] for run in runs]),
         "accept_cloud": mean([run.accepted[1] for run in runs]),
+        "expect_device": mean([run.expected[0] for run in runs]),
+        "expect_cloud": mean([run.expected[1] for run in runs]),
         "drafts_per_token": sum(run.drafts for run in runs) / tokens / 2,
     }
 

@@ -21,6 +21,8 @@ def row(prompt: int, run: Run) -> Row:
         "ids": " ".join(map(str, run.ids)),
         "accept_device": run.accepted[0],
         "accept_cloud": run.accepted[1],
+        "expect_device": run.expected[0],
+        "expect_cloud": run.expected[1],
         "drafts": run.drafts,
     }
 
@@ -30,7 +32,8 @@ def run_of(found: Row) -> Run:
     times_ms = [float(text) for text in str(found["times_ms"]).split()]
     ids = [int(text) for text in str(found["ids"]).split()]
     accepted = (number(found, "accept_device"), number(found, "accept_cloud"))
-    return Run([ms / 1000 for ms in times_ms], ids, accepted, int(number(found, "drafts") or 0))
+    expected = (number(found, "expect_device"), number(found, "expect_cloud"))
+    return Run([ms / 1000 for ms in times_ms], ids, accepted, int(number(found, "drafts") or 0), expected)
 
 
 def number(found: Row, name: str) -> float | None:

@@ -19,6 +19,8 @@ VOCABULARY_LIMIT = 1 << 18
 COUNTS_PER_ID = 2_048
 MAX_COUNT = COUNTS_PER_ID * MAX_IDS
 _TWO_BYTES = 65_535
+_LIKELY = 8.0  # times the floor that surely suffices: tried first, since far fewer ids lie above
+_COMPRESS_FROM_BYTES = 256
 _HEADER = struct.Struct("!BHf")  # flags, number of ids, kept mass
 _PACKED = 16  # above two bits each for the bytes of an id and of a count, less one
 
@@ -42,19 +44,26 @@ def truncate(probabilities: NDArray[np.float64], wire_mass: float) -> Distributi
 
     `probabilities` has shape [vocabulary] and sums to 1. Ties go to the lowest id.
     """
-    # All ids at or below this hold less than 1 - wire_mass: the set lies above it, and is soon sorted.
-    floor = (1.0 - wire_mass) / (len(probabilities) + 1)
-    candidates = np.flatnonzero(probabilities > floor)
+    candidates = _candidates(probabilities, wire_mass)
     values = probabilities[candidates]
     falling = np.sort(values)[::-1]
-    size = min(int(np.searchsorted(np.cumsum(falling), wire_mass)) + 1, len(falling), MAX_IDS)
-    inside = np.flatnonzero(values >= falling[size - 1])
+    size = min(int(falling.cumsum().searchsorted(wire_mass)) + 1, len(falling), MAX_IDS)
+    inside = (values >= falling[size - 1]).nonzero()[0]
     if surplus := len(inside) - size:
         tied = np.flatnonzero(values[inside] == falling[size - 1])
         inside = np.delete(inside, tied[-surplus:])
     kept = float(values[inside].sum())
     counts = _counts(values[inside] / kept)
     return Distribution(candidates[inside], counts, float(np.float32(min(1.0, kept))))
+
+
+def _candidates(probabilities: NDArray[np.float64], wire_mass: float) -> NDArray[np.int64]:
+    """Ids above a floor that together hold the mass: sorting these few costs far less than sorting all."""
+    # All ids at or below `safe` hold less than 1 - wire_mass.
+    safe = (1.0 - wire_mass) / (len(probabilities) + 1)
+    likely = (probabilities > _LIKELY * safe).nonzero()[0]
+    enough = float(probabilities[likely].sum()) > wire_mass
+    return likely if enough else (probabilities > safe).nonzero()[0]
 
 
 def _counts(p: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -69,13 +78,14 @@ def _counts(p: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def encode(distribution: Distribution) -> bytes:
     """The bytes of a distribution; `decode` is its inverse for every id below 2^18."""
-    steps = np.diff(distribution.ids, prepend=0)
+    steps = distribution.ids.copy()
+    steps[1:] -= distribution.ids[:-1]
     id_bytes, count_bytes = _width(steps), _width(distribution.counts)
     body = _planes(steps, id_bytes) + _planes(distribution.counts, count_bytes)
     flags = id_bytes - 1 | count_bytes - 1 << 2
-    packed = lz4.block.compress(body, store_size=False)
+    packed = lz4.block.compress(body, store_size=False) if len(body) >= _COMPRESS_FROM_BYTES else body
     if len(packed) < len(body):
-        flags, body = flags | _PACKED, packed
+        return _HEADER.pack(flags | _PACKED, len(steps), distribution.kept) + packed
     return _HEADER.pack(flags, len(steps), distribution.kept) + body
 
 
@@ -89,7 +99,7 @@ def decode(data: bytes) -> Distribution:
     id_bytes, count_bytes = (flags & 3) + 1, (flags >> 2 & 3) + 1
     body = _body(data[_HEADER.size :], number * (id_bytes + count_bytes), bool(flags & _PACKED))
     steps, counts = _joined(body[: number * id_bytes], number), _joined(body[number * id_bytes :], number)
-    ids = np.cumsum(steps)
+    ids = steps.cumsum()
     if steps[1:].min(initial=1) < 1 or ids[-1] >= VOCABULARY_LIMIT or counts.min() < 1 or counts.max() > MAX_COUNT:
         raise BadMessage("a distribution with ids or counts out of order")
     return Distribution(ids, counts, float(kept))

@@ -98,7 +98,7 @@ def decode(data: bytes) -> Distribution:
         raise BadMessage("a distribution with a bad header")
     id_bytes, count_bytes = (flags & 3) + 1, (flags >> 2 & 3) + 1
     body = _body(data[_HEADER.size :], number * (id_bytes + count_bytes), bool(flags & _PACKED))
-    steps, counts = _joined(body[: number * id_bytes], number), _joined(body[number * id_bytes :], number)
+    steps, counts = _joined(body[: number * id_bytes], id_bytes), _joined(body[number * id_bytes :], count_bytes)
     ids = steps.cumsum()
     if steps[1:].min(initial=1) < 1 or ids[-1] >= VOCABULARY_LIMIT or counts.min() < 1 or counts.max() > MAX_COUNT:
         raise BadMessage("a distribution with ids or counts out of order")
@@ -115,12 +115,12 @@ def _planes(values: NDArray[np.int64], width: int) -> bytes:
     return values.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 4 - width :].T.tobytes()
 
 
-def _joined(planes: bytes, number: int) -> NDArray[np.int64]:
-    """The inverse of `_planes`, for `number` values."""
-    values = np.zeros(number, dtype=np.int64)
-    for plane in np.frombuffer(planes, dtype=np.uint8).reshape(-1, number):
-        values = values << 8 | plane
-    return values
+def _joined(planes: bytes, width: int) -> NDArray[np.int64]:
+    """The inverse of `_planes`."""
+    columns = np.frombuffer(planes, dtype=np.uint8).reshape(width, -1)
+    rows = np.zeros((columns.shape[1], 4), dtype=np.uint8)
+    rows[:, 4 - width :] = columns.T
+    return rows.view(">u4").ravel().astype(np.int64)
 
 
 def _body(data: bytes, expected_bytes: int, packed: bool) -> bytes:

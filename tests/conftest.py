@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -53,3 +55,10 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "cloud": save_tiny_model(base / "cloud", seed=2, layers=3),
         "stranger": save_tiny_model(base / "stranger", seed=3, words=300),
     }
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Programs that a test runs set logging up for their own process; the next test must not feel it."""
+    yield
+    structlog.reset_defaults()

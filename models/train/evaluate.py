@@ -1,4 +1,4 @@
-"""Measures a pair: reading on held-out names, phrasings and kinds, the mixture, the benchmark's documents, prose."""
+"""Measures a pair: reading on held-out names, phrasings, kinds and notes, the mixture, the benchmark, prose."""
 
 import argparse
 import json
@@ -14,7 +14,8 @@ import prose
 import torch
 from decode import Pair, Request, Row, load, prompt_ids, write
 from decontaminate import TOOLS
-from passages import Asked, Fact, Writer
+from passages import Asked, Writer
+from phrasings import Fact
 from torch.nn.functional import cross_entropy
 from values import Source
 
@@ -214,9 +215,12 @@ def evaluate(pair: Pair, data: Path, count: int) -> dict[str, object]:
     """All figures."""
     text = prose.load(data / "wikitext2" / "wiki.train.tokens")
     out: dict[str, object] = {"cases": count}
-    for name, phrasings, kinds in (("names", False, False), ("phrasings", True, False), ("kinds", False, True)):
+    for name in ("names", "phrasings", "kinds", "notes"):
         source = Source(random.Random(f"evaluate {name}"), text.capitals, text.plain, held_out=True)
-        sample = cases(Writer(source, text.sentences, phrasings, kinds), count)
+        writer = Writer(
+            source, text.sentences, name == "phrasings", name == "kinds", name == "notes", notes=float(name == "notes")
+        )
+        sample = cases(writer, count)
         out[name] = {
             "reading": [reading(pair, s, sample) for s in SIDES],
             **{f"{label}_{n}_rows": run(pair, sample, n == 2) for n in (1, 2)

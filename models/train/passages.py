@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import notes
 from decontaminate import is_clean
 from invented import Words, invent, sort_words
-from phrasings import Kind, all_kinds
+from phrasings import Fact, Kind, all_kinds
 from subjects import Subject, subject
-from values import SHAPES, Source
+from values import Source
 from words import FILLERS, HEADINGS, OPENERS, TAILS
 
 WORDS = 72  # a retrieval chunk has 64; some are a little longer
@@ -21,22 +22,9 @@ QUESTION_WORDS = (
     "Where ",
     "When ",
     "How ",
-    "At what",
-    "In ",
-    "By whom",
-    "From ",
-    "To ",
-    "Of ",
+    "Whose",
+    *("In ", "By ", "From ", "To ", "Of ", "On ", "At ", "Under ", "With ", "For ", "Since ", "Until ", "After "),
 )
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One kind of fact about one subject, with its value."""
-
-    kind: Kind
-    subject: Subject
-    value: str
 
 
 @dataclass(frozen=True)
@@ -72,13 +60,15 @@ FULL = Level()
 
 @dataclass
 class Writer:
-    """Draws passages; `unseen_phrasings` and `unseen_kinds` switch to what training never shows."""
+    """Draws passages, a share of `notes` among them; what is `unseen` is what training never shows."""
 
     source: Source
     prose: Sequence[str]
     unseen_phrasings: bool = False
     unseen_kinds: bool = False
+    unseen_notes: bool = False
     invents: bool = True
+    notes: float = 0.0
     level: Level = FULL
     kinds: tuple[Kind, ...] = field(init=False)
     words: Words = field(init=False)
@@ -96,13 +86,14 @@ class Writer:
         """A fresh fact."""
         kind = kind or self.kind()
         who = about or self._owned(subject(self.source, self.rng.choice(kind.subjects)))
-        return Fact(kind, who, SHAPES[kind.shape](self.source))
+        return Fact(kind, who, notes.SHAPES[kind.shape](self.source))
 
     def kind(self, near: Kind | None = None) -> Kind:
-        """A kind, invented or known; with `near` one that can be said of the same subjects."""
+        """A kind, invented or known; with `near` one said of the same subjects, if there is one."""
         if self.invents and self.rng.random() < INVENTED:
             return invent(self.rng, self.words)
-        return self.rng.choice([k for k in self.kinds if near is None or set(k.subjects) & set(near.subjects)])
+        fits = [k for k in self.kinds if near and set(k.subjects) & set(near.subjects)]
+        return self.rng.choice(fits or self.kinds)
 
     def _owned(self, who: Subject) -> Subject:
         if who.name.startswith("the ") and who.name.islower() and self.rng.random() < 0.4:
@@ -182,8 +173,23 @@ class Writer:
             text = r.choice(("# {}\n\n{}", "{}\n{}", "{}. {}", "{}: {}")).format(r.choice(HEADINGS), text)
         return text
 
+    def note(self) -> tuple[str, list[Fact]]:
+        """A note, sometimes with a heading or another sentence about it, and its facts."""
+        r = self.rng
+        made = notes.note(self.source, self.unseen_notes)
+        text = made.text
+        if r.random() < r.choice(self.level.padding):
+            parts = [text, self.filler()]
+            r.shuffle(parts)
+            text = " ".join(parts) if sum(len(p.split()) for p in parts) <= WORDS else text
+        if r.random() < 0.15:
+            text = r.choice(("# {}\n\n{}", "{}\n{}", "{}: {}")).format(r.choice(HEADINGS), text)
+        return text, list(made.facts)
+
     def passage(self) -> tuple[str, list[Fact]]:
         """A passage and the facts it really holds."""
+        if self.rng.random() < self.notes:
+            return self.note()
         facts = self.facts()
         if self.rng.random() < 0.08 and self.level is FULL:
             heading = capital(facts[0].kind.name) + "s"
@@ -221,15 +227,16 @@ class Writer:
 
     def missing(self, near: Sequence[Fact]) -> Fact:
         """A fact the passage does not hold, often of a kind or a subject that it does hold."""
-        form = self.rng.random()
+        r = self.rng
+        form = r.random()
         if near and form < 0.5:
-            return self.fact(self.rng.choice(near).kind)
+            return self.fact(r.choice(near).kind)
         if near and form < 0.65:
-            fact = self.rng.choice(near)
+            fact = r.choice(near)
             other = self.fact(self.kind(fact.kind), fact.subject)
             if all((f.kind.name, f.subject) != (other.kind.name, other.subject) for f in near):
                 return other
-        return self.fact()
+        return r.choice(self.note()[1]) if r.random() < self.notes else self.fact()
 
     def ask(self, held: Sequence[Fact]) -> Asked:
         """One question to a passage, drawn from all the cases."""

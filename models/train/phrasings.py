@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from kinds import COUNTS, MAKERS, NOUNS, VERBS
+from subjects import Subject
 
 PREPOSITIONS = {"in", "from", "as", "of", "to", "for", "at", "on", "under", "with", "about", "by", "platform"}
 INDIRECT = (
@@ -51,6 +52,15 @@ class Kind:
     def asked(self, unseen: bool) -> tuple[tuple[str, str], ...]:
         """Question patterns of training, or the held-out one."""
         return self.questions[-1:] if unseen else self.questions[:-1]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One kind of fact about one subject, with its value."""
+
+    kind: Kind
+    subject: Subject
+    value: str
 
 
 def _rows(table: str) -> Iterator[tuple[bool, list[str]]]:

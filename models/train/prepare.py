@@ -28,10 +28,11 @@ ROWS_PER_SHARD = 9600
 
 @dataclass(frozen=True)
 class Mixture:
-    """What a shard is made of: the readings' level, how many names are real words, and shares of the other kinds."""
+    """What a shard is made of: the level, shares of real names and of notes among readings, shares of other kinds."""
 
     level: Level
     names: float
+    notes: float
     recital: float
     copying: float
     real: float
@@ -40,9 +41,9 @@ class Mixture:
 
 # From easy to hard: heads that copy and match form on short passages with short names, and then generalise.
 MIXTURES = (
-    Mixture(EASY, names=0.9, recital=0.2, copying=0.35, real=0.0, prose=0.0),
-    Mixture(MIDDLE, names=0.6, recital=0.3, copying=0.12, real=0.04, prose=0.02),
-    Mixture(FULL, names=0.45, recital=0.45, copying=0.03, real=0.08, prose=0.04),
+    Mixture(EASY, names=0.9, notes=0.1, recital=0.2, copying=0.35, real=0.0, prose=0.0),
+    Mixture(MIDDLE, names=0.6, notes=0.25, recital=0.3, copying=0.12, real=0.04, prose=0.02),
+    Mixture(FULL, names=0.45, notes=0.4, recital=0.45, copying=0.03, real=0.08, prose=0.04),
 )
 
 
@@ -127,7 +128,7 @@ def documents(rng: random.Random, data: Path, shard: int) -> Iterator[Document]:
     text, real = corpus(data)
     mix = MIXTURES[min(shard, len(MIXTURES) - 1)]
     source = Source(rng, text.capitals, text.plain, held_out=False, real=mix.names)
-    writer = Writer(source, text.sentences, level=mix.level)
+    writer = Writer(source, text.sentences, level=mix.level, notes=mix.notes)
     while True:
         form = rng.random()
         if form < mix.copying:

@@ -143,6 +143,12 @@ TYPES: dict[str, Callable[[Source], str]] = {
     "trail": _landmark("Trail"),
     "statue": lambda s: f"the statue of {person(s)}",
     "tool": _owned(" ".join(CATEGORIES["tool"])),
+    "ship": lambda s: f"the {s.rng.choice(('ship', 'steamer', 'yacht', 'barge', 'schooner'))} {brand(s)}",
+    "pet": lambda s: s.rng.choice((brand(s), f"our {s.rng.choice(('dog', 'cat', 'rabbit', 'pony'))} {brand(s)}")),
+    "island": lambda s: s.rng.choice((place(s), f"the island of {place(s)}")),
+    "mineral": lambda s: f"{brand(s).lower()}ite",
+    "festival": lambda s: f"the {s.rng.choice((place(s), brand(s)))} Festival",
+    "law": lambda s: f"the {brand(s)} {s.rng.choice(('Act', 'Treaty', 'Charter', 'Decree'))}",
     "thing": _owned("key passport map umbrella torch tent charger ticket glue blanket spare-key suitcase"),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket_bus.errors import BadRequest
-from hocket_tools.bench.figures import frame, latency, running
+from hocket_tools.bench.figures import first_token, frame, latency, running, scheduling
 from hocket_tools.bench.figures.frame import settings_of
 from hocket_tools.bench.methods import METHODS
 from hocket_tools.bench.report import Row
@@ -110,6 +110,66 @@ def test_settings_of_figure_6_are_checked() -> None:
     for wrong in ("device_ms=25", "methods=sync,sink"):
         with pytest.raises(BadRequest):
             settings_of(latency.FIGURE, [wrong])
+
+
+def first_tokens(ms: dict[tuple[int, int, str], float]) -> list[Row]:
+    """Rows of 5 first tokens with stored KV; `ms` names values other than those that meet every target."""
+    base = {"device": 50.0, "cloud": 50.0, "drcg-text": 200.0, "independent": 50.0, "coupled": 50.0}
+    rows: list[Row] = []
+    for tokens in (16, 256):
+        for rtt_ms in (0, 300):
+            for method, own_ms in base.items():
+                cell: Row = dict(zip(first_token.CELL, (True, tokens, rtt_ms, method), strict=True))
+                at_ms = ms.get((tokens, rtt_ms, method), own_ms + rtt_ms)
+                rows += [cell | running.row(prompt, Run([at_ms / 1000], [1])) for prompt in range(5)]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("wrong", "missed"),
+    [
+        ({}, []),
+        ({(16, 0, "coupled"): 56.0}, ["/ device"]),
+        ({(256, 300, "independent"): 381.0}, ["time to the first token"]),
+        ({(256, 0, "drcg-text"): 99.0}, ["drcg-text", "drcg-text"]),
+        ({(256, 0, "coupled"): 61.0}, ["/ device", "/ coupled with 16"]),
+    ],
+)
+def test_figure_7_sees_each_target_missed(wrong: dict[tuple[int, int, str], float], missed: list[str]) -> None:
+    """All holds where every target is met; a value beyond one is a miss of that part alone."""
+    claims = first_token.FIGURE.judge(first_tokens(wrong))
+    names = [claim.name for claim in claims if claim.holds is False]
+    assert len(claims) == 12
+    assert None not in [claim.holds for claim in claims]
+    assert len(names) == len(missed)
+    assert all(part in name for part, name in zip(missed, names, strict=True))
+
+
+def test_figure_8_judges_answer_by_answer() -> None:
+    """A scheduler that loses a little on every answer is worse; one that loses on some and wins on others is not."""
+
+    def rows(gains: list[float]) -> list[Row]:
+        made: list[Row] = []
+        for decider in scheduling.DECIDERS:
+            cell: Row = dict(zip(scheduling.CELL, ("running", 25.0, 25.0, 300, decider), strict=True))
+            own = gains if decider == "scheduler" else [0.0] * len(gains)
+            made += [cell | {"prompt": at, "ms_per_token": 100.0 * (at + 1) + gain} for at, gain in enumerate(own)]
+        return made
+
+    def holds(gains: list[float]) -> list[bool | None]:
+        return [claim.holds for claim in scheduling.FIGURE.judge(rows(gains))]
+
+    assert holds([2.0] * 10) == [None] * 3 + [False] * 3
+    assert holds([2.0, -2.0] * 5) == [None] * 3 + [True] * 3
+
+
+def test_figure_8_simulates_every_decider(tmp_path: Path) -> None:
+    """Without running pairs the verdict is open; all deciders replay the same answers."""
+    changes = ["measured_rtts_ms=", "rtts_ms=0,300", "device_ms=132", "cloud_ms=8.4", "sequences=4"]
+    assert frame.run(8, tmp_path, tmp_path, changes) is not True
+    rows = json.loads((tmp_path / "figure-8.json").read_text())["rows"]
+    counts = {decider: sum(row["aggregating"] == decider for row in rows) for decider in scheduling.DECIDERS}
+    assert counts == dict.fromkeys(("scheduler", "device", "cloud", "random"), 8)
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def _measure(report: Report, data: Path, settings: Settings, cell: tuple[bool, i
         for side, mine in (("device", texts[::2]), ("cloud", texts[1::2])):
             pair.ingest(side, {f"passage-{number}.txt": text for number, text in enumerate(mine)})
             if stored:
-                _wait_computed(pair, side, len(mine))
+                wait_computed(pair, side, len(mine))
         questions = [prompt[:QUESTION_CHARS] for prompt in fixed_prompts(data, settings.questions)]
         with pair.client("device") as client:
             for key in missing:
@@ -95,7 +95,7 @@ def passages(data: Path, number: int, tokens: int) -> list[str]:
     return [str(tokenizer.decode(ids[start : start + tokens])).strip() for start in starts][:number]
 
 
-def _wait_computed(pair: BenchPair, side: str, number: int) -> None:
+def wait_computed(pair: BenchPair, side: str, number: int) -> None:
     """Until a daemon's store holds `number` documents."""
     deadline = Deadline.after(COMPUTE_S)
     with Caller(pair.endpoint(side), keys=keys(pair.home.at)) as caller:

@@ -35,6 +35,7 @@ class Methods:
     def __init__(self, pair: BenchPair, hold_s: float = 0.0) -> None:
         self._pair = pair
         self._hold_s = hold_s
+        self._settled: tuple[float, float] | None = None
         with ExitStack() as stack:
             self._device, self._cloud = (stack.enter_context(pair.client(side)) for side in ALONE)
             self._far = stack.enter_context(pair.client("cloud", far=True))
@@ -55,10 +56,15 @@ class Methods:
         for method in METHODS:
             self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=2), 0)
 
-    def settle(self, rtt_s: float, jitter_s: float) -> None:
-        """Emulate another round trip, and wait until the device knows it."""
-        self._pair.set_rtt(rtt_s, jitter_s)
-        time.sleep(SETTLE_S)
+    def settle(self, rtt_s: float, jitter: float) -> None:
+        """Emulate a round trip, and wait until the device knows it unless it was the same before.
+
+        `jitter` is that of each direction, a share of its delay.
+        """
+        if (rtt_s, jitter) != self._settled:
+            self._pair.set_rtt(rtt_s, jitter * rtt_s / 2)
+            time.sleep(SETTLE_S)
+            self._settled = (rtt_s, jitter)
 
     def run(self, method: str, prompt: str, options: Options, seed: int) -> Run:
         """One answer by one of METHODS."""

@@ -18,7 +18,7 @@ from hocket_bus.errors import BadRequest
 from hocket_tools import console
 from hocket_tools.bench.report import PIPED_COLUMNS, Report, Row, Value
 
-FIGURES = {4: "speedup", 5: "perplexity", 6: "latency", 9: "case_study"}
+FIGURES = {4: "speedup", 5: "perplexity", 6: "latency", 7: "first_token", 8: "scheduling", 9: "case_study"}
 WORDS = {True: "claim holds here", False: "claim does not hold here", None: "claim cannot be told here"}
 S = TypeVar("S", bound=msgspec.Struct)
 

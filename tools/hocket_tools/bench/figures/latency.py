@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 
 import msgspec
 from rich.progress import Progress
@@ -18,7 +17,7 @@ from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure
-from .running import Key, cells, inputs, row, summary
+from .running import Key, answers, cells, inputs, seconds, summary, upper_ratio
 
 CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
 FAR_MS = 300
@@ -82,8 +81,7 @@ def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
 def _measure_pair(
     report: Report, settings: Settings, data: Path, prompts: Sequence[str], missing: Sequence[Row]
 ) -> None:
-    device_s, cloud_s = (float(missing[0][name] or 0) / 1000 for name in CELL[:2])
-    rtt_ms: Value = None
+    device_s, cloud_s = (seconds(missing[0][name]) for name in CELL[:2])
     with bench_pair((device_s, cloud_s)) as pair, Progress(console=console.err(), transient=True) as bar:
         share_out(pair, articles(data, settings.articles))
         task = bar.add_task("measuring", total=len(missing) * len(prompts))
@@ -91,24 +89,10 @@ def _measure_pair(
             methods.warm_up(prompts[0])
             for cell in missing:
                 bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))
-                if cell["rtt_ms"] != rtt_ms:
-                    rtt_ms = cell["rtt_ms"]
-                    methods.settle(_seconds(rtt_ms), settings.jitter * _seconds(rtt_ms) / 2)
-                report.extend(list(_answers(methods, settings, prompts, cell, lambda: bar.advance(task))))
-
-
-def _answers(
-    methods: Methods, settings: Settings, prompts: Sequence[str], cell: Row, tick: Callable[[], None]
-) -> Iterator[Row]:
-    options = Options(settings.tokens, float(cell["temperature"] or 0), settings.documents)
-    for number, prompt in enumerate(prompts):
-        yield cell | row(number, methods.run(str(cell["method"]), prompt, options, settings.seed + number))
-        tick()
-
-
-def _seconds(ms: Value) -> float:
-    assert isinstance(ms, int | float)
-    return ms / 1000
+                options = Options(settings.tokens, float(cell["temperature"] or 0), settings.documents)
+                methods.settle(seconds(cell["rtt_ms"]), settings.jitter)
+                report.extend(answers(methods, cell, prompts, options, settings.seed))
+                bar.advance(task, len(prompts))
 
 
 # --- the claims
@@ -147,7 +131,7 @@ def _parity(
     """Prompt by prompt, in every cell that has both: the upper end of the 95 % interval of the ratio of means."""
     name = f"{hold}{' and '.join(owns)} / {rival}, the same prompts, upper end in the worst cell"
     ratios = {
-        key: _upper_ratio(_ms(runs), _ms(found[(*key[:2], rival)]))
+        key: upper_ratio(_ms(runs), _ms(found[(*key[:2], rival)]))
         for key, runs in found.items()
         if key[2] in owns and (*key[:2], rival) in found and where(key)
     }
@@ -156,13 +140,6 @@ def _parity(
     worst = max(ratios, key=lambda key: ratios[key])
     measured = f"{ratios[worst]:.3f}: {worst[2]}, temperature {worst[0]}, {worst[1]} ms"
     return Claim(name, f"<= {limit}", measured, ratios[worst] <= limit)
-
-
-def _upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
-    def ratio(places: Sequence[float]) -> float:
-        return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
-
-    return bootstrap(range(len(own)), ratio)[1]
 
 
 def _same_ids(method: str, found: Cells, *, where: Callable[[Key], bool]) -> Claim:

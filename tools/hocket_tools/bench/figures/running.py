@@ -5,12 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from hocket_tools.bench.aggregation import articles, fixed_prompts
-from hocket_tools.bench.report import Row, Value
+from hocket_tools.bench.methods import Methods, Options
+from hocket_tools.bench.report import Row, Value, bootstrap
 from hocket_tools.bench.stream import Run, figures
 
 Key = tuple[Value, ...]
+
+
+def answers(methods: Methods, cell: Row, prompts: Sequence[str], options: Options, seed: int) -> list[Row]:
+    """The rows of a cell, whose "method" answers every prompt."""
+    runs = (methods.run(str(cell["method"]), prompt, options, seed + at) for at, prompt in enumerate(prompts))
+    return [cell | row(number, run) for number, run in enumerate(runs)]
 
 
 def row(prompt: int, run: Run) -> Row:
@@ -42,6 +50,12 @@ def number(found: Row, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
 
+def seconds(ms: Value) -> float:
+    """A cell of a row that is a number of milliseconds."""
+    assert isinstance(ms, int | float)
+    return ms / 1000
+
+
 def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
     """The answers by the values that their rows have under `names`, in the order of the rows."""
     found: dict[Key, list[Run]] = {}
@@ -67,3 +81,12 @@ def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
 
 def _digest(texts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
+    """Upper end of the 95 % interval of mean(own) / mean(rival); values at one place are of one prompt."""
+
+    def ratio(places: Sequence[float]) -> float:
+        return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
+
+    return bootstrap(range(len(own)), ratio)[1]

@@ -206,3 +206,14 @@ def test_the_link_command_relays_and_ends_on_request() -> None:
                     process.send_signal(signal.SIGTERM)
                     assert "7 bytes forward, 0 bytes backward" in process.stdout.readline()
         assert process.returncode == 0
+
+
+@pytest.mark.parametrize("group", ["bench", "keys"])
+def test_a_group_without_a_command_shows_its_help_and_complains_of_nothing(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The help is the answer; the status still says that nothing was done."""
+    assert run([group]) == 2
+    shown = capsys.readouterr()
+    assert "Commands" in shown.out + shown.err
+    assert "hocket: " not in shown.err

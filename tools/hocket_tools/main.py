@@ -55,7 +55,8 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="hocket", standalone_mode=False)
     except TyperException as error:
-        complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
+        if error.format_message():  # a group without its command has shown its help instead
+            complain(f"{error.format_message().rstrip('.')}: see hocket {_command(arguments)}--help")
         return error.exit_code
     except HocketError as error:
         complain(str(error))

@@ -19,12 +19,9 @@ from typing import Any, TypeVar
 
 import structlog
 
-from hocket_bus.errors import BadMessage, BadRequest, Busy, HocketError, Unavailable, from_code
+from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable, from_code
 from hocket_bus.messages import (
-    AGGREGATIONS,
-    MAX_QUESTION_CHARS,
     PROTOCOL_VERSION,
-    WEIGHTS,
     Accepted,
     Ask,
     Begin,
@@ -49,6 +46,7 @@ from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
 from .answer import Answer, Cloud
 from .background import Background
+from .checks import check
 from .config import DaemonSettings
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
@@ -264,7 +262,7 @@ class Daemon(ABC):
             self.server.send(route, Accepted(request=ask.request))
 
     def _begin(self, ask: Ask, user: str) -> None:
-        _check(ask)
+        check(ask)
         if len(self.answers) >= self.settings.max_sessions:
             raise Busy(f"{len(self.answers)} requests are in work already")
         stream = self._streams[ask.request] = Stream(ask.request, ask.topic, user, self.server.publish)
@@ -279,10 +277,10 @@ class Daemon(ABC):
             question=ask.question,
             task=ask.task,
             sampling=ask.sampling,
-            aggregation=ask.aggregation,  # type: ignore[arg-type] # checked by _check
+            aggregation=ask.aggregation,  # type: ignore[arg-type] # checked by `check`
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self.model.eos,
-            weights=ask.weights,  # type: ignore[arg-type] # checked by _check
+            weights=ask.weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=self.settings.reweigh_every,
             relevance_temperature=self.settings.relevance_temperature,
             wire_mass=self.settings.wire_mass,
@@ -360,19 +358,6 @@ class Daemon(ABC):
     @abstractmethod
     def on_other(self, event: Received) -> None:
         """A message at our server that no client sends."""
-
-
-def _check(ask: Ask) -> None:
-    """Raises BadRequest for what cannot be asked."""
-    if not ask.question.strip():
-        raise BadRequest("the question is empty", "ask something")
-    if len(ask.question) > MAX_QUESTION_CHARS:
-        raise BadRequest(
-            f"the question has {len(ask.question)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
-        )
-    for name, value, known in (("aggregation", ask.aggregation, AGGREGATIONS), ("weights", ask.weights, WEIGHTS)):
-        if value not in known:
-            raise BadRequest(f"unknown {name} '{value[:50]}'", f"use one of: {', '.join(known)}")
 
 
 def _held(job: Callable[[], T], hold_s: float, interrupt: Interrupt) -> T | Preempted:

@@ -218,8 +218,9 @@ def evaluate(pair: Pair, data: Path, count: int) -> dict[str, object]:
     for name in ("names", "phrasings", "kinds", "notes"):
         source = Source(random.Random(f"evaluate {name}"), text.capitals, text.plain, held_out=True)
         writer = Writer(
-            source, text.sentences, name == "phrasings", name == "kinds", name == "notes", notes=float(name == "notes")
-        )
+            source, text.sentences, name == "phrasings", name == "kinds", name == "notes",
+            invents=False, notes=float(name == "notes"),
+        )  # fmt: skip
         sample = cases(writer, count)
         out[name] = {
             "reading": [reading(pair, s, sample) for s in SIDES],

@@ -9,17 +9,15 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
-from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable, from_code
+from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Accepted,
@@ -32,11 +30,8 @@ from hocket_bus.messages import (
     Message,
     Passage,
     Passages,
-    Place,
     Resume,
-    Score,
     Scores,
-    Search,
     Side,
     Status,
     StatusRequest,
@@ -47,26 +42,18 @@ from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 from .answer import Answer, Cloud
 from .background import Background
 from .checks import check
+from .compute import Compute
 from .config import DaemonSettings
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
+from .lookups import Lookups
 from .profiling import Profiling
 from .session import Outcome
 from .streams import Stream
 
 T = TypeVar("T")
-SEARCH_WAIT_S = 10.0
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Lookup:
-    """What the retrieval daemon was asked, and whom to tell."""
-
-    asked: Search | Score
-    done: Callable[[Any], None]
-    deadline_s: float
 
 
 class Daemon(ABC):
@@ -82,15 +69,15 @@ class Daemon(ABC):
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._compute = ThreadPoolExecutor(1, thread_name_prefix="compute")
+        self._compute = Compute(self._inbox.put, settings.model.hold_decode_s)
         self._streams: dict[bytes, Stream] = {}
-        self._lookups: dict[bytes, _Lookup] = {}
         self._running = True
         self._ticked_s = 0.0
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
+        self._lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
 
     # --- the main loop
@@ -142,7 +129,7 @@ class Daemon(ABC):
         for answer in list(self.answers.values()):
             answer.fail(Unavailable("the daemon is stopping", "ask again when it is back"))
         self._background.interrupt()
-        self._compute.shutdown(cancel_futures=True)
+        self._compute.close()
         if self.model.stored is not None:
             self.model.stored.close()
         self.bus.close(linger_s=1.0)
@@ -150,9 +137,8 @@ class Daemon(ABC):
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        due = [self._background.due_s, *(answer.due_s() for answer in self.answers.values())]
-        due += [lookup.deadline_s for lookup in self._lookups.values()]
-        return min(due)
+        answers = (answer.due_s() for answer in self.answers.values())
+        return min(self._background.due_s, self._lookups.due_s, *answers)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and take over new profiles."""
@@ -160,10 +146,7 @@ class Daemon(ABC):
         for answer in list(self.answers.values()):
             if now >= answer.due_s():
                 answer.tick(now)
-        for request, lookup in list(self._lookups.items()):
-            if now >= lookup.deadline_s:
-                del self._lookups[request]
-                lookup.done(self._no_retrieval())
+        self._lookups.tick(now)
 
     def _forget(self) -> None:
         self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
@@ -177,41 +160,24 @@ class Daemon(ABC):
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread and `done` on the main thread."""
-        self._submit(job, done)
+        self._compute.run(job, done)
 
     def decode(
         self, job: Callable[[], T], done: Callable[[Outcome[T] | Preempted], None], interrupt: Interrupt
     ) -> None:
         """The same; `done` gets a Preempted when `interrupt` was set before the end."""
-        hold_s = self.settings.model.hold_decode_s
-        self._submit(partial(_held, job, hold_s, interrupt), done)
+        self._compute.decode(job, done, interrupt)
 
     def _compute_ahead(self, texts: list[str], interrupt: Interrupt, done: Callable[[Outcome[Ahead]], None]) -> None:
-        self._submit(partial(compute_ahead, self.model, texts, interrupt), done)
-
-    def _submit(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
-        future: Future[T] = self._compute.submit(job)
-        future.add_done_callback(lambda finished: self._inbox.put(partial(_hand_over, finished, done)))
+        self._compute.run(partial(compute_ahead, self.model, texts, interrupt), done)
 
     def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
         """Ask the retrieval daemon; `done` gets its passages or an error, within a deadline."""
-        self._look_up(Search(request=os.urandom(16), query=query, k=k), done)
+        self._lookups.search(query, k, done)
 
     def score(self, query: str, passages: list[Passage], done: Callable[[Outcome[list[float]]], None]) -> None:
         """The same for the scores of passages found before."""
-        places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
-        self._look_up(Score(request=os.urandom(16), query=query, places=places), done)
-
-    def _look_up(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
-        wait_s = SEARCH_WAIT_S if self._retrieval.up else SEARCH_WAIT_S / 5
-        self._lookups[asked.request] = _Lookup(asked, done, time.monotonic() + wait_s)
-        self._retrieval.send(asked)
-
-    def _no_retrieval(self) -> Unavailable:
-        return Unavailable(
-            f"the {self.side}'s retrieval daemon at {self.settings.retrieval} does not answer",
-            "start it: hocket retrieval --config FILE",
-        )
+        self._lookups.score(query, passages, done)
 
     # --- events
 
@@ -301,19 +267,12 @@ class Daemon(ABC):
     def _on_retrieval(self, message: Message) -> None:
         if isinstance(message, Chunks | Error):
             self._background.receive(message)
-        request = message.request if isinstance(message, Passages | Scores | Error) else b""
-        if request not in self._lookups:
-            return
-        done = self._lookups.pop(request).done
-        if isinstance(message, Error):
-            done(from_code(message.code, message.text, message.remedy))
-        else:
-            done(message.scores if isinstance(message, Scores) else message)
+        if isinstance(message, Passages | Scores | Error):
+            self._lookups.receive(message)
 
     def _on_retrieval_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
-            for lookup in self._lookups.values():
-                self._retrieval.send(lookup.asked)
+            self._lookups.ask_again()
             self._background.restart()
 
     # --- the other side
@@ -358,32 +317,6 @@ class Daemon(ABC):
     @abstractmethod
     def on_other(self, event: Received) -> None:
         """A message at our server that no client sends."""
-
-
-def _held(job: Callable[[], T], hold_s: float, interrupt: Interrupt) -> T | Preempted:
-    """Run `job`, taking at least `hold_s`, until it is interrupted."""
-    started_s = time.monotonic()
-    try:
-        interrupt.heed()
-        result = job()
-        if hold_s:
-            interrupt.wait(started_s + hold_s - time.monotonic())
-    except Preempted as preempted:
-        return preempted
-    return result
-
-
-def _hand_over(future: Future[T], done: Callable[[Outcome[T]], None]) -> None:
-    if future.cancelled():  # only while the daemon ends, when every stream has its reason already
-        return
-    error = future.exception()
-    if error is None:
-        done(future.result())
-    elif isinstance(error, HocketError):
-        done(error)
-    else:
-        log.error("error on the compute thread", exc_info=error)
-        done(HocketError(f"the model failed: {error}", "look into the daemon's log"))
 
 
 def ignore_bad(receive: Callable[[], None]) -> None:

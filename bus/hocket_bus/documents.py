@@ -6,15 +6,16 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .fields import Count, Id, Line, Message, Record, Seconds
+from .fields import Count, Id, Line, Message, Record, Scorers, Seconds
 
 
 class Search(Message, frozen=True):
-    """Ask for the best `k` passages."""
+    """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     k: Annotated[int, Meta(ge=0, le=64)] = 2
+    scorer: Line = ""
 
 
 class Passage(Record, frozen=True):
@@ -28,11 +29,15 @@ class Passage(Record, frozen=True):
 
 
 class Passages(Message, frozen=True):
-    """The answer to Search, best first. `documents_total` is 0 where nothing is ingested."""
+    """The answer to Search, best first. `documents_total` is 0 where nothing is ingested.
+
+    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first.
+    """
 
     request: Id
     passages: Annotated[list[Passage], Meta(max_length=64)]
     scorer: Line
+    scorers: Scorers
     documents_total: Count
     seconds: Seconds
 
@@ -45,11 +50,12 @@ class Place(Record, frozen=True):
 
 
 class Score(Message, frozen=True):
-    """Ask how well passages, found before, match a text."""
+    """Ask how well passages, found before, match a text, by the scorer that found them."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     places: Annotated[list[Place], Meta(max_length=64)]
+    scorer: Line = ""
 
 
 class Scores(Message, frozen=True):

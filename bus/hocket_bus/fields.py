@@ -12,6 +12,7 @@ Count = Annotated[int, Meta(ge=0, lt=1 << 32)]
 TokenId = Annotated[int, Meta(ge=0, lt=1 << 18)]
 TokenIds = Annotated[list[TokenId], Meta(max_length=65_536)]
 Line = Annotated[str, Meta(max_length=2_000)]
+Scorers = Annotated[list[Line], Meta(max_length=8)]
 Text = Annotated[str, Meta(max_length=500_000)]
 Seconds = Annotated[float, Meta(ge=0)]
 

@@ -30,7 +30,7 @@ from .documents import (
     Search as Search,
 )
 from .errors import Code
-from .fields import Count, Digest, Id, Line, Message as Message, Record, Seconds, Text, TokenId, TokenIds
+from .fields import Count, Digest, Id, Line, Message as Message, Record, Scorers, Seconds, Text, TokenId, TokenIds
 
 PROTOCOL_VERSION = 2
 
@@ -219,7 +219,8 @@ class Failed(Message, frozen=True):
 class Begin(Message, frozen=True):
     """Opens a session on the cloud. The question travels as text: each model lays out its own prompt.
 
-    `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens.
+    `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
+    the one that both sides are to use, empty where the device does not know of a common one yet.
     """
 
     session: Id
@@ -234,15 +235,17 @@ class Begin(Message, frozen=True):
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]
     relevance_temperature: Annotated[float, Meta(gt=0)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
+    scorer: Line = ""
 
 
 class Ready(Message, frozen=True):
-    """The cloud has searched and read `documents` passages; `scorer` names what their scores mean."""
+    """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages."""
 
     session: Id
     epoch: Count
     documents: Count
     scorer: Line
+    scorers: Scorers
     retrieval_s: Seconds
     prefill_s: Seconds
 

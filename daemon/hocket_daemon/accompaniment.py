@@ -54,6 +54,7 @@ class Accompaniment(Session):
                 epoch=self.dialogue.epoch,
                 documents=self.documents,
                 scorer=self.passages.scorer,
+                scorers=self.passages.scorers,
                 retrieval_s=self.retrieval_s,
                 prefill_s=self.prefill_s,
             )

@@ -46,6 +46,10 @@ class Cloud:
     rejoin_wait_s: float
 
 
+Agree = Callable[[str, Ask | None], None]
+"""Remembers the scorer that both sides have, and opens an answer anew that began with others."""
+
+
 class Answer(Session):
     """Publishes every target token; talks to the cloud while it can."""
 
@@ -57,8 +61,10 @@ class Answer(Session):
         begin: Begin,
         stream: Stream,
         cloud: Cloud | None,
+        agree: Agree,
     ) -> None:
         super().__init__(services, begin)
+        self._agree = agree
         self._ask = ask
         self._stream = stream
         self._cloud = None if ask.alone else cloud
@@ -116,6 +122,8 @@ class Answer(Session):
             self._check_documents()
         elif self.begin.documents and not self.documents:
             self._stream.notice("no documents are ingested on this side: the cloud's alone decide (η = 0)")
+        else:
+            self._check_scorers()
 
     def _join(self) -> None:
         self._joined = True
@@ -158,11 +166,29 @@ class Answer(Session):
 
     def _on_cloud_ready(self, ready: Ready) -> None:
         self._cloud_ready = ready
-        own = self.passages
         if self.begin.documents and ready.documents == 0:
             self._go_alone("the cloud has no documents", "")
-        elif own is not None and self.documents and ready.scorer != own.scorer:
+        else:
+            self._check_scorers()
+
+    def _check_scorers(self) -> None:
+        """Relevance must mean the same on both sides; where the best scorers differ, both use one that both have."""
+        ready, own = self._cloud_ready, self.passages
+        if ready is None or self._reading is None or own is None or not own.passages or self.begin.weights == "off":
+            return
+        common = next((scorer for scorer in own.scorers if scorer in ready.scorers), None)
+        if common is None:
             self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
+        elif own.scorer == ready.scorer:
+            self._agree(common, None)
+            if common != own.scorers[0] or common != ready.scorers[0]:
+                self._stream.notice(f"the sides have different re-rankers: both score relevance by {common}")
+        elif self._steps:
+            self._go_alone("the cloud scores relevance in another way now", "ask again")
+        else:
+            self._send(End(session=self.begin.session, reason="another scorer"))
+            self.close()
+            self._agree(common, self._ask)
 
     def _expect_peer(self) -> None:
         if self._cloud is not None:

@@ -28,7 +28,6 @@ from hocket_bus.messages import (
     Error,
     Hello,
     Message,
-    Passage,
     Passages,
     Resume,
     Scores,
@@ -73,11 +72,12 @@ class Daemon(ABC):
         self._streams: dict[bytes, Stream] = {}
         self._running = True
         self._ticked_s = 0.0
+        self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
-        self._lookups = Lookups(self._retrieval, side, settings.retrieval)
+        self.lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
 
     # --- the main loop
@@ -138,7 +138,7 @@ class Daemon(ABC):
     def due_s(self) -> float:
         """When `tick` is next needed."""
         answers = (answer.due_s() for answer in self.answers.values())
-        return min(self._background.due_s, self._lookups.due_s, *answers)
+        return min(self._background.due_s, self.lookups.due_s, *answers)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and take over new profiles."""
@@ -146,7 +146,7 @@ class Daemon(ABC):
         for answer in list(self.answers.values()):
             if now >= answer.due_s():
                 answer.tick(now)
-        self._lookups.tick(now)
+        self.lookups.tick(now)
 
     def _forget(self) -> None:
         self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
@@ -170,14 +170,6 @@ class Daemon(ABC):
 
     def _compute_ahead(self, texts: list[str], interrupt: Interrupt, done: Callable[[Outcome[Ahead]], None]) -> None:
         self._compute.run(partial(compute_ahead, self.model, texts, interrupt), done)
-
-    def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
-        """Ask the retrieval daemon; `done` gets its passages or an error, within a deadline."""
-        self._lookups.search(query, k, done)
-
-    def score(self, query: str, passages: list[Passage], done: Callable[[Outcome[list[float]]], None]) -> None:
-        """The same for the scores of passages found before."""
-        self._lookups.score(query, passages, done)
 
     # --- events
 
@@ -232,9 +224,17 @@ class Daemon(ABC):
         if len(self.answers) >= self.settings.max_sessions:
             raise Busy(f"{len(self.answers)} requests are in work already")
         stream = self._streams[ask.request] = Stream(ask.request, ask.topic, user, self.server.publish)
-        answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud())
+        self._open(ask, stream)
+
+    def _open(self, ask: Ask, stream: Stream) -> None:
+        answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud(), agree=self._agree)
         self.answers[ask.request] = answer
         self.start(answer)
+
+    def _agree(self, scorer: str, anew: Ask | None) -> None:
+        self._common_scorer = scorer
+        if anew is not None:
+            self._open(anew, self._streams[anew.request])
 
     def _terms(self, ask: Ask) -> Begin:
         return Begin(
@@ -250,6 +250,7 @@ class Daemon(ABC):
             reweigh_every=self.settings.reweigh_every,
             relevance_temperature=self.settings.relevance_temperature,
             wire_mass=self.settings.wire_mass,
+            scorer=self._common_scorer,
         )
 
     def _on_resume(self, event: Received, resume: Resume) -> None:
@@ -268,11 +269,11 @@ class Daemon(ABC):
         if isinstance(message, Chunks | Error):
             self._background.receive(message)
         if isinstance(message, Passages | Scores | Error):
-            self._lookups.receive(message)
+            self.lookups.receive(message)
 
     def _on_retrieval_link(self, event: LinkUp | LinkDown) -> None:
         if isinstance(event, LinkUp):
-            self._lookups.ask_again()
+            self.lookups.ask_again()
             self._background.restart()
 
     # --- the other side

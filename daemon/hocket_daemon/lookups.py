@@ -32,14 +32,16 @@ class Lookups:
         self._where = f"the {side}'s retrieval daemon at {endpoint}"
         self._waiting: dict[bytes, _Lookup] = {}
 
-    def search(self, query: str, k: int, done: Callable[[Passages | HocketError], None]) -> None:
-        """Find passages; `done` gets them or an error, within a deadline."""
-        self._ask(Search(request=os.urandom(16), query=query, k=k), done)
+    def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
+        """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
+        self._ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer), done)
 
-    def score(self, query: str, passages: list[Passage], done: Callable[[list[float] | HocketError], None]) -> None:
+    def score(
+        self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
+    ) -> None:
         """The same for the scores of passages found before."""
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
-        self._ask(Score(request=os.urandom(16), query=query, places=places), done)
+        self._ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
 
     def _ask(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
         wait_s = WAIT_S if self._link.up else WAIT_S / 5

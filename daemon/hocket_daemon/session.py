@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, TypeVar
 import structlog
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Begin, Passage, Passages, Side
+from hocket_bus.messages import Begin, Passages, Side
 
 from .aggregation.dialogue import Dialogue, Turn
 from .aggregation.distribution import Distribution, truncate
@@ -21,6 +21,7 @@ from .aggregation.schedule import Aggregating
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading
+from .lookups import Lookups
 from .weights import Weighing, Weights
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Services(Protocol):
     model: LanguageModel
     profiler: Profiler
     aggregating: Aggregating
+    lookups: Lookups
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
@@ -44,11 +46,8 @@ class Services(Protocol):
     ) -> None:
         """The same for a decode step, which can be interrupted, and which a benchmark may lengthen."""
 
-    def search(self, query: str, k: int, done: Callable[[Outcome[Passages]], None]) -> None:
-        """Ask the retrieval daemon."""
 
-    def score(self, query: str, passages: list[Passage], done: Callable[[Outcome[list[float]]], None]) -> None:
-        """Ask the retrieval daemon how well passages match another text."""
+NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +88,10 @@ class Session(ABC):
     def search(self) -> None:
         """Begin with the search; everything else follows from its answer."""
         if self.begin.documents == 0:
-            self._on_passages(Passages(request=bytes(16), passages=[], scorer="", documents_total=0, seconds=0.0))
+            self._on_passages(NO_PASSAGES)
         else:
-            self._services.search(self.begin.question, self.begin.documents, self._on_passages)
+            begin = self.begin
+            self._services.lookups.search(begin.question, begin.documents, begin.scorer, self._on_passages)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -151,7 +151,7 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.passages, self.retrieval_s = outcome, outcome.seconds
-        self._weights = Weights(self.begin, outcome.passages, self._services.score, self._text_of, self.draft_next)
+        self._weights = Weights(self.begin, outcome, self._services.lookups.score, self._text_of, self.draft_next)
         texts = [passage.text for passage in outcome.passages]
         begin, started_s = self.begin, time.monotonic()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Begin, Passage
+from hocket_bus.messages import Begin, Passage, Passages
 
 from .aggregation.prefix import PrefixChain
 from .relevance import query, weigh, weighed_by
@@ -16,7 +16,7 @@ from .relevance import query, weigh, weighed_by
 log = structlog.get_logger(__name__)
 
 
-Scorer = Callable[[str, list[Passage], Callable[[list[float] | HocketError], None]], None]
+Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +33,22 @@ class Weights:
     def __init__(
         self,
         begin: Begin,
-        passages: list[Passage],
+        found: Passages,
         scorer: Scorer,
         decode: Callable[[list[int]], str],
         on_news: Callable[[], None],
     ) -> None:
-        """`scorer` asks how well passages match a text and hands over scores in their order, or an error.
+        """`scorer` asks how well passages match a text, by a named scorer, and hands over scores in their order.
 
         `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for.
         """
         self._begin = begin
-        self._passages = passages
+        self._found = found
         self._scorer = scorer
         self._decode = decode
         self._on_news = on_news
-        self._dynamic = begin.weights == "dynamic" and bool(passages)
-        scores = [0.0 if begin.weights == "off" else passage.score for passage in passages]
+        self._dynamic = begin.weights == "dynamic" and bool(found.passages)
+        scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
         self._static = self._weighing(scores)
         self._by_prefix: dict[int, Weighing | None] = {}  # None: asked for
 
@@ -66,7 +66,8 @@ class Weights:
         if length and prefix not in self._by_prefix:
             self._by_prefix[prefix] = None
             text = query(self._begin.question, self._decode(drafted.ids[:length]))
-            self._scorer(text, self._passages, lambda outcome: self._on_scores(prefix, outcome))
+            found = self._found
+            self._scorer(text, found.passages, found.scorer, lambda outcome: self._on_scores(prefix, outcome))
         return self._by_prefix.get(prefix)
 
     def _on_scores(self, prefix: int, outcome: list[float] | HocketError) -> None:

@@ -30,7 +30,6 @@ class CollectionStatus:
     chunks: int
     stale: int
     queued: int
-    scorer: str
 
 
 class Removal(NamedTuple):
@@ -61,19 +60,24 @@ class Collection:
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
 
-    def search(self, query: str, k: int) -> SearchResult:
+    @property
+    def scorers(self) -> list[str]:
+        """Names of what passages can be scored by, the best first."""
+        return self._searcher.scorers
+
+    def search(self, query: str, k: int, scorer: str = "") -> SearchResult:
         """The best `k` passages; none when nothing is ingested. Raises QueryError, IndexBuilding."""
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
-        result = self._searcher.search(query, k)
+        result = self._searcher.search(query, k, scorer)
         if not result.documents_total:
             self._check_empty()
         return result
 
-    def score(self, query: str, places: Sequence[tuple[str, int]]) -> list[float]:
+    def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """How well chunks, by (document, ordinal), match a text. Raises QueryError, PassageGone."""
-        return self._searcher.score(query, places)
+        return self._searcher.score(query, places, scorer)
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""
@@ -129,7 +133,7 @@ class Collection:
         """How the collection is now."""
         with self._store.snapshot() as snapshot:
             stale, queued = snapshot.stale(self._ingester.recipe), snapshot.queued()
-            return CollectionStatus(*snapshot.totals(), len(stale), len(queued), self._searcher.scorer)
+            return CollectionStatus(*snapshot.totals(), len(stale), len(queued))
 
     def stop(self) -> None:
         """End the job under way, and every later one, at its next batch; what it did is kept."""

@@ -159,7 +159,8 @@ class Daemon:
             return self._search(message)
         if isinstance(message, m.Score):
             places = [(place.document, place.ordinal) for place in message.places]
-            return m.Scores(request=message.request, scores=self._loaded().score(message.query, places))
+            scores = self._loaded().score(message.query, places, message.scorer)
+            return m.Scores(request=message.request, scores=scores)
         if isinstance(message, m.Remove):
             removed, missing = self._loaded().remove(message.documents)
             return m.Removed(request=message.request, removed=len(removed), missing=missing)
@@ -183,7 +184,8 @@ class Daemon:
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
-        result = self._loaded().search(message.query, message.k)
+        collection = self._loaded()
+        result = collection.search(message.query, message.k, message.scorer)
         passages = [
             m.Passage(document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score)
             for p in result.passages
@@ -192,6 +194,7 @@ class Daemon:
             request=message.request,
             passages=passages,
             scorer=result.scorer,
+            scorers=collection.scorers,
             documents_total=result.documents_total,
             seconds=time.perf_counter() - started,
         )
@@ -203,7 +206,11 @@ class Daemon:
         if self._collection:
             status = self._collection.status()
             ready = not status.stale
-            facts |= {"documents": str(status.documents), "chunks": str(status.chunks), "scorer": status.scorer}
+            facts |= {
+                "documents": str(status.documents),
+                "chunks": str(status.chunks),
+                "scorers": ", ".join(self._collection.scorers),
+            }
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=facts)
 

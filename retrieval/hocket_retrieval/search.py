@@ -3,7 +3,8 @@
 The order is reciprocal rank fusion of the BM25 and the dense ranking, a passage's weight being the sum of
 1 / (60 + rank) (Cormack, Clarke and Buettcher, SIGIR 2009), or the re-ranker's where there is one. `score` is no fused
 rank but the cosine of query and chunk in [-1, 1], or the re-ranker's probability in [0, 1]: it means the same on every
-machine with the same `scorer`.
+machine with the same `scorer`. A daemon with a re-ranker offers its embedder's scores as well, for a pair of which
+only one side re-ranks.
 """
 
 from __future__ import annotations
@@ -67,11 +68,11 @@ class Searcher:
         self._index = index
         self._embedder = embedder
         self._reranker = reranker
-        self.scorer = reranker.fingerprint if reranker else embedder.fingerprint
+        self.scorers = [model.fingerprint for model in (reranker, embedder) if model]
 
-    def search(self, query: str, k: int) -> SearchResult:
-        """The best `k` passages of different text. Raises QueryError."""
-        query = check_query(query, k)
+    def search(self, query: str, k: int, scorer: str = "") -> SearchResult:
+        """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError."""
+        query, reranker = check_query(query, k), self._reranker_of(scorer)
         clock = [time.perf_counter()]
         vector = self._embedder.query(query)
         clock.append(time.perf_counter())
@@ -82,14 +83,15 @@ class Searcher:
             clock.append(time.perf_counter())
             by_meaning = self._index.search(vector, CANDIDATES)
             clock.append(time.perf_counter())
-            wanted = max(k, RERANKED) if self._reranker else k
+            wanted = max(k, RERANKED) if reranker else k
             chunks = _different(snapshot.chunks(fuse(by_words, by_meaning)[: 2 * wanted]), wanted)
-        passages = self._scored(query, vector, chunks)[:k]
+        passages = _scored(query, vector, chunks, reranker)[:k]
         clock.append(time.perf_counter())
         timing = Timing(*(end - start for start, end in pairwise(clock)))
-        return SearchResult(tuple(passages), self.scorer, total, timing)
+        used = reranker.fingerprint if reranker else self._embedder.fingerprint
+        return SearchResult(tuple(passages), used, total, timing)
 
-    def score(self, query: str, places: Sequence[tuple[str, int]]) -> list[float]:
+    def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them. Raises QueryError, PassageGone."""
         query = check_query(query, len(places))
         with self._store.snapshot() as snapshot:
@@ -98,18 +100,23 @@ class Searcher:
         if len(found) < len(chunks):
             gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
             raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
-        if self._reranker is None:
+        reranker = self._reranker_of(scorer)
+        if reranker is None:
             return _cosines(self._embedder.query(query), found)
-        return [float(score) for score in self._reranker.score(query, [chunk.text for chunk in found])]
+        return [float(score) for score in reranker.score(query, [chunk.text for chunk in found])]
 
-    def _scored(self, query: str, vector: Vectors, chunks: list[Chunk]) -> list[Passage]:
-        if not chunks:
-            return []
-        if self._reranker is None:
-            return [_passage(*pair) for pair in zip(chunks, _cosines(vector, chunks), strict=True)]
-        scores = self._reranker.score(query, [chunk.text for chunk in chunks])
-        passages = [_passage(*pair) for pair in zip(chunks, scores, strict=True)]
-        return sorted(passages, key=lambda passage: -passage.score)
+    def _reranker_of(self, scorer: str) -> Reranker | None:
+        return None if scorer == self._embedder.fingerprint else self._reranker
+
+
+def _scored(query: str, vector: Vectors, chunks: list[Chunk], reranker: Reranker | None) -> list[Passage]:
+    if not chunks:
+        return []
+    if reranker is None:
+        return [_passage(*pair) for pair in zip(chunks, _cosines(vector, chunks), strict=True)]
+    scores = reranker.score(query, [chunk.text for chunk in chunks])
+    passages = [_passage(*pair) for pair in zip(chunks, scores, strict=True)]
+    return sorted(passages, key=lambda passage: -passage.score)
 
 
 def check_query(query: str, k: int) -> str:

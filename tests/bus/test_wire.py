@@ -144,7 +144,7 @@ def test_other_versions_and_too_many_frames_are_named() -> None:
 
 def test_lengths_are_bounded() -> None:
     """A query over its limit is refused by the schema; one at the limit is not."""
-    fields = [bytes(16), "x" * 100_000, 2]
+    fields = [bytes(16), "x" * 100_000, 2, ""]
     assert isinstance(decode([header(Search), msgpack.packb(fields)]), Search)
     fields[1] = "x" * 100_001
     with pytest.raises(BadMessage, match="length"):
@@ -172,7 +172,7 @@ def test_figures_that_are_not_finite_are_refused_wherever_they_stand() -> None:
     texts = Passage(document="d", title="t", ordinal=0, text="x", score=math.inf)
     for message in (
         Ping(sent_s=math.nan),
-        Passages(request=bytes(16), passages=[texts], scorer="s", documents_total=1, seconds=0.0),
+        Passages(request=bytes(16), passages=[texts], scorer="s", scorers=["s"], documents_total=1, seconds=0.0),
         Scores(request=bytes(16), scores=[0.5, -math.inf]),
         Status(request=bytes(16), role="device", ready=True, facts={}, figures={"rtt_s": math.nan}),
     ):

@@ -25,8 +25,10 @@ WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo nam
 class ListRetrieval:
     """A retrieval daemon at the bus: answers every search with passages cut from the question's own words."""
 
-    def __init__(self, endpoint: str, side: str, documents: int = 5, scorer: str = "list", late_s: float = 0.0) -> None:
-        self.side, self.documents, self.scorer, self.late_s = side, documents, scorer, late_s
+    def __init__(
+        self, endpoint: str, side: str, documents: int = 5, scorers: str = "list", late_s: float = 0.0
+    ) -> None:
+        self.side, self.documents, self.scorers, self.late_s = side, documents, scorers.split(), late_s
         self._bus = Bus(self._on_event)
         self._bus.serve(endpoint, lambda _: Welcome(role="retrieval", epoch=1))
 
@@ -38,14 +40,15 @@ class ListRetrieval:
         if isinstance(asked, Search):
             send(route, self.answer(asked))
         elif isinstance(asked, Score):
-            scores = [self.score(asked.query, place.document) for place in asked.places]
+            scores = [self.score(asked.query, place.document, asked.scorer) for place in asked.places]
             threading.Timer(self.late_s, send, (route, Scores(request=asked.request, scores=scores))).start()
 
-    def score(self, query: str, document: str) -> float:
-        """Any number that query and document decide."""
-        return zlib.crc32(f"{query} {document}".encode()) % 1000 / 1000
+    def score(self, query: str, document: str, scorer: str) -> float:
+        """Any number that query, document and scorer decide."""
+        return zlib.crc32(f"{query} {document} {scorer}".encode()) % 1000 / 1000
 
     def answer(self, search: Search) -> Passages:
+        scorer = search.scorer if search.scorer in self.scorers else self.scorers[0]
         seed = sum(search.query.encode()) + (0 if self.side == "device" else 7)
         passages = [
             Passage(
@@ -53,12 +56,17 @@ class ListRetrieval:
                 title="",
                 ordinal=0,
                 text=" ".join(WORDS[(seed * (i + 3) + k * k) % len(WORDS)] for k in range(12 + i)),
-                score=0.5 - 0.05 * i + 0.01 * (seed % 7),
+                score=0.5 - 0.05 * i + 0.01 * ((seed + len(scorer)) % 7),
             )
             for i in range(min(search.k, self.documents))
         ]
         return Passages(
-            request=search.request, passages=passages, scorer=self.scorer, documents_total=self.documents, seconds=0.0
+            request=search.request,
+            passages=passages,
+            scorer=scorer,
+            scorers=self.scorers,
+            documents_total=self.documents,
+            seconds=0.0,
         )
 
     def close(self) -> None:

@@ -32,7 +32,8 @@ class Expected:
 class Reference:
     """Answers an Ask as the pair must."""
 
-    def __init__(self, models: dict[str, Path]) -> None:
+    def __init__(self, models: dict[str, Path], scorer: str = "list") -> None:
+        self._scorer = scorer
         self._models = {
             side: LanguageModel(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
@@ -42,7 +43,7 @@ class Reference:
         readings, found = {}, {}
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
-            retrieval.side, retrieval.documents, retrieval.scorer = side, 5, "list"
+            retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
             found[side] = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
@@ -80,7 +81,7 @@ class Reference:
         scores = [0.0 if ask.weights == "off" else passage.score for passage in found]
         if length:
             text = query(ask.question, self._models["device"].tokenizer.decode(ids[:length], skip_special_tokens=True))
-            scores = [ListRetrieval.score(None, text, passage.document) for passage in found]  # type: ignore[arg-type]
+            scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
         return weigh(scores, DEFAULTS.relevance_temperature)
 
 

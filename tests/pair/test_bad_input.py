@@ -98,7 +98,7 @@ def test_well_formed_messages_at_the_wrong_door_do_nothing(running: Pair) -> Non
     link.send(messages.Target(session=made, epoch=0, first=0, ids=[1], digest=1))
     link.send(messages.End(session=made, reason="x"))
     link.send(messages.Cancel(request=made))
-    link.send(messages.Passages(request=made, passages=[], scorer="", documents_total=0, seconds=0.0))
+    link.send(messages.Passages(request=made, passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0))
     stream = client.ask("kala?", **SHORT)
     link.send(messages.Cancel(request=made))
     assert len(stream.result().token_ids) == 6
@@ -187,7 +187,7 @@ def test_mismatched_tokenizers_are_refused_with_a_remedy(parts: Pair) -> None:
 def test_unequal_scorers_are_refused_with_a_remedy(parts: Pair) -> None:
     """Scores that mean different things must not be weighed against each other."""
     parts.start_retrieval("device")
-    parts.start_retrieval("cloud", scorer="another")
+    parts.start_retrieval("cloud", scorers="another")
     parts.start_cloud()
     parts.start_device()
     with pytest.raises(Unavailable, match="score relevance differently.*same embedder"):

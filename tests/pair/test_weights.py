@@ -64,6 +64,26 @@ def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
         assert done.solo_steps == []
 
 
+def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) -> None:
+    """A side with a re-ranker and one without use what both have, say so, and give that scorer's tokens, each time."""
+    asked: dict[str, object] = {**OPTIONS, "seed": 3}
+    ask = ask_message(QUESTIONS[0], topic=bytes(16), **asked)  # type: ignore[arg-type]
+    common, own = (Reference(tiny_models, scorer).answer(ask).ids for scorer in ("list", "re-ranker"))
+    assert common != own
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device", scorers="re-ranker list")
+        made.start_retrieval("cloud")
+        cloud = made.start_cloud()
+        made.start_device(peer_wait_s=60.0)
+        client = made.client()
+        for _ in range(2):
+            answer = client.ask(QUESTIONS[0], deadline_s=100.0, **asked)  # type: ignore[arg-type]
+            done = answer.result()
+            assert (done.token_ids, done.solo_steps) == (common, [])
+            assert [notice for notice in answer.notices if notice.endswith("by list")]
+        assert len(cloud._sessions) <= 1
+
+
 @pytest.mark.parametrize("every", [1, 2, 5])
 def test_a_score_has_a_full_interval_of_steps_to_arrive(every: int) -> None:
     """The prefix that weighs a step ends at a multiple of n, and at least n tokens before the step."""

@@ -95,11 +95,15 @@ def test_the_reranker_orders_and_scores(filled):
             return np.array([1 / len(text) for text in texts], dtype=np.float32)
 
     own = filled._searcher
-    result = Searcher(own._store, own._index, own._embedder, Lengths()).search("harbour", 2)
+    both = Searcher(own._store, own._index, own._embedder, Lengths())
+    result = both.search("harbour", 2)
 
     assert result.scorer == "sigmoid:test"
     assert [passage.document.rpartition("/")[2] for passage in result.passages] == ["bakery.txt", "garden.txt"]
     assert result.passages[0].score == pytest.approx(1 / len(result.passages[0].text))
+    assert both.scorers == ["sigmoid:test", own._embedder.fingerprint]
+    assert both.search("harbour", 2, own._embedder.fingerprint).passages == own.search("harbour", 2).passages
+    assert both.search("harbour", 2, "unknown").scorer == "sigmoid:test"
 
 
 def test_the_bundled_embedder(minilm):

@@ -93,7 +93,7 @@ class Error(Message, frozen=True):
     code: Code
     text: Line
     remedy: Line = ""
-    request: bytes = b""
+    request: Annotated[bytes, Meta(max_length=16)] = b""
 
 
 class StatusRequest(Message, frozen=True):

@@ -4,7 +4,8 @@ HocketError
 ├── BadRequest            the request cannot be served as it stands: change it
 ├── BadConfiguration      a configuration file is wrong: mend it (exit status 78)
 ├── Unavailable           nothing is wrong with the request: start, connect or ingest something, or try later
-│   └── Busy              the daemon is full: try again after `retry_after_s`
+│   ├── Busy              the daemon is full: try again after `retry_after_s`
+│   └── Forbidden         this machine's [egress] keeps it from leaving: allow it, or do without
 ├── DeadlineExceeded      no result came in time
 ├── Cancelled             the caller, or the daemon's end, stopped the request
 └── ProtocolError         the other end speaks differently
@@ -69,6 +70,10 @@ class Busy(Unavailable):
     def __init__(self, text: str, remedy: str = "try again shortly", retry_after_s: float = 1.0) -> None:
         super().__init__(text, remedy)
         self.retry_after_s = retry_after_s
+
+
+class Forbidden(Unavailable):
+    """This machine's policy forbids to send it."""
 
 
 class DeadlineExceeded(HocketError):

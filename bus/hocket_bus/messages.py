@@ -6,6 +6,7 @@ Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 6
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
 import msgspec
@@ -29,6 +30,7 @@ from .documents import (
     Scores as Scores,
     Search as Search,
 )
+from .egress import DataClass
 from .errors import Code
 from .fields import Count, Digest, Id, Line, Message as Message, Record, Scorers, Seconds, Text, TokenId, TokenIds
 
@@ -313,16 +315,23 @@ class Refused(Message, frozen=True):
     remedy: Line = ""
 
 
-_TYPES: tuple[type[Message], ...] = (
-    Hello, Welcome, Subscribed, Ping, Pong, Error, StatusRequest, Status,
-    Ask, Accepted, Cancel, Resume, Token, Notice, Done, Failed,
-    Begin, Ready, Draft, Target, Sync, End, Refused,
-    Search, Passages, Ingest, Progress, Ingested, Remove, Removed, ListDocuments, Documents,
-    ListChunks, Chunks, Score, Scores,
-    Aggregated,
-)  # fmt: skip
-BY_CODE: dict[int, type[Message]] = dict(enumerate(_TYPES, start=1))
+# Every message that exists, in the order of its codes, and the class of data that it carries.
+_TABLE: dict[type[Message], DataClass] = {
+    Hello: "control", Welcome: "control", Subscribed: "control", Ping: "control", Pong: "control", Error: "control",
+    StatusRequest: "control", Status: "control",
+    Ask: "query", Accepted: "control", Cancel: "control", Resume: "control",
+    Token: "answer", Notice: "answer", Done: "answer", Failed: "answer",
+    Begin: "query", Ready: "control", Draft: "drafts", Target: "targets", Sync: "control", End: "control",
+    Refused: "control",
+    Search: "query", Passages: "documents",
+    Ingest: "documents", Progress: "documents", Ingested: "documents", Remove: "documents", Removed: "documents",
+    ListDocuments: "documents", Documents: "documents", ListChunks: "documents", Chunks: "documents",
+    Score: "documents", Scores: "documents",
+    Aggregated: "targets",
+}  # fmt: skip
+BY_CODE: dict[int, type[Message]] = dict(enumerate(_TABLE, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}
+CLASS_OF: Mapping[type[Message], DataClass] = _TABLE
 HAS_PAYLOAD: frozenset[type[Message]] = frozenset(
-    kind for kind in _TYPES if any(field.name == "payload" for field in msgspec.structs.fields(kind))
+    kind for kind in _TABLE if any(field.name == "payload" for field in msgspec.structs.fields(kind))
 )

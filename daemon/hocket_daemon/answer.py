@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable
+from hocket_bus.errors import DeadlineExceeded, Forbidden, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
     Ask,
@@ -113,7 +113,7 @@ class Answer(Session):
         self._down = reason
         if self._cloud is None or self.dialogue.exchange.solo:
             return
-        if self._joined or isinstance(reason, ProtocolError):
+        if self._joined or isinstance(reason, ProtocolError | Forbidden):
             self._go_alone(reason.text, reason.remedy)
 
     def on_ready(self) -> None:
@@ -142,8 +142,13 @@ class Answer(Session):
         self._send(msgspec.structs.replace(self.begin, epoch=self.dialogue.epoch))
 
     def _send(self, message: Message) -> None:
-        if self._cloud is not None and self._joined:
+        if self._cloud is None or not self._joined:
+            return
+        try:
             self._cloud.send(message)
+        except Forbidden as error:
+            self._joined = False
+            self.fail(error)
 
     # --- the other side
 
@@ -248,7 +253,7 @@ class Answer(Session):
     # --- tokens out
 
     def take(self, turn: Turn) -> None:
-        """Publish what was confirmed, then talk to the cloud, then end if this was the end."""
+        """Publish what was confirmed; then end if this was the end, or talk to the cloud."""
         finish: Finish | None = None
         for confirmed in turn.confirmed:
             finish = self._publish(confirmed)
@@ -258,10 +263,11 @@ class Answer(Session):
             self._rejoining, self._retry_s = False, _RETRY_S[0]
             self._stream.notice("the cloud is back: answering together again")
             self._expect_peer()
+        if finish is not None:
+            self.finish(finish)  # tokens confirmed beyond the end of the answer are nobody's business
+            return
         for message in turn.send:
             self._send(message)
-        if finish is not None:
-            self.finish(finish)
 
     def _publish(self, confirmed: Confirmed) -> Finish | None:
         self._steps.append(confirmed)

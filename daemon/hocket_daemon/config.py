@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from .aggregation.schedule import Aggregating
+from .egress import EgressSettings
 from .engine.model import ModelSettings
 from .engine.stored import KVSettings
 
@@ -31,6 +32,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     """The device daemon's file."""
 
     cloud: str = ""  # where the cloud daemon listens; empty: always answer alone
+    egress: EgressSettings = EgressSettings()
     connect_wait_s: Annotated[float, Meta(ge=0)] = 2.0  # how long a question waits for a cloud that is not connected
     peer_wait_s: Annotated[float, Meta(gt=0)] = 10.0  # how long a step waits for the cloud's draft
     rejoin_wait_s: Annotated[float, Meta(gt=0)] = 1.0  # the same for the first joint step after a break

@@ -58,6 +58,8 @@ log = structlog.get_logger(__name__)
 class Daemon(ABC):
     """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
 
+    shares_drafts = True
+
     def __init__(self, settings: DaemonSettings, side: Side) -> None:
         self.side: Side = side
         self.settings = settings

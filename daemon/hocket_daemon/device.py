@@ -8,13 +8,15 @@ import structlog
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import HocketError, ProtocolError
+from hocket_bus.errors import HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .answer import Answer, Cloud
 from .config import DeviceSettings
 from .daemon import Daemon, ignore_bad
+from .egress import PeerGate, fact, obstacle
+from .ledger import Ledger
 from .profiling import link_fact, network_facts
 
 logger = structlog.get_logger(__name__)
@@ -25,20 +27,41 @@ class DeviceDaemon(Daemon):
 
     def __init__(self, settings: DeviceSettings) -> None:
         self._link: Link | None = None
-        self._down: HocketError | None = None
+        self._down: HocketError | None = obstacle(settings.egress)
+        self.shares_drafts = settings.egress.drafts
+        self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         super().__init__(settings, "device")
         self._waits = settings
-        if settings.cloud:
+        if settings.cloud and self._down is None:
             check_endpoint(settings.cloud)
             hello = Hello(role="device", tokenizer=self.model.fingerprint)
-            self._link = self.bus.dial(settings.cloud, hello)
+            gate = PeerGate(settings.egress, settings.cloud, self._ledger)
+            self._link = self.bus.dial(settings.cloud, hello, gate=gate)
 
     def cloud(self) -> Cloud | None:
         """The other side, when one is configured."""
-        waits, link = self._waits, self._link
-        if link is None:
+        waits = self._waits
+        if not waits.cloud:
             return None
-        return Cloud(link.send, lambda: link.rtt_s, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
+        return Cloud(self._send, self._rtt_s, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
+
+    def _send(self, message: Message) -> None:
+        if self._link is None:
+            raise Unavailable("there is no link to the cloud")
+        self._link.send(message)
+
+    def _rtt_s(self) -> float:
+        return 0.0 if self._link is None else self._link.rtt_s
+
+    def tick(self, now: float) -> None:
+        """Write down what left, too."""
+        super().tick(now)
+        self._ledger.write()
+
+    def close(self) -> None:
+        """The last words to the cloud are counted, too."""
+        super().close()
+        self._ledger.write()
 
     def start(self, answer: Answer) -> None:
         """Start with the link as it is."""
@@ -72,9 +95,11 @@ class DeviceDaemon(Daemon):
 
     def facts(self) -> dict[str, str]:
         """Lines for `hocket status`."""
-        cloud = "none configured" if self._link is None else link_fact(self._link)
+        unlinked = "not used" if self._waits.cloud else "none configured"
+        cloud = unlinked if self._link is None else link_fact(self._link)
         why = f" ({self._down})" if isinstance(self._down, ProtocolError) else ""
-        return super().facts() | {"cloud": cloud + why} | network_facts(self._waits.cloud)
+        facts = {"cloud": cloud + why, "leaves this device": fact(self._waits.egress)}
+        return super().facts() | facts | network_facts(self._waits.cloud)
 
     def figures(self) -> dict[str, float]:
         """The numbers among them, for programs."""

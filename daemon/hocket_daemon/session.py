@@ -37,6 +37,7 @@ class Services(Protocol):
     profiler: Profiler
     aggregating: Aggregating
     lookups: Lookups
+    shares_drafts: bool
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
@@ -69,7 +70,7 @@ class Session(ABC):
 
     def __init__(self, services: Services, begin: Begin) -> None:
         self.begin = begin
-        self.dialogue = Dialogue(services.side, begin, services.aggregating)
+        self.dialogue = Dialogue(services.side, begin, services.aggregating, shares_drafts=services.shares_drafts)
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0

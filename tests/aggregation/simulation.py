@@ -93,7 +93,14 @@ class World:
     """Two sides, a first-in-first-out link with random delays that can break, and a clock."""
 
     def __init__(
-        self, seed: int, aggregation: str, *, breaks: bool, near_ties: bool, aggregating: str = "scheduler"
+        self,
+        seed: int,
+        aggregation: str,
+        *,
+        breaks: bool,
+        near_ties: bool,
+        aggregating: str = "scheduler",
+        shares_drafts: bool = True,
     ) -> None:
         rng = random.Random(seed)
         self.rng, self.salt, self.near_ties, self.breaks = rng, seed, near_ties, breaks
@@ -117,10 +124,15 @@ class World:
             wire_mass=0.98,
         )
         speed = {side: rng.uniform(0.001, 0.05) for side in ("device", "cloud")}
+        shares = {"device": shares_drafts, "cloud": True}
         self.nodes = {
-            side: Node(Dialogue(side, self.begin, aggregating), lambda s=side: speed[s] * rng.uniform(0.5, 1.5))
-            for side in ("device", "cloud")
+            side: Node(
+                Dialogue(side, self.begin, aggregating, shares_drafts=shares[side]),
+                lambda s=side: speed[s] * rng.uniform(0.5, 1.5),
+            )
+            for side in shares
         }
+        self.drafts_sent = dict.fromkeys(shares, 0)
         if aggregation in ("coupled", "independent"):
             for node in self.nodes.values():
                 node.dialogue.exchange.window = rng.randint(1, 8)
@@ -185,6 +197,7 @@ class World:
 
     def send(self, side: str, message: wire.Message) -> None:
         other = "cloud" if side == "device" else "device"
+        self.drafts_sent[side] += isinstance(message, wire.Draft)
         if not self.link_up:
             return
         if self.near_ties and side == "device" and isinstance(message, wire.Draft) and self.rng.random() < 0.05:
@@ -230,8 +243,8 @@ class World:
         self.take("device", self.rejoin())
 
 
-def check(seed: int, aggregation: str, *, breaks: bool, near_ties: bool) -> World:
-    world = World(seed, aggregation, breaks=breaks, near_ties=near_ties)
+def check(seed: int, aggregation: str, *, breaks: bool, near_ties: bool, shares_drafts: bool = True) -> World:
+    world = World(seed, aggregation, breaks=breaks, near_ties=near_ties, shares_drafts=shares_drafts)
     world.run()
     device = world.nodes["device"]
     solo = frozenset(step for step, source in enumerate(device.sources) if source == "solo")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from simulation import check
+from simulation import World, check
 
 from hocket_bus.messages import AGGREGATIONS
 
@@ -32,6 +32,31 @@ def test_a_near_tie_that_the_cloud_decides_otherwise_is_repaired_by_the_devices_
     assert sum(world.nodes["cloud"].dialogue.exchange.corrections for world in worlds) > 20
 
 
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_without_the_devices_drafts_the_tokens_are_the_same(aggregation: str) -> None:
+    """The device sends targets only: the same ids, through breaks too, and not one draft of its own on the way."""
+    worlds = [check(seed, aggregation, breaks=seed % 2 > 0, near_ties=False, shares_drafts=False) for seed in range(80)]
+    assert sum(world.drafts_sent["device"] for world in worlds) == 0
+    assert sum(world.drafts_sent["cloud"] for world in worlds) > 500
+    assert any(set(world.nodes["device"].sources) - {"solo"} for world in worlds if world.breaks)
+
+
+def test_without_drafts_a_rejected_cloud_draft_costs_one_round_trip() -> None:
+    """A token takes a decode step; where the cloud's draft was rejected, also the way of the target and back."""
+    rtt_s, decode_s = 0.3, 0.01
+    for seed in range(40):
+        world = World(seed, "coupled", breaks=False, near_ties=False, shares_drafts=False)
+        for node in world.nodes.values():
+            node.decode_s = lambda: decode_s
+            node.dialogue.exchange.window = 40
+        world.delay, world.rng.uniform = rtt_s / 2, lambda low, high: (low + high) / 2  # no jitter
+        world.run()
+        tokens, rejected = len(world.nodes["device"].ids), 1  # the first draft has to come as well
+        rejected += sum(source not in ("both", "cloud") for source in world.nodes["device"].sources[:-1])
+        assert world.now <= rejected * rtt_s + (tokens + rejected) * 2 * decode_s
+        assert world.now >= (rejected - 1) * rtt_s
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
@@ -39,4 +64,10 @@ def test_thousands_of_runs(aggregation: str) -> None:
     """The whole of the three laws above."""
     for seed in range(10_000, 13_000):
         # With one aggregator at a time no two sides can differ on a near-tie.
-        check(seed, aggregation, breaks=seed % 3 > 0, near_ties=seed % 2 > 0 and aggregation != "independent")
+        check(
+            seed,
+            aggregation,
+            breaks=seed % 3 > 0,
+            near_ties=seed % 2 > 0 and aggregation != "independent",
+            shares_drafts=seed % 5 > 0,
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hocket_bus.messages import BY_CODE, PROTOCOL_VERSION
+from hocket_bus.messages import BY_CODE, CLASS_OF, PROTOCOL_VERSION
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 
@@ -18,6 +18,18 @@ def test_every_message_stands_in_the_table_with_its_code() -> None:
         numbers = range(ends[0], ends[-1] + 1)
         documented |= dict(zip(numbers, re.findall(r"`(\w+)`", names), strict=True))
     assert documented == {code: kind.__name__ for code, kind in BY_CODE.items()}
+
+
+def test_every_message_stands_in_the_table_of_classes() -> None:
+    """Once, under the class that the code gives it; messages by name or by ranges of codes."""
+    documented = {}
+    for names, messages in re.findall(r"^\| (`.+`) \| (.+) \|$", PAGE.partition("### Classes")[2], flags=re.M):
+        kinds = {kind for kind in BY_CODE.values() if f"`{kind.__name__}`" in messages}
+        for first, last in re.findall(r"(\d+)–(\d+)", messages):
+            kinds |= {BY_CODE[code] for code in range(int(first), int(last) + 1)}
+        for kind in kinds:
+            assert documented.setdefault(kind, names.strip("`")) == names.strip("`")
+    assert documented == CLASS_OF
 
 
 def test_the_version_is_the_codes() -> None:

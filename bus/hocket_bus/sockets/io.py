@@ -13,6 +13,7 @@ import structlog
 import zmq
 
 from hocket_bus import places, zap
+from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import Unavailable
 from hocket_bus.keys import Keys
@@ -56,12 +57,14 @@ class Bus:
         self._call(lambda: self._add(server, server._bind))
         return server
 
-    def dial(self, endpoint: str, hello: Hello, topic: bytes = b"") -> Link:
-        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes.
+    def dial(self, endpoint: str, hello: Hello, topic: bytes = b"", gate: Gate | None = None) -> Link:
+        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`.
 
-        Raises BadConfiguration when the keys that tcp needs are wanting.
+        Raises BadConfiguration when the keys that tcp needs are wanting, Forbidden where nothing may be sent there.
         """
-        link = Link(self, endpoint, hello, topic)
+        gate = gate or Open()
+        gate.check(hello)
+        link = Link(self, endpoint, hello, topic, gate)
         self._call(lambda: self._add(link, link._open))
         return link
 

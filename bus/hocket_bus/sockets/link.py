@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 import zmq
 
+from hocket_bus.egress import Gate
 from hocket_bus.endpoints import publish_endpoint
 from hocket_bus.errors import BadMessage, HocketError, Unavailable, Untrusted, from_code
 from hocket_bus.estimate import Estimate
@@ -33,13 +34,14 @@ log = structlog.get_logger(__name__)
 class Link:
     """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
 
-    def __init__(self, bus: Bus, endpoint: str, hello: Hello, topic: bytes) -> None:
+    def __init__(self, bus: Bus, endpoint: str, hello: Hello, topic: bytes, gate: Gate) -> None:
         self.endpoint = endpoint
         self.up = False
         self.round_trip = Estimate()
         self._bus = bus
         self._hello = hello
         self._topic = topic
+        self._gate = gate
         self._welcome: Welcome | None = None
         self._subscribed = False
         self._failures = 0
@@ -55,9 +57,10 @@ class Link:
         return self.round_trip.now
 
     def send(self, message: Message) -> None:
-        """Send to the other end; while the link is down the message is dropped."""
+        """Send to the other end; while the link is down the message is dropped. Raises Forbidden where it must not."""
+        self._gate.check(message)
         frames = encode(message)
-        self._bus._post(lambda: self._send(frames))
+        self._bus._post(lambda: self._send(message, frames))
 
     def _open(self) -> None:
         now = time.monotonic()
@@ -129,8 +132,9 @@ class Link:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
         if self._welcome is None:
-            self._send(encode(self._hello))
-        self._send(encode(Ping(sent_s=now, rtt_s=self.rtt_s)))
+            self._send(self._hello, encode(self._hello))
+        ping = Ping(sent_s=now, rtt_s=self.rtt_s)
+        self._send(ping, encode(ping))
         self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
@@ -147,7 +151,7 @@ class Link:
             self._bus._drop(socket)
         self._sockets = []
 
-    def _send(self, frames: list[bytes]) -> None:
+    def _send(self, message: Message, frames: list[bytes]) -> None:
         if not self._sockets:
             return
         try:
@@ -155,6 +159,8 @@ class Link:
         except zmq.ZMQError as error:
             if self.up:
                 log.debug("not sent", endpoint=self.endpoint, error=str(error))
+        else:
+            self._gate.count(message, sum(map(len, frames)))
 
     def _closed(self) -> None:
         """Its sockets close with the bus."""

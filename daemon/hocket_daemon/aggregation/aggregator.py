@@ -99,6 +99,8 @@ class AggregatorExchange(Exchange):
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
     def _next_side(self, step: int) -> Side:
+        if not self._terms.shares_drafts:  # the other side could not
+            return self._side
         decides = self._terms.aggregating
         if decides == "scheduler":
             return self.scheduler.next_side(self._side)

@@ -31,11 +31,15 @@ class Turn:
 class Dialogue:
     """The state that one side keeps of its talk."""
 
-    def __init__(self, side: Side, begin: Begin, aggregating: Aggregating = "scheduler") -> None:
+    def __init__(
+        self, side: Side, begin: Begin, aggregating: Aggregating = "scheduler", *, shares_drafts: bool = True
+    ) -> None:
+        """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only."""
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.aggregation == "independent" else Exchange
-        terms = Terms(begin.session, rule, begin.aggregation, frozenset(begin.eos), sampling.max_tokens, aggregating)
+        eos, room = frozenset(begin.eos), sampling.max_tokens
+        terms = Terms(begin.session, rule, begin.aggregation, eos, room, aggregating, shares_drafts)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self.remote_drafts = 0

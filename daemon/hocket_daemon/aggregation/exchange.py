@@ -44,7 +44,7 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What both sides of a session agree on."""
+    """What both sides of a session agree on, and whether this one shares its drafts."""
 
     session: bytes
     rule: Rule
@@ -52,6 +52,7 @@ class Terms:
     eos: frozenset[int]
     max_tokens: int
     aggregating: Aggregating = "scheduler"
+    shares_drafts: bool = True
 
 
 class Exchange:
@@ -80,8 +81,8 @@ class Exchange:
 
     @property
     def sends_drafts(self) -> bool:
-        """In `sync` the device aggregates alone, so its drafts stay at home."""
-        return self._side == "cloud" or self._terms.aggregation != "sync"
+        """In `sync`, and where it shares none, the device aggregates alone, so its drafts stay at home."""
+        return self._side == "cloud" or (self._terms.shares_drafts and self._terms.aggregation != "sync")
 
     @property
     def expected(self) -> tuple[float | None, float | None]:

@@ -1,0 +1,53 @@
+"""Every message has a class of data, and a link sends nothing that its gate does not let pass."""
+
+from __future__ import annotations
+
+import pytest
+
+from hocket_bus.config import from_values
+from hocket_bus.egress import PEER_CLASSES
+from hocket_bus.errors import BadConfiguration, Forbidden
+from hocket_bus.fields import Message, Record
+from hocket_bus.messages import BY_CODE, CLASS_OF, Begin, Draft, Hello, Passages, Ping
+from hocket_daemon.config import DeviceSettings
+from hocket_daemon.egress import EgressSettings, PeerGate, obstacle
+from hocket_daemon.ledger import Ledger
+
+
+def subclasses(kind: type[Record]) -> set[type[Record]]:
+    """Every message there is, whoever defines it."""
+    return {found for child in kind.__subclasses__() for found in {child, *subclasses(child)}}
+
+
+def test_no_message_is_without_a_class() -> None:
+    """The table gives both the code and the class; a message that is in none cannot be encoded."""
+    assert set(CLASS_OF) == set(BY_CODE.values()) == subclasses(Message)
+
+
+def test_a_setting_stands_for_each_class_and_no_other() -> None:
+    """What no setting names is for no peer: documents and answers never pass, whatever is allowed."""
+    assert set(EgressSettings.__struct_fields__) == {*PEER_CLASSES, "ledger"}
+    gate = PeerGate(EgressSettings(), "cloud", Ledger(None))
+    with pytest.raises(Forbidden, match="keeps documents on this device"):
+        gate.check(Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0))
+
+
+def test_an_unknown_class_is_an_error_in_the_configuration() -> None:
+    """By name, with the nearest one."""
+    values = {"endpoint": "ipc:///x", "retrieval": "ipc:///y", "egress": {"draft": False}}
+    with pytest.raises(BadConfiguration, match=r"unknown key 'egress.draft': did you mean 'drafts'\?"):
+        from_values(values, DeviceSettings, "device.toml")
+
+
+@pytest.mark.parametrize("kept", PEER_CLASSES)
+def test_the_gate_lets_pass_what_is_not_kept(kept: str) -> None:
+    """Message by message, each by its own class."""
+    gate = PeerGate(EgressSettings(**{kept: False}), "cloud", Ledger(None))
+    for message in (Ping(sent_s=0.0), Hello(role="device")):
+        if kept == "control":
+            with pytest.raises(Forbidden):
+                gate.check(message)
+        else:
+            gate.check(message)
+    assert (obstacle(EgressSettings(**{kept: False})) is not None) == (kept in ("control", "query", "targets"))
+    assert (CLASS_OF[Begin], CLASS_OF[Draft]) == ("query", "drafts")

@@ -49,6 +49,14 @@ class Place(Record, frozen=True):
     ordinal: Count
 
 
+class Part(Message, frozen=True):
+    """A bounded part of something large, in order and before the reply that ends it; only a baseline sends any."""
+
+    request: Id
+    passage: Count
+    payload: bytes
+
+
 class Score(Message, frozen=True):
     """Ask how well passages, found before, match a text, by the scorer that found them."""
 

@@ -20,6 +20,7 @@ from .documents import (
     Ingested as Ingested,
     ListChunks as ListChunks,
     ListDocuments as ListDocuments,
+    Part as Part,
     Passage as Passage,
     Passages as Passages,
     Place as Place,
@@ -34,7 +35,7 @@ from .egress import DataClass
 from .errors import Code
 from .fields import Count, Digest, Id, Line, Message as Message, Record, Scorers, Seconds, Text, TokenId, TokenIds
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
@@ -328,6 +329,7 @@ _TABLE: dict[type[Message], DataClass] = {
     ListDocuments: "documents", Documents: "documents", ListChunks: "documents", Chunks: "documents",
     Score: "documents", Scores: "documents",
     Aggregated: "targets",
+    Part: "documents",
 }  # fmt: skip
 BY_CODE: dict[int, type[Message]] = dict(enumerate(_TABLE, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from hocket_bus.errors import BadRequest
+from hocket_daemon.engine.entry import Damaged
+from hocket_tools.bench.baselines import moved
 from hocket_tools.bench.figures import first_token, frame, latency, running, scheduling
 from hocket_tools.bench.figures.frame import settings_of
 from hocket_tools.bench.methods import METHODS
@@ -114,7 +117,7 @@ def test_settings_of_figure_6_are_checked() -> None:
 
 def first_tokens(ms: dict[tuple[int, int, str], float]) -> list[Row]:
     """Rows of 5 first tokens with stored KV; `ms` names values other than those that meet every target."""
-    base = {"device": 50.0, "cloud": 50.0, "drcg-text": 200.0, "independent": 50.0, "coupled": 50.0}
+    base = {"device": 50.0, "cloud": 50.0, "drcg-text": 200.0, "drcg-kv": 150.0, "independent": 50.0, "coupled": 50.0}
     rows: list[Row] = []
     for tokens in (16, 256):
         for rtt_ms in (0, 300):
@@ -132,6 +135,8 @@ def first_tokens(ms: dict[tuple[int, int, str], float]) -> list[Row]:
         ({(16, 0, "coupled"): 56.0}, ["/ device"]),
         ({(256, 300, "independent"): 381.0}, ["time to the first token"]),
         ({(256, 0, "drcg-text"): 99.0}, ["drcg-text", "drcg-text"]),
+        ({(256, 0, "drcg-kv"): 99.0}, ["drcg-kv", "drcg-kv"]),
+        ({(256, 300, "drcg-kv"): 150.0}, ["at 300 ms over 0 ms"]),
         ({(256, 0, "coupled"): 61.0}, ["/ device", "/ coupled with 16"]),
     ],
 )
@@ -139,10 +144,22 @@ def test_figure_7_sees_each_target_missed(wrong: dict[tuple[int, int, str], floa
     """All holds where every target is met; a value beyond one is a miss of that part alone."""
     claims = first_token.FIGURE.judge(first_tokens(wrong))
     names = [claim.name for claim in claims if claim.holds is False]
-    assert len(claims) == 12
+    assert len(claims) == 15
     assert None not in [claim.holds for claim in claims]
     assert len(names) == len(missed)
     assert all(part in name for part, name in zip(missed, names, strict=True))
+
+
+def test_moved_kv_is_the_same_behind_the_link() -> None:
+    """Parts are bounded and put together give every tensor; a byte that changed is noticed."""
+    kv = [torch.randn(4, 700, 64, generator=torch.Generator().manual_seed(at)) for at in range(4)]
+    sent = list(moved.parts(kv))
+    assert max(map(len, sent)) <= moved.PART_BYTES < sum(map(len, sent))
+    came = bytearray(b"".join(sent))
+    assert all(torch.equal(own, other) for own, other in zip(kv, moved.whole(came), strict=True))
+    came[-1] ^= 1
+    with pytest.raises(Damaged):
+        moved.whole(came)
 
 
 def test_figure_8_judges_answer_by_answer() -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
-from hocket_bus.messages import Error, Hello, Message, Progress
+from hocket_bus.messages import Error, Hello, Message, Part, Progress
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
@@ -43,7 +43,7 @@ class Caller:
         return reply
 
     def replies(self, message: Message, silence_s: float) -> Iterator[Message]:
-        """Send `message`; yield what comes, up to the first reply that is no Progress.
+        """Send `message`; yield what comes, up to the first reply that is neither Progress nor Part.
 
         Raises DeadlineExceeded after `silence_s` without one, Unavailable when the daemon goes away.
         """
@@ -58,7 +58,7 @@ class Caller:
             if isinstance(event.message, Error):
                 raise from_code(event.message.code, event.message.text, event.message.remedy)
             yield event.message
-            if not isinstance(event.message, Progress):
+            if not isinstance(event.message, Progress | Part):
                 return
 
     def close(self) -> None:

@@ -11,12 +11,13 @@ from hocket_bus.messages import AGGREGATIONS, Sampling
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_tools.bench.baselines import drcg, sequence
+from hocket_tools.bench.baselines.moved import MovedKV
 from hocket_tools.bench.running import BenchPair
 from hocket_tools.bench.stream import Run, ask
 
 ALONE = ("device", "cloud")  # CRCG: a side answers from its own documents
-DRCG_TEXT, DRDG_SW = "drcg-text", "drdg-sw"
-METHODS = (*ALONE, DRCG_TEXT, DRDG_SW, "sync", "sync-both", "independent", "coupled")
+DRCG_TEXT, DRCG_KV, DRDG_SW = "drcg-text", "drcg-kv", "drdg-sw"
+METHODS = (*ALONE, DRCG_TEXT, DRCG_KV, DRDG_SW, "sync", "sync-both", "independent", "coupled")
 SETTLE_S = 6.0  # several of the link's pings: the device's measured round trip must be the new one
 
 
@@ -39,10 +40,13 @@ class Methods:
         with ExitStack() as stack:
             self._device, self._cloud = (stack.enter_context(pair.client(side)) for side in ALONE)
             self._far = stack.enter_context(pair.client("cloud", far=True))
-            searchers = [
-                stack.enter_context(pair.searcher(side, far=far)) for side, far in (("device", False), ("cloud", True))
-            ]
-            self._text = drcg.Text(LanguageModel(ModelSettings(), "device"), *searchers)
+            device, near, far = (
+                stack.enter_context(pair.searcher(side, far=far))
+                for side, far in (("device", False), ("cloud", False), ("cloud", True))
+            )
+            self._text = drcg.Text(LanguageModel(ModelSettings(), "device"), device, far)
+            self._kv = MovedKV(device, near, (pair.kv(), pair.kv(far=True)), pair.keys)
+            stack.callback(self._kv.close)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Methods:
@@ -76,6 +80,8 @@ class Methods:
         }
         if method == DRCG_TEXT:
             return self._text.run(prompt, self._terms(options, seed))
+        if method == DRCG_KV:
+            return self._kv.run(prompt, self._terms(options, seed))
         if method == DRDG_SW:
             return sequence.run(self._device, self._far, prompt, asked)
         if method in ALONE:

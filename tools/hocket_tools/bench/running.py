@@ -41,9 +41,9 @@ class Ports:
     first: int
 
     @property
-    def carried(self) -> tuple[int, int, int]:
-        """The ports that the link carries: the daemon's two, and the retrieval daemon's."""
-        return self.first, self.first + 1, self.first + 2
+    def carried(self) -> tuple[int, ...]:
+        """The ports that the link carries: the daemon's two, the retrieval daemon's, and that of documents' KV."""
+        return self.first, self.first + 1, self.first + 2, self.first + 4
 
     def cloud(self, *, far: bool = False) -> str:
         """The cloud daemon, itself or across the link."""
@@ -53,10 +53,14 @@ class Ports:
         """The cloud's retrieval daemon."""
         return f"tcp://{address(self.first + 2 + FAR * far)}"
 
+    def kv(self, *, far: bool = False) -> str:
+        """Where a baseline offers the KV of the cloud's documents."""
+        return f"tcp://{address(self.first + 4 + FAR * far)}"
+
     @property
     def endpoints(self) -> list[str]:
         """All of them, to be trusted."""
-        return [place(far=far) for place in (self.cloud, self.search) for far in (False, True)]
+        return [place(far=far) for place in (self.cloud, self.search, self.kv) for far in (False, True)]
 
 
 def address(port: int) -> str:
@@ -74,11 +78,20 @@ class BenchPair:
 
     def client(self, side: str, *, far: bool = False) -> Client:
         """A client of one side's daemon; a cloud asked directly answers alone, across the link if `far`."""
-        return Client(self.endpoint(side, far=far), keys=keys(self.home.at))
+        return Client(self.endpoint(side, far=far), keys=self.keys)
 
     def searcher(self, side: str, *, far: bool = False) -> Caller:
         """A connection to one side's retrieval daemon, across the link if `far`."""
-        return Caller(_search_endpoint(self.home, self._ports, side, far=far), keys=keys(self.home.at))
+        return Caller(_search_endpoint(self.home, self._ports, side, far=far), keys=self.keys)
+
+    def kv(self, *, far: bool = False) -> str:
+        """Where a baseline offers the KV of the cloud's documents; nothing listens there before it does."""
+        return self._ports.kv(far=far)
+
+    @property
+    def keys(self) -> Path:
+        """The folder of the keys that all ends of the pair know each other by."""
+        return keys(self.home.at)
 
     def endpoint(self, side: str, *, far: bool = False) -> str:
         """Where a side's daemon listens."""
@@ -89,7 +102,7 @@ class BenchPair:
         with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
             for name, text in documents.items():
                 (Path(folder) / name).write_text(text, encoding="utf-8")
-            read_in(_search_endpoint(self.home, self._ports, side), [Path(folder)], keys(self.home.at))
+            read_in(_search_endpoint(self.home, self._ports, side), [Path(folder)], self.keys)
 
     def set_rtt(self, rtt_s: float, jitter_s: float = 0.0) -> None:
         """Emulate a round trip between device and cloud; `jitter_s` is that of each direction."""

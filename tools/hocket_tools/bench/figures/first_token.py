@@ -12,7 +12,7 @@ from rich.progress import Progress
 from hocket_tools import console
 from hocket_tools.bench.aggregation import fixed_prompts, share_out
 from hocket_tools.bench.kv import CHUNK_WORDS, QUESTION_CHARS, passages, wait_computed
-from hocket_tools.bench.methods import ALONE, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
+from hocket_tools.bench.methods import ALONE, DRCG_KV, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap, percentile
 from hocket_tools.bench.running import SIDES, bench_pair
@@ -103,7 +103,8 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
             claims.append(_ratio(found, (True, tokens, 0, own), (True, tokens, 0, "device"), 1.1))
             claims.append(_delayed(found, (True, tokens, far, own)))
         claims.append(_ratio(found, (True, long, 0, own), (True, short, 0, own), 1.2))
-        claims.append(_rival(found, (True, long, 0, DRCG_TEXT), (True, long, 0, own)))
+        claims += [_rival(found, (True, long, 0, rival), (True, long, 0, own)) for rival in (DRCG_TEXT, DRCG_KV)]
+    claims.append(_grows(found, (True, long, 0, DRCG_KV), (True, long, far, DRCG_KV)))
     return claims
 
 
@@ -122,6 +123,14 @@ def _rival(found: Cells, rival: Key, own: Key) -> Claim:
         return Claim(name, target, "not measured", None)
     ratio = bootstrap(_ttft_ms(found[rival]))[0] / bootstrap(_ttft_ms(found[own]))[1]
     return Claim(name, target, ratio, ratio >= SEVERAL)
+
+
+def _grows(found: Cells, near: Key, far: Key) -> Claim:
+    name = f"{_named(near)}: time to the first token at {far[2]:g} ms over 0 ms, lower over upper end"
+    if near not in found or far not in found or near == far:
+        return Claim(name, "> 1", "not measured", None)
+    ratio = bootstrap(_ttft_ms(found[far]))[0] / bootstrap(_ttft_ms(found[near]))[1]
+    return Claim(name, "> 1", ratio, ratio > 1)
 
 
 def _delayed(found: Cells, own: Key) -> Claim:

@@ -6,11 +6,14 @@ BIN := .venv/bin
 READY := .venv/ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-long check install lock clean
+PREFIX ?= /opt/hocket
+ETC = $(DESTDIR)/etc
+
+.PHONY: help demo test test-long check install install-units lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
-		printf '  make %-10s %s\n' "$$name" "$$what"; done
+		printf '  make %-13s %s\n' "$$name" "$$what"; done
 
 demo: install ## start the pair on this machine, ask one question that needs both sides, stop everything
 	@$(BIN)/hocket demo
@@ -37,6 +40,17 @@ $(READY): requirements.lock pyproject.toml models/pyproject.toml
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models
 	@touch $@
+
+install-units: ## place systemd units for the install in PREFIX (/opt/hocket), user and configuration: docs/systemd.md
+	install -d $(ETC)/systemd/system $(ETC)/sysusers.d $(ETC)/tmpfiles.d $(ETC)/hocket
+	for unit in systemd/*.service; do \
+		sed 's|/opt/hocket/|$(PREFIX)/|' "$$unit" > "$(ETC)/systemd/system/$${unit##*/}" || exit; done
+	install -m 644 systemd/hocket.sysusers $(ETC)/sysusers.d/hocket.conf
+	install -m 644 systemd/hocket.tmpfiles $(ETC)/tmpfiles.d/hocket.conf
+	for file in systemd/etc/*.toml; do \
+		test -e "$(ETC)/hocket/$${file##*/}" || install -m 644 "$$file" $(ETC)/hocket || exit; done
+	@test -n "$(DESTDIR)" || { systemd-sysusers hocket.conf && systemd-tmpfiles --create hocket.conf && \
+		systemctl daemon-reload; }
 
 lock: ## take the newest packages pyproject.toml allows and pin them in requirements.lock
 	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[dev]' -e ./models

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +39,14 @@ def check_endpoint(endpoint: str) -> None:
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in ("", "*"):
         raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
+
+
+def share(endpoint: str) -> None:
+    """Let the group at a bound ipc path when its folder is ours and open to the group, and to nobody else."""
+    path = Path(endpoint.removeprefix("ipc://"))
+    folder = path.parent.stat()
+    if folder.st_uid == os.geteuid() and folder.st_mode & 0o017 == 0o010:
+        path.chmod(0o660)
 
 
 def claim(endpoint: str) -> IO[str] | None:

@@ -1,4 +1,4 @@
-"""Who this machine is on the bus, and whom it knows: a CURVE key pair and its peers, in files only their owner reads.
+"""Who this machine is on the bus, and whom it knows: a CURVE key pair and its peers, in files only their owner changes.
 
 A public key is 40 characters of Z85 (ZeroMQ RFC 32). People compare fingerprints: the first 100 bits of its SHA-256.
 """
@@ -9,6 +9,7 @@ import base64
 import hashlib
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,8 @@ from .config import load
 from .errors import BadConfiguration, BadRequest
 
 SECRET, PEERS = "secret.toml", "peers.toml"
+_SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
+SELF = "(self)"  # no peer can have this name
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -60,8 +63,9 @@ class Keys:
         self.peers = read_peers(self.folder)
 
     def name_of(self, key: str) -> str | None:
-        """The name under which a public key is allowed."""
-        return next((name for name, peer in self.peers.items() if peer.key == key), None)
+        """The name under which a public key is allowed; this machine's own may greet its own servers, as SELF."""
+        own = SELF if key == self.own.public else None
+        return next((name for name, peer in self.peers.items() if peer.key == key), own)
 
     def server_key(self, endpoint: str) -> str:
         """The public key that the server at `endpoint` must have. Raises BadConfiguration."""
@@ -93,7 +97,7 @@ def read_peers(folder: Path) -> dict[str, Peer]:
     path = folder / PEERS
     if not path.exists():
         return {}
-    _check_private(path)
+    _check_mode(path, _PEERS_MODE)
     peers = load(path, _Peers).peers
     for name, peer in peers.items():
         _check_key(peer.key, f"{path}, peer {name}")
@@ -131,10 +135,11 @@ def z85(raw: bytes) -> str:
 
 
 def _own(folder: Path) -> KeyPair:
-    path = folder / SECRET
+    path = _handed_over() or folder / SECRET
     if not path.exists():
         raise BadConfiguration(f"this machine has no key in {folder}", "make one: hocket keys new")
-    _check_private(path)
+    if path.parent == folder:
+        _check_mode(path, _SECRET_MODE)
     own = load(path, KeyPair)
     _check_key(own.public, str(path))
     _check_key(own.secret, str(path))
@@ -146,20 +151,26 @@ def _check_key(key: str, origin: str) -> None:
         raise BadRequest(f"{origin}: that is no public key", "copy all 40 characters of: hocket keys show")
 
 
-def _check_private(path: Path) -> None:
-    """Under systemd's credentials others never see the file, whatever its mode says."""
-    credentials = os.environ.get("CREDENTIALS_DIRECTORY")
-    if credentials and path.is_relative_to(credentials):
-        return
-    if path.stat().st_mode & 0o077:
-        raise BadConfiguration(f"others can read or change {path}", f"chmod 600 {path}")
+def _handed_over() -> Path | None:
+    """The secret as systemd gives it to this service alone (LoadCredential=secret.toml:…), if it does."""
+    path = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), SECRET)
+    return path if path.is_absolute() and path.exists() else None
+
+
+def _check_mode(path: Path, most: int) -> None:
+    if path.stat().st_mode & 0o777 & ~most:
+        raise BadConfiguration(f"others can read or change {path}", f"chmod {most:o} {path}")
 
 
 def _write(path: Path, text: str) -> None:
+    """Replace a file, or make it for this user alone; who may read it stays as it was."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
     with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        if path.exists():
+            shutil.copymode(path, partial)
+            os.fchown(file.fileno(), -1, path.stat().st_gid)
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -20,9 +20,8 @@ def endpoint(name: str, at: Path | None = None) -> str:
 
 
 def keys(at: Path | None = None) -> Path:
-    """The folder of this machine's keys: where systemd hands them over, else in the pair's home."""
-    credentials = os.environ.get("CREDENTIALS_DIRECTORY")
-    return Path(credentials) if credentials and at is None else (at or home()) / "keys"
+    """The folder of this machine's keys."""
+    return (at or home()) / "keys"
 
 
 def default_endpoint() -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from hocket_bus import config, log
-from hocket_bus.errors import Busy
+from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp, Received
 
@@ -58,16 +58,27 @@ class CloudDaemon(Daemon):
             if session.device.user == event.user:  # a device that came back by another route
                 session.device = device
             return
-        if len(self._sessions) >= self.settings.max_sessions:
-            busy = Busy(f"the cloud has {len(self._sessions)} sessions in work already")
-            refused = Refused(
-                session=begin.session, epoch=begin.epoch, code=busy.code, text=busy.text, remedy=busy.remedy
+        try:
+            self._check_room()
+        except HocketError as error:
+            device.send(
+                Refused(session=begin.session, epoch=begin.epoch, code=error.code, text=error.text, remedy=error.remedy)
             )
-            device.send(refused)
             return
         session = Accompaniment(self, begin, device)
         self._sessions[begin.session] = session
         session.search()
+
+    def _check_room(self) -> None:
+        self.check_taking()
+        if len(self._sessions) >= self.settings.max_sessions:
+            raise Busy(f"the cloud has {len(self._sessions)} sessions in work already")
+
+    def close(self) -> None:
+        """Tell the devices, which then go on alone at once."""
+        for session in (session for session in self._sessions.values() if not session.closed):
+            session.fail(Unavailable("the cloud is stopping", "it takes part again when it is back"))
+        super().close()
 
     def _device(self, event: Received) -> Device:
         route = event.route

@@ -25,6 +25,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
     keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
     aggregating: Aggregating = "scheduler"  # benchmarks only: what decides which side aggregates (independent)
+    drain_s: Annotated[float, Meta(ge=0, le=20)] = 20.0  # how long SIGTERM lets requests in work go on
     log_level: str = "info"
 
 

@@ -36,6 +36,7 @@ from hocket_bus.messages import (
     StatusRequest,
     Welcome,
 )
+from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
 from .answer import Answer, Cloud
@@ -72,12 +73,13 @@ class Daemon(ABC):
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._compute = Compute(self._inbox.put, settings.model.hold_decode_s)
         self._streams: dict[bytes, Stream] = {}
-        self._running = True
+        self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
         self.server = self.bus.serve(settings.endpoint, self.greet)
+        self._service = Service(self.bus, self.server, self._inbox.put)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
         self.lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
@@ -85,14 +87,14 @@ class Daemon(ABC):
     # --- the main loop
 
     def run(self) -> None:
-        """Serve until `stop`; SIGTERM and SIGINT call it, SIGHUP reads the allowed keys again."""
+        """Serve until `stop` or the end of `drain`. SIGTERM drains, again or SIGINT stops, SIGHUP reloads."""
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: self.stop())
-            signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self.reload))
+            signal.signal(signal.SIGTERM, lambda *_: self.drain())
+            signal.signal(signal.SIGINT, lambda *_: self.stop())
+            signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._service.reload))
             sys.setswitchinterval(5e-4)  # the I/O thread must not wait 5 ms for the compute thread's interpreter turn
-        log.info("ready", side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
-        while self._running:
+        self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
+        while time.monotonic() < self._end_s and not (self._stopping and self.idle()):
             self.step()
         self.close()
 
@@ -112,24 +114,34 @@ class Daemon(ABC):
         self.server.load = len(self.answers)
 
     def stop(self) -> None:
-        """Ask the main loop to end; safe from any thread and from signal handlers."""
-        self._inbox.put(self._halt)
+        """Ask the main loop to end at once; safe from any thread and from signal handlers."""
+        self._inbox.put(lambda: self._end_within(0.0))
 
-    def reload(self) -> None:
-        """Read again which machines may connect; a file that cannot be read leaves those that may now."""
-        try:
-            self.bus.reload_keys()
-            log.info("keys read again")
-        except HocketError as error:
-            log.warning("keys not read again", reason=str(error))
+    def drain(self) -> None:
+        """The same once what is in work is done, but no later than `drain_s`; a second call ends at once."""
+        self._inbox.put(lambda: self._end_within(0.0 if self._stopping else self.settings.drain_s))
 
-    def _halt(self) -> None:
-        self._running = False
+    @property
+    def _stopping(self) -> bool:
+        return self._end_s < float("inf")
+
+    def _end_within(self, seconds: float) -> None:
+        if not self._stopping:
+            self._service.stopping("no new requests are taken")
+        self._end_s = min(self._end_s, time.monotonic() + seconds)
+
+    def check_taking(self) -> None:
+        """Raises Unavailable while the daemon is stopping."""
+        if self._stopping:
+            raise self._stopped()
+
+    def _stopped(self) -> Unavailable:
+        return Unavailable(f"the {self.side} daemon is stopping", "ask again when it is back")
 
     def close(self) -> None:
         """End every stream with a reason, then the threads."""
         for answer in list(self.answers.values()):
-            answer.fail(Unavailable("the daemon is stopping", "ask again when it is back"))
+            answer.fail(self._stopped())
         self._background.interrupt()
         self._compute.close()
         if self.model.stored is not None:
@@ -140,7 +152,7 @@ class Daemon(ABC):
     def due_s(self) -> float:
         """When `tick` is next needed."""
         answers = (answer.due_s() for answer in self.answers.values())
-        return min(self._background.due_s, self.lookups.due_s, *answers)
+        return min(self._end_s, self._background.due_s, self.lookups.due_s, *answers)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and take over new profiles."""
@@ -223,6 +235,7 @@ class Daemon(ABC):
 
     def _begin(self, ask: Ask, user: str) -> None:
         check(ask)
+        self.check_taking()
         if len(self.answers) >= self.settings.max_sessions:
             raise Busy(f"{len(self.answers)} requests are in work already")
         stream = self._streams[ask.request] = Stream(ask.request, ask.topic, user, self.server.publish)

@@ -21,7 +21,8 @@ from pathlib import Path
 import structlog
 
 from hocket_bus import messages as m
-from hocket_bus.errors import BadRequest, Busy, HocketError
+from hocket_bus.errors import BadRequest, Busy, HocketError, Unavailable
+from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
 
 from .collection import Collection
@@ -37,6 +38,7 @@ PAGE_DOCUMENTS = 200
 PAGE_CHUNKS = 64
 PAGE_BYTES = 2**19
 MAX_FAILURE_LINES = 200
+JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +48,7 @@ Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.St
 
 
 class Daemon:
-    """One retrieval daemon. `start`, then `wait` until `stop`, then `close`."""
+    """One retrieval daemon. `start`, then `serve` until `stop`, then `close`."""
 
     def __init__(self, config: RetrievalConfig) -> None:
         self._config = config
@@ -57,7 +59,7 @@ class Daemon:
         self._waiting = 0
         self._counting = threading.Lock()
         self._stopped = threading.Event()
-        self._end: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._answering = ThreadPoolExecutor(ANSWERING_THREADS, thread_name_prefix="answer")
         self._worker = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._epoch = secrets.randbits(64)
@@ -66,36 +68,35 @@ class Daemon:
     def start(self) -> None:
         """Listen, and begin to load. Raises BadConfiguration when the endpoint is taken."""
         self._server = self._bus.serve(self._config.endpoint, self._greet)
+        self._service = Service(self._bus, self._server, self._inbox.put)
         log.info("listening", endpoint=self._config.endpoint, state=self._config.state)
         self._worker.start()
 
-    def wait(self) -> None:
+    def serve(self) -> None:
         """Block until `stop`, or until loading has failed, which is raised."""
-        self._end.get()
-        self._stopped.set()
+        while not self._stopped.is_set():
+            self._inbox.get()()
+        self._service.stopping("no new requests are taken")
         if self._failure:
             raise self._failure
 
     def stop(self) -> None:
-        """Let `wait` return; safe in a signal handler, as setting an event that the same thread waits for is not."""
-        self._end.put(None)
+        """Let `serve` return; safe in a signal handler, as setting an event that the same thread waits for is not."""
+        self._inbox.put(self._stopped.set)
 
     def reload(self) -> None:
-        """Read again which machines may connect; a file that cannot be read leaves those that may now."""
-        try:
-            self._bus.reload_keys()
-        except HocketError as error:
-            log.warning("keys not read again", reason=str(error))
+        """Read again which machines may connect; safe in a signal handler."""
+        self._inbox.put(self._service.reload)
 
     def close(self) -> None:
-        """End jobs at their next batch, answer what is being answered, and let everything go."""
+        """End jobs at their next batch, answer what is being answered, refuse the rest, and let everything go."""
         self._stopped.set()
         self._jobs.put(None)
         if self._collection:
             self._collection.stop()
         if self._worker.ident:
-            self._worker.join(timeout=30)
-        self._answering.shutdown(cancel_futures=True)
+            self._worker.join(timeout=JOB_END_S)
+        self._answering.shutdown()
         if self._collection:
             self._collection.close()
         self._bus.close()
@@ -114,7 +115,9 @@ class Daemon:
         def answer(reply: m.Message) -> None:
             self._server.send(route, reply)
 
-        if isinstance(message, m.Ingest):
+        if self._stopped.is_set() and isinstance(message, m.Ingest | Question):
+            answer(_error(_stopping(), message.request))
+        elif isinstance(message, m.Ingest):
             self._accept(answer, message)
         elif isinstance(message, Question):
             self._take(answer, message)
@@ -153,6 +156,8 @@ class Daemon:
             self._server.load = self._waiting
 
     def _reply(self, message: Question) -> m.Message:
+        if self._stopped.is_set():
+            raise _stopping()
         if isinstance(message, m.StatusRequest):
             return self._status(message)
         if isinstance(message, m.Search):
@@ -227,7 +232,7 @@ class Daemon:
             self._collection = collection = open_collection(self._config)
             if self._stopped.is_set():
                 collection.stop()
-            log.info("ready", **_facts(collection))
+            self._service.watch(**_facts(collection))
             self._resume(collection)
             while (job := self._jobs.get()) is not None:
                 self._ingest(collection, *job)
@@ -254,6 +259,8 @@ class Daemon:
                 answer(_progress(progress, message.request))
 
         with _faults_answered(answer, message.request):
+            if self._stopped.is_set():
+                raise _stopping()
             report = collection.ingest([Path(path) for path in message.paths], tell)
             answer(_ingested(report, message.request))
             log.info("ingested", added=report.added, replaced=report.replaced, failures=len(report.errors))
@@ -264,17 +271,22 @@ class Daemon:
 
 
 def run(config: RetrievalConfig) -> None:
-    """Serve until SIGTERM or SIGINT. Raises BadConfiguration when the daemon cannot start."""
+    """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
-    signal.signal(signal.SIGHUP, lambda *_: daemon.reload())
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: daemon.stop())
     try:
         daemon.start()
-        daemon.wait()
+        signal.signal(signal.SIGHUP, lambda *_: daemon.reload())
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda caught, _: _end(daemon, caught))
+        daemon.serve()
     finally:
         daemon.close()
+
+
+def _end(daemon: Daemon, caught: int) -> None:
+    signal.signal(caught, signal.SIG_DFL)
+    daemon.stop()
 
 
 def open_collection(config: RetrievalConfig) -> Collection:
@@ -294,6 +306,10 @@ def _faults_answered(answer: Answer, request: bytes) -> Iterator[None]:
     except Exception:
         log.exception("request failed")
         answer(m.Error(code="internal", text="the retrieval daemon failed", remedy="see its log", request=request))
+
+
+def _stopping() -> Unavailable:
+    return Unavailable("the retrieval daemon is stopping", "try again when it is back")
 
 
 def _error(error: HocketError, request: bytes) -> m.Error:

@@ -10,7 +10,7 @@ from zmq.utils import z85 as reference
 
 from hocket_bus import zap
 from hocket_bus.errors import BadConfiguration, BadRequest
-from hocket_bus.keys import SECRET, KeyPair, Keys, Peer, fingerprint, read_peers, write_own, write_peers, z85
+from hocket_bus.keys import PEERS, SECRET, KeyPair, Keys, Peer, fingerprint, read_peers, write_own, write_peers, z85
 from hocket_bus.sockets import new_key_pair
 
 
@@ -49,14 +49,33 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     assert Keys(tmp_path).own == keys.own
 
 
-def test_files_that_others_can_read_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the command that mends it; systemd's credentials folder is private by itself."""
+def test_files_that_others_can_read_are_refused(tmp_path: Path) -> None:
+    """With the command that mends it; a group may read whom this machine knows, and change nothing."""
     made(tmp_path)
-    (tmp_path / SECRET).chmod(0o640)
-    with pytest.raises(BadConfiguration, match="chmod 600"):
-        Keys(tmp_path)
-    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    for file, mode, remedy in ((SECRET, 0o640, "chmod 600"), (PEERS, 0o660, "chmod 640"), (PEERS, 0o644, "chmod 640")):
+        (tmp_path / file).chmod(mode)
+        with pytest.raises(BadConfiguration, match=remedy):
+            Keys(tmp_path)
+        (tmp_path / file).chmod(0o600)
+    (tmp_path / PEERS).chmod(0o640)
     Keys(tmp_path)
+
+
+def test_the_group_that_may_read_the_peers_still_may_after_a_change(tmp_path: Path) -> None:
+    """`hocket keys allow`, run by root, keeps the file readable for the service."""
+    made(tmp_path)
+    (tmp_path / PEERS).chmod(0o640)
+    write_peers(tmp_path, {"laptop": Peer(new_key_pair().public)})
+    assert (tmp_path / PEERS).stat().st_mode & 0o777 == 0o640
+
+
+def test_a_secret_that_systemd_hands_over_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever its mode; whom this machine knows is read from the folder, where it can change while the daemon runs."""
+    keys, handed = made(tmp_path / "keys", laptop=Peer(new_key_pair().public)), made(tmp_path / "credentials")
+    (tmp_path / "credentials" / SECRET).chmod(0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "credentials"))
+    assert Keys(tmp_path / "keys").own == handed.own
+    assert list(Keys(tmp_path / "keys").peers) == list(keys.peers) == ["laptop"]
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def test_a_second_daemon_is_refused(config, toy, monkeypatch):
         try:
             third.start()
             with pytest.raises(BadConfiguration, match="in use"):
-                third.wait()
+                third.serve()
         finally:
             third.close()
 

@@ -23,6 +23,7 @@ from hocket_bus.wire import MAX_BODY_BYTES
 from .curve import guard, open_judge, user_of
 from .events import Event, Greeter
 from .link import Link
+from .probe import Probe
 from .server import Server
 
 _DRAIN = 200  # messages read from one socket before the others get their turn
@@ -46,7 +47,7 @@ class Bus:
         self._poller = zmq.Poller()
         self._poller.register(self._wake, zmq.POLLIN)
         self._readers: dict[zmq.Socket[bytes], Callable[[], None]] = {}
-        self._ports: list[Server | Link] = []
+        self._ports: list[Server | Link | Probe] = []
         self._running = True
         self._thread = threading.Thread(target=self._run, name="bus", daemon=True)
         self._thread.start()
@@ -67,6 +68,14 @@ class Bus:
         link = Link(self, endpoint, hello, topic, gate)
         self._call(lambda: self._add(link, link._open))
         return link
+
+    def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
+        """Greet this process's own `server` over a new connection now and every `every_s`.
+
+        `answered` is called on the I/O thread.
+        """
+        probe = Probe(self, server.endpoint, every_s, answered)
+        self._call(lambda: self._add(probe, lambda: None))
 
     def reload_keys(self) -> None:
         """Read again whom this machine knows. Raises BadConfiguration."""
@@ -114,7 +123,7 @@ class Bus:
         if failure:
             raise failure[0]
 
-    def _add(self, port: Server | Link, start: Callable[[], None]) -> None:
+    def _add(self, port: Server | Link | Probe, start: Callable[[], None]) -> None:
         start()
         self._ports.append(port)
 

@@ -7,9 +7,10 @@ from typing import IO, TYPE_CHECKING
 import structlog
 import zmq
 
-from hocket_bus.endpoints import claim, is_tcp, publish_endpoint
+from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
 from hocket_bus.errors import BadConfiguration, BadMessage
 from hocket_bus.estimate import Told
+from hocket_bus.keys import SELF
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed
 from hocket_bus.wire import decode, encode
 
@@ -65,12 +66,15 @@ class Server:
             self._router.close()
             self._xpub.close()
             raise BadConfiguration(f"cannot listen at {self.endpoint}: {error}", "choose a free endpoint") from error
+        if not is_tcp(self.endpoint):
+            share(self.endpoint)
+            share(publish_endpoint(self.endpoint))
         watch = self._bus._watch_users if is_tcp(self.endpoint) else self._bus._watch
         watch(self._router, self._on_request)
         watch(self._xpub, self._on_subscription)
 
     def _on_request(self, frames: list[bytes], user: str = "") -> None:
-        if not self._allowed(user):
+        if not self._allowed(user) and user != SELF:
             return
         route, *rest = frames
         try:
@@ -86,6 +90,8 @@ class Server:
                 reply = Pong(sent_s=message.sent_s, load=self.load)
             elif isinstance(message, Hello):
                 reply = self._greet(message)
+            elif user == SELF:
+                return
             else:
                 self._bus._on_event(Received(self, route, message, user))
                 return

@@ -66,9 +66,9 @@ def start(pair: Home, wait_s: float) -> list[DaemonState]:
 
 def down(
     home: Folder = None,
-    wait: Annotated[float, typer.Option(min=0.1, help="Seconds to wait before a daemon is killed.")] = 10.0,
+    wait: Annotated[float, typer.Option(min=0.1, help="Seconds for requests in work to finish.")] = 10.0,
 ) -> None:
-    """Stop the pair on this machine; requests in work end with a reason."""
+    """Stop the pair on this machine; requests that take longer than --wait end with a reason."""
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import running, stop
@@ -76,9 +76,7 @@ def down(
     pair = Home.find(home)
     alive = [name for name in NAMES if running(pair, name) is not None]
     for name in stop(pair, list(reversed(NAMES)), wait):
-        console.err().print(
-            f"the {name} daemon did not stop within {wait:g} s and was killed; its log: {pair.log(name)}"
-        )
+        console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
     console.out().print(f"stopped: {', '.join(alive)}" if alive else "nothing was running")
 
 

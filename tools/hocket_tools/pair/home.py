@@ -38,6 +38,7 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # reweigh_every = 2             # tokens between two looks at how relevant the passages are (weights: dynamic)
 # wire_mass = 0.98              # share of a distribution that a draft carries
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
+# drain_s = 20.0                # how long SIGTERM lets requests in work go on before they end with a reason
 # log_level = "info"            # debug, info, warning, error
 
 [kv]

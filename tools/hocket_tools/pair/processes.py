@@ -17,6 +17,7 @@ from hocket_tools.pair.home import Home
 
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
+END_S = 5.0
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,14 +60,19 @@ def exit_status(pid: int) -> int | None:
 
 
 def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
-    """Stop daemons: SIGTERM, and SIGKILL for those that outlive `wait_s`; returns the names of the killed ones."""
+    """Stop daemons; returns the names of those that had to be killed.
+
+    The first SIGTERM lets requests in work go on for `wait_s`, the second ends them with a reason.
+    """
     pids = {name: pid for name in names if (pid := running(home, name)) is not None}
-    for pid in pids.values():
-        _signal(pid, signal.SIGTERM)
-    left = _wait_gone(home, list(pids), Deadline.after(wait_s))
+    left = list(pids)
+    for number, patience_s in ((signal.SIGTERM, wait_s), (signal.SIGTERM, END_S)):
+        for name in left:
+            _signal(pids[name], number)
+        left = _wait_gone(home, left, Deadline.after(patience_s))
     for name in left:
         _signal(pids[name], signal.SIGKILL)
-    _wait_gone(home, left, Deadline.after(wait_s))
+    _wait_gone(home, left, Deadline.after(END_S))
     for name in names:
         home.pid(name).unlink(missing_ok=True)
     return left

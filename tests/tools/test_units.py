@@ -1,0 +1,79 @@
+"""Laws of the systemd units: they are placed whole, systemd understands them, and they expose little."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.config import load
+from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_retrieval.config import RetrievalConfig
+
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = sorted(path.name for path in (ROOT / "systemd").glob("*.service"))
+KINDS = {"device": DeviceSettings, "cloud": CloudSettings}
+MOST_EXPOSED = {"hocket-device.service": 1.0, "hocket-cloud.service": 1.5, "hocket-retrieval@.service": 0.5}
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: apt-get install systemd"
+)
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+
+
+@pytest.fixture
+def placed(tmp_path: Path) -> Path:
+    """The folder that stands for / after `make install-units` for an install in tmp_path/opt."""
+    (tmp_path / "opt/bin").mkdir(parents=True)
+    (tmp_path / "opt/bin/hocket").symlink_to("/bin/true")
+    done = run("make", "install-units", f"DESTDIR={tmp_path}/root", f"PREFIX={tmp_path}/opt")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "root"
+
+
+@needs_systemd
+def test_systemd_finds_nothing_to_complain_about(placed: Path) -> None:
+    """`systemd-analyze verify`, instances of the template included."""
+    folder = placed / "etc/systemd/system"
+    for side in ("device", "cloud"):
+        (folder / f"hocket-retrieval@{side}.service").symlink_to("hocket-retrieval@.service")
+    done = run("systemd-analyze", "verify", "--man=no", *sorted(folder.glob("*[!@].service")))
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_expose_no_more_than_they_need(unit: str) -> None:
+    """By the scale of `systemd-analyze security`, from 0 to 10."""
+    most = MOST_EXPOSED[unit]
+    done = run(
+        "systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={most * 10:g}", f"systemd/{unit}"
+    )
+    score = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert score is not None, done.stderr
+    assert (done.returncode, float(score[1]) <= most) == (0, True), done.stdout
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_keep_to_what_the_daemons_do(unit: str) -> None:
+    """Readiness and signs of life are told, 78 is not tried again, and the end comes after the drain."""
+    text = (ROOT / "systemd" / unit).read_text(encoding="utf-8")
+    for line in ("Type=notify", "WatchdogSec=30s", "RestartPreventExitStatus=78", "ExecReload=kill -HUP $MAINPID"):
+        assert f"\n{line}\n" in text
+    longest_s = int(re.search(r"\nTimeoutStopSec=(\d+)s\n", text)[1])  # type: ignore[index]
+    assert longest_s > CloudSettings(endpoint="ipc:///x", retrieval="ipc:///y").drain_s + 5
+
+
+def test_the_configuration_that_is_placed_is_read_and_an_edited_one_stays(placed: Path) -> None:
+    """By the same records that the daemons use."""
+    for file in (placed / "etc/hocket").glob("*.toml"):
+        load(file, KINDS.get(file.stem, RetrievalConfig))
+    edited = placed / "etc/hocket/device.toml"
+    edited.write_text("mine")
+    assert run("make", "install-units", f"DESTDIR={placed}").returncode == 0
+    assert edited.read_text() == "mine"

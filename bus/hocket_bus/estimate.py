@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 
 WEIGHT = 0.05  # of a new measurement in the average; the paper gives none
 _LATEST = 3  # a single stray measurement is ignored, a lasting change is followed with the second one
@@ -34,14 +34,14 @@ class Told:
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most
-        self._figures: dict[bytes, float] = {}
+        self._figures: OrderedDict[bytes, float] = OrderedDict()
 
     def note(self, end: bytes, figure: float) -> None:
         """Take an end's word."""
-        self._figures.pop(end, None)  # so that the order is that of the telling
         self._figures[end] = figure
+        self._figures.move_to_end(end)  # and never out: other threads read
         if len(self._figures) > self._most:
-            del self._figures[next(iter(self._figures))]
+            self._figures.popitem(last=False)
 
     def get(self, end: bytes) -> float:
         """What the end told last; 0 when nothing is known."""

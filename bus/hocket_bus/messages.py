@@ -128,7 +128,10 @@ class Sampling(Record, frozen=True):
 
 
 class Ask(Message, frozen=True):
-    """One question. Its stream is published on `topic`; `deadline_s` is what the client will still wait."""
+    """One question. Its stream is published on `topic`; `deadline_s` is what the client will still wait.
+
+    `window` is how many events may be published beyond those that the client has said it has read.
+    """
 
     request: Id
     topic: Id
@@ -143,6 +146,7 @@ class Ask(Message, frozen=True):
     require_cloud: bool = False
     alone: bool = False
     deadline_s: Seconds = 120.0
+    window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
 
 
 class Accepted(Message, frozen=True):
@@ -163,6 +167,21 @@ class Resume(Message, frozen=True):
     request: Id
     topic: Id
     seq: Count
+
+
+class Credit(Message, frozen=True):
+    """The client has read everything below `seq`, so more may be published."""
+
+    request: Id
+    topic: Id
+    seq: Count
+
+
+class Lost(Message, frozen=True):
+    """The events that a Resume or Credit needs next are no longer kept; the oldest that is has the number `first`."""
+
+    request: Id
+    first: Count
 
 
 class Token(Message, frozen=True):
@@ -330,6 +349,7 @@ _TABLE: dict[type[Message], DataClass] = {
     Score: "documents", Scores: "documents",
     Aggregated: "targets",
     Part: "documents",
+    Credit: "control", Lost: "control",
 }  # fmt: skip
 BY_CODE: dict[int, type[Message]] = dict(enumerate(_TABLE, start=1))
 CODE_OF: dict[type[Message], int] = {kind: code for code, kind in BY_CODE.items()}

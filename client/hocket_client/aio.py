@@ -60,7 +60,7 @@ class AsyncStream:
         self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
         self._inbox: asyncio.Queue[Message] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
-        connection.expect(self._assembly.ask.request, self._receive)
+        connection.expect(self._assembly.ask.request, self._receive, self._assembly.nudge)
         connection.send(self._assembly.ask)
 
     def _receive(self, message: Message) -> None:
@@ -81,7 +81,10 @@ class AsyncStream:
             while self._assembly.done is None:
                 for event in self._assembly.feed(await self._next()):
                     yield event
+                self._connection.reply(self._assembly)
         finally:
+            if self._assembly.done is None:
+                self.cancel()
             self._connection.forget(self._assembly.ask.request)
 
     async def result(self) -> Done:

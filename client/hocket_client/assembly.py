@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hocket_bus.errors import DeadlineExceeded, HocketError, from_code
-from hocket_bus.messages import Accepted, Ask, Done, Error, Failed, Message, Notice, Resume, Token
+from hocket_bus.errors import DeadlineExceeded, HocketError, Unavailable, from_code
+from hocket_bus.messages import Accepted, Ask, Credit, Done, Error, Failed, Lost, Message, Notice, Resume, Token
 
 Event = Token | Notice | Done
 
@@ -19,12 +19,19 @@ class Assembly:
         self.accepted = False
         self.done: Done | None = None
         self._next = 0
+        self._told = 0  # the daemon knows that everything below has been read
+        self._missed = -1  # the first number of the gap that was asked for last
         self._early: dict[int, Event | Failed] = {}
 
     def feed(self, message: Message) -> list[Event]:
         """The events that `message` makes available. Raises what ended the request, if an error did."""
         if isinstance(message, Error):
             raise from_code(message.code, message.text, message.remedy)
+        if isinstance(message, Lost) and message.first > self._next:
+            raise Unavailable(
+                f"events {self._next} to {message.first - 1} of this stream are no longer kept",
+                "read faster, or raise log_bytes of the daemon; then ask again",
+            )
         if isinstance(message, Accepted):
             self.accepted = True
         if not isinstance(message, Token | Notice | Done | Failed) or message.seq < self._next:
@@ -41,6 +48,16 @@ class Assembly:
                 self.done = event
             ready.append(event)
         return ready
+
+    def reply(self) -> Message | None:
+        """What to send at once after `feed`: a Resume for a new gap, or a Credit when half of the window was read."""
+        if self._early and self._missed < self._next:
+            self._missed = self._next
+            return self.nudge()
+        if self.done is None and self._next - self._told >= self.ask.window / 2:
+            self._told = self._next
+            return Credit(request=self.ask.request, topic=self.ask.topic, seq=self._next)
+        return None
 
     def nudge(self) -> Message:
         """What to send after a silence: the question again while it was not accepted, else a Resume."""

@@ -56,7 +56,7 @@ class Client:
         return message
 
     def close(self) -> None:
-        """Close the connection; streams in work end in an error."""
+        """Close the connection; streams in work are cancelled and end in an error."""
         self._connection.close()
 
     def __enter__(self) -> Client:
@@ -77,7 +77,7 @@ class Stream:
         self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
         self._ready: list[Event] = []
         self._over = False
-        connection.expect(self._assembly.ask.request, self._inbox.put)
+        connection.expect(self._assembly.ask.request, self._inbox.put, self._assembly.nudge)
         connection.send(self._assembly.ask)
 
     def __iter__(self) -> Iterator[Token]:
@@ -120,9 +120,12 @@ class Stream:
         except Exception:
             self._close()
             raise
+        self._connection.reply(self._assembly)
         if self._assembly.done is not None:
             self._close()
 
     def _close(self) -> None:
         self._over = True
+        if self._assembly.done is None:
+            self.cancel()
         self._connection.forget(self._assembly.ask.request)

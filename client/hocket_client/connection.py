@@ -8,10 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hocket_bus.errors import HocketError, ProtocolError, Unavailable
-from hocket_bus.messages import Accepted, Done, Error, Failed, Hello, Message, Notice, Status, Token
+from hocket_bus.messages import Accepted, Cancel, Done, Error, Failed, Hello, Lost, Message, Notice, Status, Token
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
 
+from .assembly import Assembly
+
 Receiver = Callable[[Message], None]
+Nudge = Callable[[], Message]
 
 
 class Connection:
@@ -21,6 +24,7 @@ class Connection:
         self.endpoint = endpoint
         self.topic = os.urandom(16)
         self._receivers: dict[bytes, Receiver] = {}
+        self._nudges: dict[bytes, Nudge] = {}
         self._settled = threading.Event()  # the first attempt has succeeded, or was refused
         self._up = False
         self._refused: HocketError | None = None
@@ -38,32 +42,48 @@ class Connection:
             silent = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
             raise self._refused if isinstance(self._refused, ProtocolError) else silent
 
-    def expect(self, request: bytes, receiver: Receiver) -> None:
-        """Hand the messages of `request` to `receiver`, which is called on the I/O thread."""
+    def expect(self, request: bytes, receiver: Receiver, nudge: Nudge | None = None) -> None:
+        """Hand the messages of `request` to `receiver`; `nudge` tells what to send when the link is back.
+
+        Both are called on the I/O thread.
+        """
         self._receivers[request] = receiver
+        if nudge is not None:
+            self._nudges[request] = nudge
 
     def forget(self, request: bytes) -> None:
         """No more messages of `request`."""
         self._receivers.pop(request, None)
+        self._nudges.pop(request, None)
+
+    def reply(self, assembly: Assembly) -> None:
+        """Send what a stream has to say after what it was fed."""
+        message = assembly.reply()
+        if message is not None:
+            self.send(message)
 
     def send(self, message: Message) -> None:
         """Send to the daemon."""
         self._link.send(message)
 
     def close(self) -> None:
-        """Close the sockets."""
+        """Cancel what is in work and close the sockets."""
+        for request in list(self._nudges):
+            self.send(Cancel(request=request))
         self._bus.close()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):
             self._up = True
             self._settled.set()
+            for nudge in list(self._nudges.values()):
+                self.send(nudge())
         elif isinstance(event, LinkDown):
             self._up = False
             self._refused = event.reason
             if isinstance(event.reason, ProtocolError):
                 self._settled.set()
-        elif isinstance(event.message, Accepted | Error | Token | Notice | Done | Failed | Status):
+        elif isinstance(event.message, Accepted | Error | Lost | Token | Notice | Done | Failed | Status):
             receiver = self._receivers.get(event.message.request)
             if receiver is not None:
                 receiver(event.message)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import structlog
 
-from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
+from hocket_bus.errors import BadMessage, Busy, Cancelled, HocketError, Unavailable
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Accepted,
@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Begin,
     Cancel,
     Chunks,
+    Credit,
     Error,
     Hello,
     Message,
@@ -50,7 +51,7 @@ from .engine.preemption import Interrupt, Preempted
 from .lookups import Lookups
 from .profiling import Profiling
 from .session import Outcome
-from .streams import Stream
+from .streams import Stream, Streams
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -72,7 +73,6 @@ class Daemon(ABC):
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._compute = Compute(self._inbox.put, settings.model.hold_decode_s)
-        self._streams: dict[bytes, Stream] = {}
         self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
@@ -80,6 +80,7 @@ class Daemon(ABC):
         self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._service = Service(self.bus, self.server, self._inbox.put)
+        self._streams = Streams(self.server, settings.log_bytes)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
         self.lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
@@ -160,11 +161,13 @@ class Daemon(ABC):
         for answer in list(self.answers.values()):
             if now >= answer.due_s():
                 answer.tick(now)
+        for request in self._streams.unread(self.settings.client_silence_s) & self.answers.keys():
+            self.answers[request].fail(Cancelled("the client has gone", "ask again"))
         self.lookups.tick(now)
 
     def _forget(self) -> None:
         self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
-        self._streams = {request: stream for request, stream in self._streams.items() if not stream.forgettable}
+        self._streams.forget()
 
     def idle(self) -> bool:
         """Whether no question is in work."""
@@ -209,10 +212,10 @@ class Daemon(ABC):
         if isinstance(message, Ask):
             self._on_ask(event, message)
         elif isinstance(message, Cancel):
-            if message.request in self.answers and self._streams[message.request].user == event.user:
+            if message.request in self.answers and self._streams.find(message.request, event) is not None:
                 self.answers[message.request].finish("cancelled")
-        elif isinstance(message, Resume):
-            self._on_resume(event, message)
+        elif isinstance(message, Resume | Credit):
+            self._streams.read_on(event, message)
         elif isinstance(message, StatusRequest):
             self.profiling.refresh()
             self.server.send(route, self._status(message.request))
@@ -226,20 +229,19 @@ class Daemon(ABC):
     def _on_ask(self, event: Received, ask: Ask) -> None:
         route = event.route
         try:
-            if ask.request not in self._streams:
-                self._begin(ask, event.user)
+            if self._streams.find(ask.request, event) is None:
+                self._begin(ask, event)
         except HocketError as error:
             self.server.send(route, Error(code=error.code, text=error.text, remedy=error.remedy, request=ask.request))
         else:
             self.server.send(route, Accepted(request=ask.request))
 
-    def _begin(self, ask: Ask, user: str) -> None:
+    def _begin(self, ask: Ask, event: Received) -> None:
         check(ask)
         self.check_taking()
         if len(self.answers) >= self.settings.max_sessions:
             raise Busy(f"{len(self.answers)} requests are in work already")
-        stream = self._streams[ask.request] = Stream(ask.request, ask.topic, user, self.server.publish)
-        self._open(ask, stream)
+        self._open(ask, self._streams.open(ask, event.route, event.user))
 
     def _open(self, ask: Ask, stream: Stream) -> None:
         answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud(), agree=self._agree)
@@ -249,7 +251,7 @@ class Daemon(ABC):
     def _agree(self, scorer: str, anew: Ask | None) -> None:
         self._common_scorer = scorer
         if anew is not None:
-            self._open(anew, self._streams[anew.request])
+            self._open(anew, self._streams.of(anew.request))
 
     def _terms(self, ask: Ask) -> Begin:
         return Begin(
@@ -267,18 +269,6 @@ class Daemon(ABC):
             wire_mass=self.settings.wire_mass,
             scorer=self._common_scorer,
         )
-
-    def _on_resume(self, event: Received, resume: Resume) -> None:
-        stream = self._streams.get(resume.request)
-        if stream is None or (stream.topic, stream.user) != (resume.topic, event.user):
-            self.server.send(
-                event.route,
-                Error(
-                    code="unavailable", text="that stream is not kept here", remedy="ask again", request=resume.request
-                ),
-            )
-        else:
-            stream.replay(resume.seq)
 
     def _on_retrieval(self, message: Message) -> None:
         if isinstance(message, Chunks | Error):

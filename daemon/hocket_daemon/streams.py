@@ -1,11 +1,16 @@
-"""The published stream of one request: numbered events, kept for a while so that a reader can resume."""
+"""The published streams: numbered events, sent as far as the reader has credit, kept so that it can resume."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 
-from hocket_bus.messages import Done, Failed, Message, Notice, Source, Token
+import msgspec
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Ask, Credit, Done, Error, Failed, Lost, Message, Notice, Resume, Source, Token
+from hocket_bus.sockets import Received, Server
 
 KEEP_S = 60.0
 
@@ -13,17 +18,27 @@ Publish = Callable[[bytes, Message], None]
 
 
 class Stream:
-    """The events of one request, from sequence number 0 to Done or Failed."""
+    """The events of one request, from sequence number 0 to Done or Failed.
 
-    def __init__(self, request: bytes, topic: bytes, user: str, publish: Publish) -> None:
-        """`user` is whose request it is: nobody else may resume or cancel it."""
-        self.request = request
-        self.topic = topic
+    A reader without credit stalls nobody: what it may not get yet waits in the log. When that is full, the oldest
+    events go.
+    """
+
+    def __init__(self, ask: Ask, route: bytes, user: str, publish: Publish, log_bytes: int) -> None:
+        """`route` is where the client spoke from last; `user` is whose request it is: nobody else may touch it."""
+        self.request = ask.request
+        self.topic = ask.topic
+        self.route = route
         self.user = user
         self.started_s = time.monotonic()
         self.ended_s: float | None = None
+        self.seq = 0  # of the next event
+        self.first = 0  # of the oldest event that is kept
         self._publish = publish
-        self._events: list[Message] = []
+        self._window = self._granted = ask.window
+        self._published = 0
+        self._log: deque[Message] = deque()
+        self._free_bytes = log_bytes
 
     @property
     def age_s(self) -> float:
@@ -50,16 +65,84 @@ class Stream:
         self.ended_s = time.monotonic()
         self._emit(event)
 
-    @property
-    def seq(self) -> int:
-        """The sequence number of the next event."""
-        return len(self._events)
+    def grant(self, seq: int) -> bool:
+        """The reader has read everything below `seq`: go on. False when what would come next is no longer kept."""
+        self._granted = max(self._granted, min(seq, self.seq) + self._window)
+        return self._flush()
 
-    def replay(self, seq: int) -> None:
-        """Publish again from `seq` on."""
-        for event in self._events[seq:]:
-            self._publish(self.topic, event)
+    def resume(self, seq: int) -> bool:
+        """Publish again from `seq` on. False when that is no longer kept."""
+        self._published = min(seq, self.seq)
+        return self.grant(seq)
 
     def _emit(self, event: Message) -> None:
-        self._events.append(event)
-        self._publish(self.topic, event)
+        self._log.append(event)
+        self.seq += 1
+        self._free_bytes -= _size(event)
+        while self._free_bytes < 0 and len(self._log) > 1:
+            self._free_bytes += _size(self._log.popleft())
+            self.first += 1
+        self._flush()
+
+    def _flush(self) -> bool:
+        if self._published < self.first:
+            return False
+        for seq in range(self._published, min(self._granted, self.seq)):
+            self._publish(self.topic, self._log[seq - self.first])
+            self._published = seq + 1
+        return True
+
+
+class Streams:
+    """Every stream of a daemon, in work or ended a short while ago."""
+
+    def __init__(self, server: Server, log_bytes: int) -> None:
+        """`log_bytes` is what a stream may keep at most."""
+        self._server = server
+        self._log_bytes = log_bytes
+        self._streams: dict[bytes, Stream] = {}
+
+    def open(self, ask: Ask, route: bytes, user: str) -> Stream:
+        """A new stream for `ask`. Raises BadRequest for the number of another's request."""
+        if ask.request in self._streams:
+            raise BadRequest("that request is another client's", "choose its number at random")
+        stream = Stream(ask, route, user, self._server.publish, self._log_bytes)
+        self._streams[ask.request] = stream
+        return stream
+
+    def of(self, request: bytes) -> Stream:
+        """The stream of a request in work."""
+        return self._streams[request]
+
+    def find(self, request: bytes, event: Received) -> Stream | None:
+        """The stream of `request`, if it belongs to the sender of `event`, who is reached where that came from."""
+        stream = self._streams.get(request)
+        if stream is None or stream.user != event.user:
+            return None
+        stream.route = event.route
+        return stream
+
+    def read_on(self, event: Received, message: Resume | Credit) -> None:
+        """What a reader says of its place in a stream; it is told when the next event it needs is gone."""
+        stream = self.find(message.request, event)
+        reply: Message | None = None
+        if stream is None or stream.topic != message.topic:
+            text, remedy = "that stream is not kept here", "ask again"
+            reply = Error(code="unavailable", text=text, remedy=remedy, request=message.request)
+        elif not (stream.resume if isinstance(message, Resume) else stream.grant)(message.seq):
+            reply = Lost(request=message.request, first=stream.first)
+        if reply is not None:
+            self._server.send(event.route, reply)
+
+    def unread(self, silence_s: float) -> set[bytes]:
+        """The requests in work whose client has said nothing at all for `silence_s`."""
+        in_work = (stream for stream in self._streams.values() if stream.ended_s is None)
+        return {stream.request for stream in in_work if self._server.silence_s(stream.route) > silence_s}
+
+    def forget(self) -> None:
+        """Let go of those that ended long enough ago."""
+        self._streams = {request: stream for request, stream in self._streams.items() if not stream.forgettable}
+
+
+def _size(event: Message) -> int:
+    return len(msgspec.msgpack.encode(event))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 import pytest
 
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import BadConfiguration, ProtocolError
+from hocket_bus.errors import BadConfiguration, ProtocolError, Unavailable
 from hocket_bus.messages import Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
+from hocket_bus.sockets.awake import Awake
 
 WAIT_S = 10.0
 
@@ -103,6 +105,50 @@ def test_a_server_that_goes_and_comes_back_is_noticed_both_ways(tmp_path: Path) 
                 assert isinstance(event, LinkUp)
                 assert event.welcome.epoch == epoch
             assert isinstance(inbox.get(timeout=WAIT_S), LinkDown)
+
+
+def test_after_a_sleep_links_are_made_anew_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The boot clock runs ahead by an hour: down for that reason and up again, long before the other end's silence."""
+    endpoint = f"ipc://{tmp_path}/x"
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with Bus(lambda _: None) as serving, Bus(inbox.put) as dialing:
+        serving.serve(endpoint, welcome)
+        dialing.dial(endpoint, Hello(role="client"), os.urandom(16))
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        read = time.clock_gettime
+        monkeypatch.setattr(time, "clock_gettime", lambda clock: read(clock) + 3600 * (clock == time.CLOCK_BOOTTIME))
+        down, up = inbox.get(timeout=WAIT_S), inbox.get(timeout=WAIT_S)
+        assert isinstance(down, LinkDown)
+        assert "asleep" in str(down.reason)
+        assert isinstance(up, LinkUp)
+        with pytest.raises(Empty):
+            inbox.get(timeout=1.0)  # once per sleep
+
+
+def test_time_in_which_nothing_could_be_read_is_not_silence() -> None:
+    """A process that was stopped for a minute counts a second of it."""
+    clock = Awake()
+    began = time.monotonic()
+    for second in (0.4, 0.8, 60.8, 61.2):
+        clock.step(began + second)
+    assert clock.s == pytest.approx(2.2, abs=0.1)
+
+
+def test_back_off_grows_and_is_jittered_and_nobody_names_itself(tmp_path: Path) -> None:
+    """Pauses between attempts differ from link to link; the names of connections are libzmq's own."""
+    with Bus(lambda _: None) as bus:
+        links = [bus.dial(f"ipc://{tmp_path}/x", Hello(role="client")) for _ in range(20)]
+
+        def check() -> None:
+            assert {link._sockets[0].routing_id for link in links if link._sockets} == {b""}
+            for failures, longest_s in ((0, 0.2), (3, 1.6), (50, 5.0)):
+                for link in links:
+                    link._failures = failures
+                    link._fail(Unavailable("", ""), 0.0)
+                waits_s = sorted(link._due_s - time.monotonic() for link in links)
+                assert longest_s / 2 - 0.1 <= waits_s[0] < waits_s[-1] <= longest_s
+
+        bus._call(check)
 
 
 def test_a_refusal_carries_its_reason(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hocket_bus.keys import Keys
 from hocket_bus.messages import Hello
 from hocket_bus.wire import MAX_BODY_BYTES
 
+from .awake import LONGEST_STEP_S, Awake
 from .curve import guard, open_judge, user_of
 from .events import Event, Greeter
 from .link import Link
@@ -48,6 +49,7 @@ class Bus:
         self._poller.register(self._wake, zmq.POLLIN)
         self._readers: dict[zmq.Socket[bytes], Callable[[], None]] = {}
         self._ports: list[Server | Link | Probe] = []
+        self.awake = Awake()
         self._running = True
         self._thread = threading.Thread(target=self._run, name="bus", daemon=True)
         self._thread.start()
@@ -148,12 +150,16 @@ class Bus:
         while self._commands:
             self._commands.popleft()()
         now = time.monotonic()
+        if self.awake.step(now):
+            log.info("the machine slept; connecting anew")
+            for port in self._ports:
+                port._woke()
         for port in self._ports:
             port._tick(now)
 
     def _wait_ms(self) -> int:
         now = time.monotonic()
-        due = min([port._due_s for port in self._ports] + [now + 60])
+        due = min([port._due_s for port in self._ports] + [now + LONGEST_STEP_S])
         return max(0, int((due - now) * 1000) + 1)
 
     def _stop(self, linger_s: float) -> None:

@@ -137,6 +137,12 @@ class Link:
         self._send(ping, encode(ping))
         self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
+    def _woke(self) -> None:
+        """After a sleep the other end has most likely let go: do not wait for its silence."""
+        if self._sockets:
+            self._fail(Unavailable("this machine was asleep", "wait a moment for the connection"), 0.0)
+        self._due_s = 0.0
+
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         self._drop_sockets()
         self._hung_up = 0

@@ -64,5 +64,8 @@ class Probe:
         self._bus._drop(self._socket)
         self._socket = None
 
+    def _woke(self) -> None:
+        """The next look is due anyway."""
+
     def _closed(self) -> None:
         """Its socket closes with the bus."""

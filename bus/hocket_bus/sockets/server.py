@@ -36,6 +36,7 @@ class Server:
         self._greet = greet
         self._lock: IO[str] | None = None
         self._told_rtt_s = Told()
+        self._heard_s = Told()
         self._readers: dict[bytes, str] = {}  # whose a topic is
 
     def send(self, route: bytes, message: Message) -> None:
@@ -46,6 +47,10 @@ class Server:
     def rtt_s(self, route: bytes) -> float:
         """The round trip to a connected end, as that end told it last; 0 when it has not."""
         return self._told_rtt_s.get(route)
+
+    def silence_s(self, route: bytes) -> float:
+        """How long nothing has come from a connected end, not counting times in which nothing could be read."""
+        return self._bus.awake.s - self._heard_s.get(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
@@ -77,6 +82,7 @@ class Server:
         if not self._allowed(user) and user != SELF:
             return
         route, *rest = frames
+        self._heard_s.note(route, self._bus.awake.s)
         try:
             message = decode(rest)
         except BadMessage as error:
@@ -128,6 +134,9 @@ class Server:
 
     def _tick(self, now: float) -> None:
         """A server has no timers."""
+
+    def _woke(self) -> None:
+        """Whoever was connected comes again."""
 
     def _closed(self) -> None:
         if self._lock is not None:

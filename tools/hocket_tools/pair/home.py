@@ -23,6 +23,8 @@ state = "{state}"           # its folder: documents, vectors and index
 # reranker = ""                   # a CrossEncoder's folder or name scores the best passages
 # chunk_words = 64                # words per passage; changing it cuts every document anew
 # threads = 2                     # cores that embedding may use
+# log_bytes = 1_048_576         # what is kept of a stream, so that its reader can resume
+# client_silence_s = 25.0       # an answer whose client is silent this long is ended
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # log_level = "info"              # debug, info, warning, error
 """
@@ -37,6 +39,8 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
 # reweigh_every = 2             # tokens between two looks at how relevant the passages are (weights: dynamic)
 # wire_mass = 0.98              # share of a distribution that a draft carries
+# log_bytes = 1_048_576         # what is kept of a stream, so that its reader can resume
+# client_silence_s = 25.0       # an answer whose client is silent this long is ended
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # drain_s = 20.0                # how long SIGTERM lets requests in work go on before they end with a reason
 # log_level = "info"            # debug, info, warning, error

@@ -43,8 +43,9 @@ from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 from .answer import Answer, Cloud
 from .background import Background
 from .checks import check
-from .compute import Compute
+from .compute import Compute, Passes
 from .config import DaemonSettings
+from .engine.batch import Decoded, Step
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
@@ -179,11 +180,13 @@ class Daemon(ABC):
         """Run `job` on the compute thread and `done` on the main thread."""
         self._compute.run(job, done)
 
-    def decode(
-        self, job: Callable[[], T], done: Callable[[Outcome[T] | Preempted], None], interrupt: Interrupt
-    ) -> None:
-        """The same; `done` gets a Preempted when `interrupt` was set before the end."""
-        self._compute.decode(job, done, interrupt)
+    def prefill(self, passes: Passes[T], done: Callable[[Outcome[T] | Preempted], None]) -> None:
+        """The same for the forward passes of a prompt, between which others decode."""
+        self._compute.prefill(passes, done)
+
+    def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
+        """The same for a decode step, together with those of other sessions; Preempted when none is wanted any more."""
+        self._compute.decode(step, done)
 
     def _compute_ahead(self, texts: list[str], interrupt: Interrupt, done: Callable[[Outcome[Ahead]], None]) -> None:
         self._compute.run(partial(compute_ahead, self.model, texts, interrupt), done)
@@ -296,13 +299,14 @@ class Daemon(ABC):
             "model": self.model.name,
             "compute": f"{self.model.device.type}, {self.settings.model.threads} thread(s)",
             "requests in work": str(len(self.answers)),
+            "batching": self._compute.fact(),
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "stored KV": self._background.fact(),
         } | self.profiling.facts()
 
     def figures(self) -> dict[str, float]:
         """The numbers among them, for programs."""
-        return self.profiling.figures()
+        return self.profiling.figures() | self._compute.figures()
 
     @abstractmethod
     def cloud(self) -> Cloud | None:

@@ -17,6 +17,7 @@ from .aggregation.distribution import truncate
 from .aggregation.profiler import fit
 from .engine.machine import processor
 from .engine.model import LanguageModel, ModelSettings
+from .engine.slots import Feed
 from .profiles import DecodeProfile
 
 _SEED = 0
@@ -66,16 +67,16 @@ def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[]
     rng = np.random.default_rng(_SEED)
     words = len(model.tokenizer)
     weights = np.full(stage.rows, 1 / stage.rows)
-    block = model.slots.take(stage.rows)
+    rows = model.slots.take(stage.rows)
     seconds = []
     try:
-        model.write(block, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())
+        model.read([Feed(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
         for token in rng.integers(words, size=model.slots.context - stage.chunk_tokens).tolist():
             started_s = time.perf_counter()
-            mixed = weights @ model.read(block, [token]).astype(np.float64)
+            mixed = weights @ model.read([Feed(rows, [[token]] * stage.rows)])[0].astype(np.float64)
             truncate(mixed / mixed.sum(), wire_mass)
             seconds.append(time.perf_counter() - started_s)
             tell()
     finally:
-        model.slots.give_back(block)
+        model.slots.give_back(rows)
     return seconds

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
+import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages, Side
@@ -18,9 +20,11 @@ from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
 from .aggregation.profiler import Profiler
 from .aggregation.schedule import Aggregating
+from .compute import Passes
+from .engine.batch import Decoded, Step
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
-from .engine.reading import Reading
+from .engine.reading import Reading, mix, read
 from .lookups import Lookups
 from .weights import Weighing, Weights
 
@@ -42,10 +46,11 @@ class Services(Protocol):
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
 
-    def decode(
-        self, job: Callable[[], T], done: Callable[[Outcome[T] | Preempted], None], interrupt: Interrupt
-    ) -> None:
-        """The same for a decode step, which can be interrupted, and which a benchmark may lengthen."""
+    def prefill(self, passes: Passes[T], done: Callable[[Outcome[T] | Preempted], None]) -> None:
+        """The same for the forward passes of a prompt, between which others decode."""
+
+    def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
+        """The same for a decode step, together with those of other sessions; a benchmark may lengthen it."""
 
 
 NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
@@ -78,6 +83,7 @@ class Session(ABC):
         self._services = services
         self._reading: Reading | None = None
         self._weights: Weights | None = None
+        self._reading_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
         self.drafts = 0
 
@@ -97,6 +103,7 @@ class Session(ABC):
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
+        self._reading_interrupt.set()
         if self._decoding is not None:
             self._decoding.interrupt.set()
         if self._reading is not None:
@@ -134,16 +141,16 @@ class Session(ABC):
 
     def _decode_step(self, reading: Reading, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
-        answer, started_s = list(drafted.ids), time.monotonic()
-        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, Interrupt())
+        started_s, interrupt = time.monotonic(), Interrupt()
+        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
-        def job() -> Distribution:
-            return truncate(reading.distribution(answer, weighing.documents, decoding.interrupt), mass)
+        def then(rows: NDArray[np.float32]) -> Distribution:
+            return truncate(mix(rows, weighing.documents), mass)
 
-        def done(outcome: Outcome[Distribution] | Preempted) -> None:
+        def done(outcome: Outcome[Decoded[Distribution]] | Preempted) -> None:
             self._on_distribution(decoding, outcome, time.monotonic() - started_s)
 
-        self._services.decode(job, done, decoding.interrupt)
+        self._services.decode(Step(reading, list(drafted.ids), then, interrupt), done)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         if self.closed:
@@ -155,15 +162,19 @@ class Session(ABC):
         self._weights = Weights(self.begin, outcome, self._services.lookups.score, self._text_of, self.draft_next)
         texts = [passage.text for passage in outcome.passages]
         begin, started_s = self.begin, time.monotonic()
+        passes = read(
+            self._services.model,
+            begin.question,
+            texts,
+            task=begin.task,
+            room=begin.sampling.max_tokens,
+            interrupt=self._reading_interrupt,
+        )
+        self._services.prefill(passes, lambda outcome: self._on_reading(outcome, time.monotonic() - started_s))
 
-        def read() -> Reading:
-            room = begin.sampling.max_tokens
-            model = self._services.model
-            return Reading(model, begin.question, texts, task=begin.task, room=room)
-
-        self._services.compute(read, lambda outcome: self._on_reading(outcome, time.monotonic() - started_s))
-
-    def _on_reading(self, outcome: Outcome[Reading], seconds: float) -> None:
+    def _on_reading(self, outcome: Outcome[Reading] | Preempted, seconds: float) -> None:
+        if isinstance(outcome, Preempted):  # closed meanwhile
+            return
         if isinstance(outcome, HocketError):
             if not self.closed:
                 self.fail(outcome)
@@ -176,7 +187,9 @@ class Session(ABC):
         self.on_ready()
         self.draft_next()
 
-    def _on_distribution(self, decoding: _Decoding, outcome: Outcome[Distribution] | Preempted, seconds: float) -> None:
+    def _on_distribution(
+        self, decoding: _Decoding, outcome: Outcome[Decoded[Distribution]] | Preempted, seconds: float
+    ) -> None:
         self._decoding = None
         if self.closed:
             return
@@ -188,8 +201,8 @@ class Session(ABC):
             return
         self.drafts += 1
         if decoding.step > 0:  # the first distribution was there when the question was read
-            self._measure(seconds)
-        turn = self.dialogue.own(decoding.step, decoding.prefix, outcome, decoding.log_h, seconds)
+            self._measure(outcome.rows, seconds)
+        turn = self.dialogue.own(decoding.step, decoding.prefix, outcome.value, decoding.log_h, seconds)
         if turn is not None:
             self.take(turn)
         self.draft_next()
@@ -197,7 +210,7 @@ class Session(ABC):
     def _text_of(self, ids: list[int]) -> str:
         return str(self._services.model.tokenizer.decode(ids, skip_special_tokens=True))
 
-    def _measure(self, seconds: float) -> None:
+    def _measure(self, rows: int, seconds: float) -> None:
         assert self._reading is not None
-        expected_s = self._services.profiler.observe(max(1, self.documents), self._reading.length, seconds)
+        expected_s = self._services.profiler.observe(rows, self._reading.length, seconds)
         self.dialogue.exchange.pace(self.rtt_s, expected_s)

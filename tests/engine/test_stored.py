@@ -20,8 +20,9 @@ from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.reading import Reading
-from hocket_daemon.engine.slots import Slots
+from hocket_daemon.engine.reading import at_once
+from hocket_daemon.engine.reading import read as reading_of
+from hocket_daemon.engine.slots import Feed
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, model_digest, open_store, text_digest
 
 PASSAGES = [
@@ -42,14 +43,14 @@ def plain(tiny_models: dict[str, Path]) -> LanguageModel:
 def opened(folder: Path, plain: LanguageModel, **options: object) -> LanguageModel:
     """The same with a store and empty rows, as at the start of a process."""
     model = copy(plain)
-    model.slots = Slots(plain._weights.config, 8, plain.slots.context)
+    model.open_slots(8, 0)
     model.stored = open_store(KVSettings(folder=str(folder / "kv"), **options), plain._weights)  # type: ignore[arg-type]
     return model
 
 
 def read(model: LanguageModel, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
-    reading = Reading(model, "mira soretu?", passages, task="answer", room=20)
+    reading = at_once(reading_of(model, "mira soretu?", passages, task="answer", room=20))
     got = np.log(reading.distribution(answer, [1 / len(passages)] * len(passages)))
     reading.close()
     if model.stored is not None:
@@ -96,7 +97,7 @@ def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(tmp_path:
     model = opened(tmp_path, plain)
 
     def cut(model: LanguageModel) -> np.ndarray:
-        reading = Reading(model, "mira?", PASSAGES[3:], task="answer", room=900)
+        reading = at_once(reading_of(model, "mira?", PASSAGES[3:], task="answer", room=900))
         got = np.log(reading.distribution([4], [1.0]))
         reading.close()
         return got
@@ -323,15 +324,18 @@ def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Pat
     """What is on disk is not computed again; a reading then finds it; a full store ends it without evicting."""
     model = opened(tmp_path, plain)
     assert compute_ahead(model, PASSAGES[:2], Interrupt()) == (2, True)
-    passes: list[object] = []
+    begun: list[object] = []
     for each in (model, again := opened(tmp_path, plain)):
-        write = each.write
-        each.write = lambda *a, write=write: (passes.append(a), write(*a))[1]  # type: ignore[method-assign]
+        inner = each.read
+        each.read = lambda feeds, *a, inner=inner: (  # type: ignore[method-assign,misc]
+            begun.extend(ids for ids in feeds[0].tokens if ids[0] == 0),  # a document begins with BOS
+            inner(feeds, *a),
+        )[1]
     assert compute_ahead(again, PASSAGES, Interrupt()) == (4, True)
-    assert len(passes) == 2
+    assert len(begun) == 2
     np.testing.assert_allclose(read(again, PASSAGES, [5]), read(plain, PASSAGES, [5]), atol=1e-5, rtol=1e-5)
     assert again.stored is not None
-    assert (again.stored.hits, len(passes)) == (4, 2)
+    assert (again.stored.hits, len(begun)) == (4, 2)
 
     small = opened(tmp_path / "small", plain, budget_bytes=sum(p.stat().st_size for p in files(tmp_path)[:2]))
     done, room = compute_ahead(small, PASSAGES * 2, Interrupt())
@@ -348,17 +352,17 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
     settings = ModelSettings(name=str(tiny_models["device"]), slots=8)
     model = LanguageModel(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
     interrupt = Interrupt()
-    write, layers = model.write, []
+    inner, layers = model.read, []
 
-    def interrupted(block: slice, tokens: list[list[int]], given: Interrupt) -> None:
+    def interrupted(feeds: list[Feed], given: Interrupt) -> object:
         if len(files(tmp_path)) == 1:
             model.slots._layers[0].update = (  # type: ignore[method-assign]
                 lambda *a, update=model.slots._layers[0].update, **k: (interrupt.set(), update(*a, **k))[1]
             )
             model.slots._layers[1].update = lambda *a, **k: layers.append(1)  # type: ignore[method-assign,assign]
-        write(block, tokens, given)
+        return inner(feeds, given)
 
-    model.write = interrupted  # type: ignore[method-assign]
+    model.read = interrupted  # type: ignore[method-assign]
     assert compute_ahead(model, PASSAGES, interrupt) == (1, True)
     assert layers == []
     assert len(files(tmp_path)) == 1

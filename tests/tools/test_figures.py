@@ -15,6 +15,7 @@ from hocket_bus.errors import BadRequest
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.schedule import latency
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.slots import Feed
 from hocket_tools.bench.figures import case_study, frame, perplexity, speedup
 from hocket_tools.bench.figures.frame import Claim, Figure, find, separate, settings_of, together
 from hocket_tools.bench.figures.text import Library, plain
@@ -199,8 +200,9 @@ def test_teacher_forcing_equals_reading_token_by_token(tiny_models: dict[str, Pa
     model = LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=1, dtype="float32"), "device")
     ids = [random.Random(1).randrange(2, 300) for _ in range(30)]
     scored = model.score(ids, 12)
-    block = model.slots.take(1)
-    rows = [model.read(block, ids[:18])[0]] + [model.read(block, [token])[0] for token in ids[18:-1]]
+    row = model.slots.take(1)
+    parts = [ids[:18], *([token] for token in ids[18:-1])]
+    rows = [model.read([Feed(row, [part])])[0][0] for part in parts]
     assert np.abs(scored - np.array(rows)).max() < 1e-5
 
 

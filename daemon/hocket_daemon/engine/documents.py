@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .entry import KV
 from .model import LanguageModel
 from .preemption import Interrupt, Preempted
 from .prompt import Layout, layout_for
+from .slots import Feed
 from .stored import Prefix
 
 
@@ -25,24 +25,43 @@ def prefix_of(model: LanguageModel, layout: Layout, text: str) -> Prefix:
     return Prefix(text, layout.document(model.tokenizer, text)[: model.slots.context])
 
 
-def write_documents(
-    model: LanguageModel, block: slice, prefixes: Sequence[Prefix], space: int
-) -> list[tuple[int, Prefix]]:
-    """Begin row i of `block` with the first `space` ids of prefix i.
+def place_documents(
+    model: LanguageModel, rows: Sequence[int], prefixes: Sequence[Prefix], space: int
+) -> tuple[list[list[int]], list[tuple[int, Prefix]]]:
+    """Copy into row i what is kept of the first `space` ids of prefix i.
 
-    Returns the rows that hold a whole document which is not kept yet, for `keep_documents`.
+    Returns the ids that are still to be read into each row, and the rows that will then hold a whole document which is
+    not kept yet, for `keep_documents`.
     """
-    missing = []
-    for row, prefix in enumerate(prefixes, start=block.start):
+    missing: list[list[int]] = []
+    for row, prefix in zip(rows, prefixes, strict=True):
         kv = model.stored.find(prefix) if model.stored is not None and prefix.text else None
         if kv is not None:
-            model.slots.copy_in(row, kv, min(len(prefix.ids), space), model.device)
-        elif prefix.ids:
-            missing.append((row, prefix))
-    for _, neighbours in groupby(enumerate(missing), key=lambda item: item[1][0] - item[0]):
-        run = [item for _, item in neighbours]
-        model.write(slice(run[0][0], run[-1][0] + 1), [prefix.ids[:space] for _, prefix in run])
-    return [(row, prefix) for row, prefix in missing if prefix.text and len(prefix.ids) <= space]
+            model.slots.copy_in(row, kv, min(len(prefix.ids), space))
+        missing.append([] if kv is not None else prefix.ids[:space])
+    computed = [
+        (row, prefix)
+        for row, prefix, ids in zip(rows, prefixes, missing, strict=True)
+        if ids and prefix.text and len(prefix.ids) <= space
+    ]
+    return missing, computed
+
+
+def in_passes(rows: Sequence[int], tokens: Sequence[list[int]], most: int) -> Iterator[Feed]:
+    """Append `tokens[i]` to row i in passes of at most `most` tokens, one row after the other."""
+    feed, room = Feed([], []), most
+    for row, ids in zip(rows, tokens, strict=True):
+        at = 0
+        while at < len(ids):
+            part = ids[at : at + room]
+            feed.rows.append(row)
+            feed.tokens.append(part)
+            at, room = at + len(part), room - len(part)
+            if room == 0:
+                yield feed
+                feed, room = Feed([], []), most
+    if feed.rows:
+        yield feed
 
 
 def keep_documents(model: LanguageModel, rows: Sequence[tuple[int, Prefix]]) -> None:
@@ -70,9 +89,10 @@ def compute_ahead(model: LanguageModel, texts: Sequence[str], interrupt: Interru
 
 
 def _compute(model: LanguageModel, prefix: Prefix, interrupt: Interrupt) -> KV:
-    block = model.slots.take(1)
+    rows = model.slots.take(1)
     try:
-        model.write(block, [prefix.ids], interrupt)
-        return model.slots.copy_out(block.start, len(prefix.ids))
+        for feed in in_passes(rows, [prefix.ids], model.prefill_tokens):
+            model.read([feed], interrupt)
+        return model.slots.copy_out(rows[0], len(prefix.ids))
     finally:
-        model.slots.give_back(block)
+        model.slots.give_back(rows)

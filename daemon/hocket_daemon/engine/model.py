@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -16,8 +19,9 @@ from transformers.utils import logging
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from .attention import use_slots
 from .preemption import Interrupt, decoder_layers
-from .slots import Slots
+from .slots import Feed, Slots
 from .stored import KVSettings, open_store
 
 BUNDLED = "bundled"
@@ -30,6 +34,8 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str = BUNDLED  # "bundled", a folder, or a Hugging Face model name
     context: int = 1024  # tokens a row can hold: prompt and answer together
     slots: int = 16  # rows kept at once; a request takes one for each of its documents
+    kv_bytes: Annotated[int, Meta(ge=0)] = 4_000_000_000  # the slots' memory; more is refused at the start; 0: any
+    prefill_tokens: Annotated[int, Meta(ge=1)] = 128  # of a prompt in one forward pass; steps of others come between
     threads: int = 1  # CPU threads of a forward pass
     dtype: str = "auto"  # "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, bfloat16 on a GPU
     hold_decode_s: float = 0.0  # benchmarks only: a forward pass takes at least this long
@@ -47,7 +53,8 @@ class LanguageModel:
         folder = _folder(settings.name, side)
         self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
         limit = int(getattr(self._weights.config.get_text_config(), "max_position_embeddings", settings.context))
-        self.slots = Slots(self._weights.config, settings.slots, min(settings.context, limit))
+        self._context = min(settings.context, limit)
+        self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, self._weights) if kv is not None else None
         self.fingerprint = _fingerprint(self.tokenizer)
         self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
@@ -57,28 +64,32 @@ class LanguageModel:
             )
         self.eos = _eos_ids(self._weights, self.tokenizer)
         self._interrupt: Interrupt | None = None
+        self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # transformers makes one unless it is given one
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
+        self.open_slots(settings.slots, settings.kv_bytes)
 
     @property
     def compute(self) -> str:
         """What the forward passes run on."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
 
-    def write(self, block: slice, tokens: list[list[int]], interrupt: Interrupt | None = None) -> None:
-        """Append `tokens[i]` (at least one) to row i of `block`. Raises Preempted, as `read` does."""
-        self._interrupt = interrupt
-        self._forward(block, tokens)
+    def open_slots(self, slots: int, most_bytes: int) -> None:
+        """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `most_bytes`."""
+        self.slots = Slots(self._weights.config, slots, self._context, most_bytes)
+        (row,) = self.slots.take(1)
+        self.read([Feed([row], [[0]])])
+        self.slots.give_back([row])
 
-    def read(self, block: slice, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.float32]:
-        """Append the same `tokens` to every row of `block`; probabilities [rows, vocabulary] of what follows.
+    def read(self, feeds: Sequence[Feed], interrupt: Interrupt | None = None) -> list[NDArray[np.float32]]:
+        """Append every feed in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
-        rows = block.stop - block.start
         self._interrupt = interrupt
-        logits = self._forward(block, [tokens] * rows)[:, -1, : self._vocabulary]
-        return torch.softmax(logits.float(), dim=-1).cpu().numpy()
+        logits = self._forward(feeds)[:, : self._vocabulary]
+        rows = torch.softmax(logits.float(), dim=-1).cpu()
+        return [part.numpy() for part in rows.split([len(feed.rows) for feed in feeds])]
 
     @torch.inference_mode()
     def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
@@ -97,23 +108,19 @@ class LanguageModel:
             self._interrupt.heed()
 
     @torch.inference_mode()
-    def _forward(self, block: slice, tokens: list[list[int]]) -> Tensor:
-        counts = [len(row) for row in tokens]
-        positions, mask = self.slots.place(block, counts, self.device)
-        ids = torch.zeros(len(tokens), max(counts), dtype=torch.long)
-        for row, row_ids in enumerate(tokens):
-            ids[row, : len(row_ids)] = torch.tensor(row_ids)
-        additive = torch.zeros(mask.shape, dtype=self._weights.dtype, device=self.device)
-        additive.masked_fill_(~mask, torch.finfo(additive.dtype).min)
-        output = self._weights(
+    def _forward(self, feeds: Sequence[Feed]) -> Tensor:
+        self.slots.place(feeds, self._weights.dtype, self.device)
+        plan = self.slots.plan
+        ids = torch.tensor([[token for feed in feeds for row in feed.tokens for token in row]])
+        logits: Tensor = self._weights(
             input_ids=ids.to(self.device),
-            position_ids=positions,
-            attention_mask=additive,
+            position_ids=plan.positions,
+            attention_mask=self._no_mask,
             past_key_values=self.slots.cache,
-            logits_to_keep=1,
-        )
-        logits: Tensor = output.logits
-        return logits
+            logits_to_keep=plan.last,
+            plan=plan,
+        ).logits
+        return logits[0]
 
 
 def _folder(name: str, side: Side) -> str:
@@ -133,6 +140,7 @@ def _load(folder: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTra
         reason = str(error).strip().splitlines()[0]
         remedy = "name a folder or a Hugging Face model under [model] name, or 'bundled'"
         raise BadConfiguration(f"the model '{folder}' does not load ({reason})", remedy) from error
+    use_slots(weights)
     return weights, tokenizer
 
 

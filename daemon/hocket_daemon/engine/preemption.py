@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Sequence
 
 from torch import nn
 from transformers import PreTrainedModel
@@ -22,15 +24,42 @@ class Interrupt:
         """Ask for the stop."""
         self._event.set()
 
+    @property
+    def is_set(self) -> bool:
+        """Whether the stop was asked for."""
+        return self._event.is_set()
+
     def heed(self) -> None:
         """Raise Preempted if the stop was asked for."""
         if self._event.is_set():
             raise Preempted
 
-    def wait(self, seconds: float) -> None:
-        """Sleep, unless the stop is asked for: then raise Preempted at once."""
-        if self._event.wait(max(0.0, seconds)):
+    def wait(self, seconds: float) -> bool:
+        """Sleep, at most until the stop is asked for; whether it was."""
+        return self._event.wait(max(0.0, seconds))
+
+
+class Together(Interrupt):
+    """The interrupt of a batch: set when those of all its members are."""
+
+    def __init__(self, members: Sequence[Interrupt]) -> None:
+        super().__init__()
+        self._members = members
+
+    @property
+    def is_set(self) -> bool:
+        """Whether nobody wants the result any more."""
+        return all(member.is_set for member in self._members)
+
+    def heed(self) -> None:
+        """Raise Preempted if nobody wants the result any more."""
+        if self.is_set:
             raise Preempted
+
+    def wait(self, seconds: float) -> bool:
+        """Sleep, at most until nobody wants the result any more; whether that is so."""
+        until_s = time.monotonic() + seconds
+        return all(member.wait(until_s - time.monotonic()) for member in self._members)
 
 
 def decoder_layers(weights: PreTrainedModel) -> nn.ModuleList:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
-from .documents import keep_documents, prefix_of, write_documents
+from .documents import in_passes, keep_documents, place_documents, prefix_of
 from .model import LanguageModel
 from .preemption import Interrupt
 from .prompt import layout_for
+from .slots import Feed
 from .stored import Prefix
 
 
@@ -27,7 +30,7 @@ class Reading:
         task: Task,
         room: int,
     ) -> None:
-        """`room` is the number of answer tokens to come.
+        """`room` is the number of answer tokens to come; nothing is read before `prefill`.
 
         Raises BadRequest when question and answer leave no room, Busy when no rows are free.
         """
@@ -41,49 +44,89 @@ class Reading:
                 f"more than the model's context of {model.slots.context}",
                 "shorten the question or lower --max-tokens",
             )
-        self._model = model
+        self.model = model
         self._fed: list[int] = []
-        self._block = model.slots.take(len(documents))
+        self._prompt = (query, documents, space)
         self._computed: list[tuple[int, Prefix]] = []
-        try:
-            self._computed = write_documents(model, self._block, documents, space)
-            self._first = model.read(self._block, query)
-        except BaseException:
-            self.close()
-            raise
-        self._prompt_lengths = model.slots.lengths[self._block]
+        self._rows = model.slots.take(len(documents))
+
+    def prefill(self, interrupt: Interrupt | None = None) -> Iterator[None]:
+        """Read documents and question; between two forward passes it yields. Raises Preempted."""
+        query, documents, space = self._prompt
+        missing, computed = place_documents(self.model, self._rows, documents, space)
+        first: dict[int, NDArray[np.float32]] = {}
+        for feed in in_passes(self._rows, [[*ids, *query] for ids in missing], self.model.prefill_tokens):
+            if first:
+                yield
+            first |= zip(feed.rows, self.model.read([feed], interrupt)[0], strict=True)
+        self._first = np.stack([first[row] for row in self._rows])
+        self._prompt_lengths = [self.model.slots.lengths[row] for row in self._rows]
+        self._computed = computed
+
+    def feed(self, answer: list[int]) -> Feed:
+        """What is to be appended for the distribution behind `answer`; the rows roll back to what they share with it.
+
+        At least one token is fed again, unless the answer is empty: then there is nothing to feed.
+        """
+        common = _common(self._fed, answer[:-1])
+        for row, length in zip(self._rows, self._prompt_lengths, strict=True):
+            self.model.slots.lengths[row] = length + common
+        self._fed = answer[:common]
+        return Feed(self._rows, [answer[common:]] * len(self._rows)) if answer else Feed([], [])
+
+    def take(self, answer: list[int], read: NDArray[np.float32] | None) -> NDArray[np.float32]:
+        """The rows' distributions behind `answer`, [rows, vocabulary]; `read` is what its feed gave, None for none."""
+        self._fed = list(answer)
+        return self._first if read is None else read
 
     def distribution(
         self, answer: list[int], weights: list[float], interrupt: Interrupt | None = None
     ) -> NDArray[np.float64]:
-        """p_s behind the answer tokens `answer`, shape [vocabulary]; rows roll back by length. Raises Preempted.
-
-        `weights` are the passages' relevances and sum to 1; empty without passages.
-        """
-        return _mix(self._rows(answer, interrupt), weights)
+        """p_s behind the answer tokens `answer`, shape [vocabulary], decoded by itself. Raises Preempted."""
+        feed = self.feed(answer)
+        return mix(self.take(answer, self.model.read([feed], interrupt)[0] if feed.rows else None), weights)
 
     @property
     def length(self) -> int:
         """Tokens in the longest row."""
-        return max(self._model.slots.lengths[self._block])
+        return max(self.model.slots.lengths[row] for row in self._rows)
 
     def close(self) -> None:
         """Free the rows; documents that had to be computed are kept first."""
-        keep_documents(self._model, self._computed)
-        self._model.slots.give_back(self._block)
-
-    def _rows(self, answer: list[int], interrupt: Interrupt | None) -> NDArray[np.float32]:
-        if not answer:
-            return self._first
-        common = _common(self._fed, answer[:-1])
-        self._model.slots.lengths[self._block] = [length + common for length in self._prompt_lengths]
-        self._fed = answer[:common]
-        rows = self._model.read(self._block, answer[common:], interrupt)
-        self._fed = list(answer)
-        return rows
+        keep_documents(self.model, self._computed)
+        self.model.slots.give_back(self._rows)
 
 
-def _mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float64]:
+def read(
+    model: LanguageModel,
+    question: str,
+    passages: list[str],
+    *,
+    task: Task,
+    room: int,
+    interrupt: Interrupt | None = None,
+) -> Generator[None, None, Reading]:
+    """A reading with its prompt read; between two forward passes it yields. Raises as Reading does, and Preempted."""
+    reading = Reading(model, question, passages, task=task, room=room)
+    try:
+        yield from reading.prefill(interrupt)
+    except BaseException:
+        reading.close()
+        raise
+    return reading
+
+
+def at_once(passes: Generator[None, None, Reading]) -> Reading:
+    """All passes of `read`, one behind the other."""
+    while True:
+        try:
+            next(passes)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float64]:
+    """The rows' distributions by the passages' relevances, which sum to 1; `weights` is empty without passages."""
     mixed = np.array(weights or [1.0]) @ rows.astype(np.float64)
     return np.asarray(mixed / mixed.sum())
 

@@ -1,117 +1,144 @@
 """KV memory: preallocated rows with a length each, so that rolling back is setting an integer.
 
-A transformers Cache whose layers write at (row, position) and return the rows in play. Knows nothing of sessions.
+A transformers Cache whose layers write where the pass under way says. Knows nothing of sessions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from transformers import PretrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 
 from .entry import KV
 
 
-@dataclass(slots=True)
-class Play:
-    """The rows and positions of the forward pass under way; shared by all layers."""
+class Feed(NamedTuple):
+    """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`."""
+
+    rows: list[int]
+    tokens: list[list[int]]
+
+
+class Run(NamedTuple):
+    """Neighbouring rows of one feed that get equally many tokens: attention takes them in one call."""
 
     rows: slice
-    positions: Tensor | None = None  # [rows, tokens]
-    length: int = 0  # keys visible to the longest row
+    tokens: slice  # their place among all tokens of the pass
+    length: int  # keys of the longest row
+    mask: Tensor | None  # [rows, 1, tokens, keys], added to the scores; None where everything is seen
+
+
+class Plan(NamedTuple):
+    """One forward pass: every token of every feed in a line, none of them padding."""
+
+    places: Tensor  # [tokens]: where their keys and values go, counted over all rows
+    positions: Tensor  # [1, tokens]
+    last: Tensor  # [rows]: the last token of each row
+    runs: list[Run]
 
 
 class SlotLayer(CacheLayerMixin):
-    """Keys and values of one layer: [slots, heads, context + 1, width]; the last position takes padding."""
+    """Keys and values of one layer: [slots, context, heads, width]."""
 
-    def __init__(self, play: Play, slots: int, context: int) -> None:
+    def __init__(self, memory: Slots) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._play = play
-        self._slots = slots
-        self._context = context
+        self._memory = memory
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Allocate at the first write, when heads, widths, dtype and device are known."""
-        for name, states in (("keys", key_states), ("values", value_states)):
-            _, heads, _, width = states.shape
-            setattr(self, name, states.new_zeros(self._slots, heads, self._context + 1, width))
+        """Allocate at the first write, when heads, widths, dtype and device are known. Raises BadConfiguration."""
+        shapes = [(states.shape[1], states.shape[3]) for states in (key_states, value_states)]
+        rows, context = len(self._memory.lengths), self._memory.context
+        self._memory.claim(sum(rows * context * heads * width for heads, width in shapes) * key_states.itemsize)
+        self.keys, self.values = (key_states.new_zeros(rows, context, *shape) for shape in shapes)
         self.is_initialized = True
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *_args: object, **_kwargs: object
     ) -> tuple[Tensor, Tensor]:
-        """Write [rows, heads, tokens, width] where the play says and return all visible keys and values, not copied."""
+        """Write [1, heads, tokens, width] where the plan says; all rows, not copied: [slots, heads, context, width]."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        assert self.keys is not None
-        assert self.values is not None
-        play = self._play
-        keys, values = self.keys[play.rows], self.values[play.rows]
-        row = torch.arange(keys.shape[0], device=keys.device)[:, None]
-        keys[row, :, play.positions] = key_states.transpose(1, 2)
-        values[row, :, play.positions] = value_states.transpose(1, 2)
-        return keys[:, :, : play.length], values[:, :, : play.length]
+        keys, values = self._tensors()
+        for memory, states in ((keys, key_states), (values, value_states)):
+            memory.flatten(0, 1).index_copy_(0, self._memory.plan.places, states[0].transpose(0, 1))
+        return keys.transpose(1, 2), values.transpose(1, 2)
 
     def copy_out(self, row: int, length: int) -> list[Tensor]:
         """Copies of a row's first `length` keys and values on the CPU, [heads, length, width] each."""
-        assert self.keys is not None
-        assert self.values is not None
-        return [states[row, :, :length].to("cpu", copy=True) for states in (self.keys, self.values)]
+        return [states[row, :length].transpose(0, 1).to("cpu", copy=True).contiguous() for states in self._tensors()]
 
-    def copy_in(self, row: int, length: int, keys: Tensor, values: Tensor, device: torch.device) -> None:
+    def copy_in(self, row: int, length: int, keys: Tensor, values: Tensor) -> None:
         """Put the first `length` of such keys and values at the beginning of a row."""
-        if not self.is_initialized:
-            self.lazy_initialization(keys[None].to(device), values[None].to(device))
+        for memory, states in zip(self._tensors(), (keys, values), strict=True):
+            memory[row, :length] = states[:, :length].transpose(0, 1).to(memory.device)
+
+    def _tensors(self) -> tuple[Tensor, Tensor]:
         assert self.keys is not None
         assert self.values is not None
-        self.keys[row, :, :length] = keys[:, :length].to(device)
-        self.values[row, :, :length] = values[:, :length].to(device)
+        return self.keys, self.values
 
     def get_seq_length(self) -> int:
         """Positions come with every call, so the cache itself claims none."""
         return 0
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """Unused: every call brings its own mask."""
-        return max(self._play.length, query_length), 0
+        """Unused: every plan brings its own masks."""
+        return query_length, 0
 
     def get_max_length(self) -> int:
         """Tokens a row can hold."""
-        return self._context
+        return self._memory.context
 
 
 class Slots:
-    """The rows of one model: allocation in contiguous blocks, lengths, and the cache for the model's forward pass."""
+    """The rows of one model: which are free, their lengths, and the cache for the model's forward pass."""
 
-    def __init__(self, config: PretrainedConfig, slots: int, context: int) -> None:
+    plan: Plan  # of the pass under way
+
+    def __init__(self, config: PretrainedConfig, slots: int, context: int, most_bytes: int) -> None:
+        """`most_bytes` is what all keys and values may take; 0 is any amount."""
         self.context = context
         self.lengths = [0] * slots
+        self.bytes = 0
+        self._most_bytes = most_bytes
         self._free = [True] * slots
-        self._play = Play(slice(0, 0))
         layers = int(config.get_text_config().num_hidden_layers)
-        self._layers = [SlotLayer(self._play, slots, context) for _ in range(layers)]
+        self._layers = [SlotLayer(self) for _ in range(layers)]
         self.cache = Cache(layers=list(self._layers))
 
-    def take(self, rows: int) -> slice:
-        """A free block of `rows` neighbouring rows, all empty. Raises Busy while there is none, BadRequest if never."""
+    def claim(self, layer_bytes: int) -> None:
+        """Count a layer's memory. Raises BadConfiguration, at the first, when all layers will take too much."""
+        whole = layer_bytes * len(self._layers)
+        if self._most_bytes and whole > self._most_bytes:
+            raise BadConfiguration(
+                f"{len(self.lengths)} slots of {self.context} tokens take {whole} bytes, [model] kv_bytes allows "
+                f"{self._most_bytes}",
+                "lower 'slots' or 'context', or raise 'kv_bytes'",
+            )
+        self.bytes += layer_bytes
+
+    def take(self, rows: int) -> list[int]:
+        """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""
         if rows > len(self._free):
             raise BadRequest(f"{rows} documents were asked for, the model has {len(self._free)} slots", "ask for fewer")
-        for start in range(len(self._free) - rows + 1):
-            if all(self._free[start : start + rows]):
-                block = slice(start, start + rows)
-                self._free[block] = [False] * rows
-                self.lengths[block] = [0] * rows
-                return block
-        raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
+        free = [row for row, is_free in enumerate(self._free) if is_free]
+        if len(free) < rows:
+            raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
+        taken = next((part for part in _windows(free, rows) if part[-1] - part[0] == rows - 1), free[:rows])
+        for row in taken:
+            self._free[row], self.lengths[row] = False, 0
+        return taken
 
-    def give_back(self, block: slice) -> None:
-        """Free a block."""
-        self._free[block] = [True] * (block.stop - block.start)
+    def give_back(self, rows: Sequence[int]) -> None:
+        """Free rows."""
+        for row in rows:
+            self._free[row] = True
 
     @torch.inference_mode()
     def copy_out(self, row: int, length: int) -> KV:
@@ -119,26 +146,57 @@ class Slots:
         return [states for layer in self._layers for states in layer.copy_out(row, length)]
 
     @torch.inference_mode()
-    def copy_in(self, row: int, kv: KV, length: int, device: torch.device) -> None:
-        """Begin an empty row with the first `length` positions of what `copy_out` gave, for a model on `device`."""
+    def copy_in(self, row: int, kv: KV, length: int) -> None:
+        """Begin an empty row with the first `length` positions of what `copy_out` gave."""
         for layer, keys, values in zip(self._layers, kv[::2], kv[1::2], strict=True):
-            layer.copy_in(row, length, keys, values, device)
+            layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 
-    def place(self, block: slice, counts: list[int], device: torch.device) -> tuple[Tensor, Tensor]:
-        """Prepare a pass that appends `counts[i]` tokens to row i of `block`, right-padded to the longest.
+    def place(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> None:
+        """Make the `plan` of the pass that appends `feeds`; all their rows are different."""
+        fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
+        starts = [self.lengths[row] for row, _ in fed]
+        positions = [at for start, (_, n) in zip(starts, fed, strict=True) for at in range(start, start + n)]
+        rows = torch.tensor([row for row, n in fed for _ in range(n)])
+        last = torch.tensor([n for _, n in fed]).cumsum(0) - 1
+        runs = list(self._runs(feeds, dtype, device))
+        places = rows * self.context + torch.tensor(positions)
+        self.plan = Plan(places.to(device), torch.tensor([positions], device=device), last.to(device), runs)
+        for row, n in fed:
+            self.lengths[row] += n
 
-        Returns position ids [rows, tokens] and the visibility mask [rows, 1, tokens, keys], True where seen.
-        """
-        width = max(counts)
-        starts = torch.tensor(self.lengths[block], device=device)[:, None]
-        offsets = torch.arange(width, device=device)[None]
-        positions = starts + offsets
-        real = offsets < torch.tensor(counts, device=device)[:, None]
-        self._play.rows = block
-        self._play.positions = torch.where(real, positions, self.context)
-        self._play.length = max(length + count for length, count in zip(self.lengths[block], counts, strict=True))
-        keys = torch.arange(self._play.length, device=device)
-        mask = keys[None, None] <= positions[:, :, None]
-        self.lengths[block] = [length + n for length, n in zip(self.lengths[block], counts, strict=True)]
-        return torch.where(real, positions, 0), mask[:, None]
+    def _runs(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Iterator[Run]:
+        at = 0
+        for feed in feeds:
+            for first, end in _neighbours(feed):
+                width, row = len(feed.tokens[first]), feed.rows[first]
+                starts = self.lengths[row : row + end - first]
+                mask = _mask(starts, width, dtype, device)
+                tokens = slice(at, at + width * len(starts))
+                yield Run(slice(row, row + len(starts)), tokens, max(starts) + width, mask)
+                at = tokens.stop
+
+
+def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
+    return (rows[first : first + size] for first in range(len(rows) - size + 1))
+
+
+def _neighbours(feed: Feed) -> Iterator[tuple[int, int]]:
+    """First and end of every stretch of neighbouring rows with equally many tokens."""
+    first = 0
+    for at in range(1, len(feed.rows) + 1):
+        goes_on = at < len(feed.rows) and (
+            feed.rows[at] == feed.rows[at - 1] + 1 and len(feed.tokens[at]) == len(feed.tokens[at - 1])
+        )
+        if not goes_on:
+            yield first, at
+            first = at
+
+
+def _mask(starts: list[int], width: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
+    """What each of `width` new tokens may not see, in rows that hold `starts` tokens already."""
+    if width == 1 and min(starts) == max(starts):
+        return None
+    own = torch.tensor(starts)[:, None, None, None] + torch.arange(width)[None, None, :, None]
+    hidden = torch.arange(max(starts) + width) > own
+    return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, float("-inf")).to(device)

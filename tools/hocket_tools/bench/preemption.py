@@ -22,7 +22,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.reading import Reading
+from hocket_daemon.engine.reading import Reading, at_once, read
 from hocket_tools import console
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
@@ -87,7 +87,7 @@ def _model(folder: Path, settings: Settings) -> LanguageModel:
 
 
 def _read(model: LanguageModel) -> Reading:
-    reading = Reading(model, QUESTION, [PASSAGE], task="complete", room=8)
+    reading = at_once(read(model, QUESTION, [PASSAGE], task="complete", room=8))
     reading.distribution([2, 3], [1.0])
     return reading
 

@@ -15,7 +15,7 @@ from hocket_bus.messages import Passage, Passages, Sampling, Search
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.sampler import Rule, draft
 from hocket_daemon.engine.model import LanguageModel
-from hocket_daemon.engine.reading import Reading
+from hocket_daemon.engine.reading import Reading, at_once, read
 from hocket_daemon.relevance import weigh
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
@@ -48,7 +48,7 @@ class Text:
         passages = self._search(prompt, terms.documents)
         weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
         texts = [passage.text for passage in passages]
-        reading = Reading(self.model, prompt, texts, task="complete", room=terms.sampling.max_tokens)
+        reading = at_once(read(self.model, prompt, texts, task="complete", room=terms.sampling.max_tokens))
         try:
             times_s, ids = generate(reading, weights, terms)
             return Run([at_s - started_s for at_s in times_s], ids)

@@ -1,0 +1,77 @@
+"""Attention over slots: every feed of a pass reads its own rows where they lie, and nothing of anybody else's.
+
+Registered with transformers, which hands the pass's plan through to it. Without a plan it is transformers' own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.nn.functional as F  # noqa: N812 - as torch's own documentation has it
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
+from transformers.modeling_utils import AttentionInterface
+
+from hocket_bus.errors import BadConfiguration
+
+from .slots import Plan, Run
+
+_NAME = "hocket_slots"
+_STRANGE = ("softcap", "s_aux", "position_bias")  # parts of a score that only some models have
+
+
+def use_slots(weights: PreTrainedModel) -> None:
+    """Let a model's attention read slots. Raises BadConfiguration for a model whose attention cannot be replaced."""
+    AttentionInterface.register(_NAME, _attend)
+    AttentionMaskInterface.register(_NAME, sdpa_mask)
+    if not getattr(weights, "_supports_attention_backend", False):
+        raise _unfit(weights.config.model_type)
+    weights.set_attn_implementation(_NAME)
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float | None = None,
+    plan: Plan | None = None,
+    **kwargs: Any,  # noqa: ANN401 - whatever an architecture hands to its attention
+) -> tuple[Tensor, None]:
+    """`query` is [1, heads, tokens, width], `key` and `value` are all rows, [slots, heads, context, width]."""
+    if plan is None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+    if any(kwargs.get(name) is not None for name in _STRANGE):
+        raise _unfit("this kind")
+    line = query[0].transpose(0, 1)
+    output = line.new_empty(*line.shape[:2], value.shape[3])
+    for run in plan.runs:
+        output[run.tokens] = _attend_run(run, line[run.tokens], key, value, scaling)
+    return output[None], None
+
+
+def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
+    """`query` and what is returned are [rows · tokens, heads, width].
+
+    Query heads that share a key head become further tokens of it, so that no key is repeated.
+    """
+    rows, shared = run.rows.stop - run.rows.start, key.shape[1]
+    width, group = len(query) // rows, query.shape[1] // shared
+    folded = query.view(rows, width, shared, group, -1).permute(0, 2, 3, 1, 4).flatten(2, 3)
+    mask = run.mask
+    if mask is not None and width > 1 and group > 1:
+        mask = mask.repeat(1, 1, group, 1)
+    keys, values = key[run.rows, :, : run.length], value[run.rows, :, : run.length]
+    seen = F.scaled_dot_product_attention(folded, keys, values, attn_mask=mask, scale=scaling)
+    unfolded = seen.view(rows, shared, group, width, -1).permute(0, 3, 1, 2, 4)
+    return unfolded.reshape(len(query), query.shape[1], -1)
+
+
+def _unfit(kind: str) -> BadConfiguration:
+    return BadConfiguration(
+        f"models of {kind} have an attention that cannot read slots", "name another under [model], such as Qwen2.5"
+    )

@@ -1,0 +1,149 @@
+"""The laws of decoding together: what a session reads does not depend on the others, and no slot is copied."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+from transformers import AutoTokenizer, LlamaConfig, OPTConfig, PretrainedConfig, Qwen2Config
+from transformers.models.auto import AutoModelForCausalLM
+
+from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.batch import Step, decode
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
+from hocket_daemon.engine.reading import Reading, at_once, read
+
+PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
+COMMON = {
+    "vocab_size": 420, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "max_position_embeddings": 512, "initializer_range": 0.4, "bos_token_id": 0, "eos_token_id": 1,
+}  # fmt: skip
+KINDS: dict[str, PretrainedConfig] = {
+    "llama": LlamaConfig(**COMMON, intermediate_size=64, num_key_value_heads=4),
+    "qwen2": Qwen2Config(**COMMON, intermediate_size=64, num_key_value_heads=2),
+    "opt": OPTConfig(**COMMON, ffn_dim=64, word_embed_proj_dim=32, init_std=0.4),
+}
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tiny_models: dict[str, Path]):
+    folder = tmp_path_factory.mktemp(request.param)
+    torch.manual_seed(4)
+    AutoModelForCausalLM.from_config(KINDS[request.param]).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny_models["device"]).save_pretrained(folder)
+    return LanguageModel(ModelSettings(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
+
+
+def opened(model: LanguageModel, rows: int, question: str = "mira soretu?") -> Reading:
+    return at_once(read(model, question, PASSAGES[:rows], task="answer", room=40))
+
+
+def step(reading: Reading, answer: list[int]) -> Step[np.ndarray]:
+    return Step(reading, answer, lambda rows: rows, Interrupt())
+
+
+def together(steps: list[Step[np.ndarray]]) -> list[np.ndarray]:
+    return [decoded.value for decoded in decode(steps, Together([each.interrupt for each in steps]))]
+
+
+def bare(model: LanguageModel, reading: Reading, answer: list[int]) -> np.ndarray:
+    """What transformers itself computes behind each row, with no slots and no batch."""
+    query, documents, space = reading._prompt
+    return np.array([model.score([*d.ids[:space], *query, *answer, 0], 1)[0] for d in documents])
+
+
+def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: LanguageModel) -> None:
+    """Sessions of one to three rows that grow, branch and roll back by different lengths, in batches of any make-up."""
+    rng = random.Random(3)
+    readings = [opened(model, rows, f"mira {'so ' * rows}?") for rows in (1, 3, 2)]
+    answers: list[list[int]] = [[], [], []]
+    for _ in range(12):
+        chosen = rng.sample(range(3), rng.randint(1, 3))
+        for at in chosen:
+            answers[at] = answers[at][: rng.randint(0, len(answers[at]))]
+            answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
+        for at, got in zip(chosen, together([step(readings[at], answers[at]) for at in chosen]), strict=True):
+            np.testing.assert_allclose(got, bare(model, readings[at], answers[at]), atol=2e-5)
+    for reading in readings:
+        reading.close()
+
+
+def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None:
+    """A session that got the rows between others' loses nothing by it, and it is not refused while rows are free."""
+    held = [opened(model, 1) for _ in range(12)]
+    for reading in held[1::3]:
+        reading.close()
+    scattered = opened(model, 3)
+    (got,) = together([step(scattered, [5, 9])])
+    np.testing.assert_allclose(got, bare(model, scattered, [5, 9]), atol=2e-5)
+    for reading in (*held[0::3], *held[2::3], scattered):
+        reading.close()
+
+
+def test_a_decode_step_copies_none_of_the_slots_it_reads(model: LanguageModel) -> None:
+    """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
+    reading = at_once(read(model, "mira " * 80, PASSAGES * 2, task="answer", room=4))
+    weights = [1 / 12] * 12
+    reading.distribution([5], weights)
+    heads = 2 if model._weights.config.model_type == "qwen2" else 4
+    keys_bytes = 12 * reading.length * heads * 8 * 4
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        reading.distribution([5, 6], weights)
+    allocated = [event.self_cpu_memory_usage for event in profiled.events() or []]
+    reading.close()
+    assert 0 < max(allocated) < keys_bytes / 2
+
+
+def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: LanguageModel) -> None:
+    """One stale session stops nothing; all stale ones do, and afterwards each reads on as if nothing had been."""
+    readings = [opened(model, 2), opened(model, 1)]
+    steps = [step(reading, [4, 8, 15]) for reading in readings]
+    steps[0].interrupt.set()
+    assert len(together(steps)) == 2
+    steps = [step(reading, [4, 8, 16, 23]) for reading in readings]
+    for each in steps:
+        each.interrupt.set()
+    with pytest.raises(Preempted):
+        together(steps)
+    for reading, got in zip(readings, together([step(r, [4, 8, 16]) for r in readings]), strict=True):
+        np.testing.assert_allclose(got, bare(model, reading, [4, 8, 16]), atol=2e-5)
+        reading.close()
+
+
+@pytest.fixture
+def passes(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Tokens of each forward pass."""
+    seen: list[int] = []
+    inner = model.read
+    monkeypatch.setattr(
+        model,
+        "read",
+        lambda feeds, *a: (seen.append(sum(len(t) for f in feeds for t in f.tokens)), inner(feeds, *a))[1],
+    )
+    return iter([seen])
+
+
+def test_a_prompt_is_read_in_passes_of_bounded_size(model: LanguageModel, passes: Iterator[list[int]]) -> None:
+    """None is longer than `prefill_tokens`; together they are the prompt."""
+    (seen,) = passes
+    reading = opened(model, 3)
+    query, documents, _ = reading._prompt
+    assert max(seen) == 7
+    assert sum(seen) == sum(len(document.ids) + len(query) for document in documents)
+    reading.close()
+
+
+def test_more_memory_than_allowed_is_refused_at_the_start(tiny_models: dict[str, Path]) -> None:
+    """Before any of it is taken, and with what to change."""
+    name = str(tiny_models["device"])
+    needed = LanguageModel(ModelSettings(name=name, slots=4, context=64), "device").slots.bytes
+    assert needed == 2 * 4 * 64 * 2 * (2 * 8) * 4  # layers, slots, context, keys and values, heads of width, float32
+    LanguageModel(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed), "device")
+    with pytest.raises(BadConfiguration, match="lower 'slots' or 'context'"):
+        LanguageModel(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")

@@ -1,0 +1,134 @@
+"""The order of work on the compute thread: nobody decodes less often than others, and prompts starve nobody."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from hocket_bus.errors import HocketError
+from hocket_daemon import compute as compute_module
+from hocket_daemon.compute import Compute
+from hocket_daemon.engine.batch import Decoded, Step
+from hocket_daemon.engine.preemption import Interrupt, Preempted
+
+SESSIONS, STEPS, PARTS, WAIT_S = 3, 8, 5, 20.0
+
+
+class World:
+    """A main thread that runs what is posted, and a model that writes down what it was asked for."""
+
+    def __init__(self, hold_s: float = 0.0) -> None:
+        self.log: list[str] = []
+        self.inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.compute = Compute(self.inbox.put, hold_s)
+
+    def until(self, done: Callable[[], bool]) -> None:
+        while not done():
+            self.inbox.get(timeout=WAIT_S)()
+
+    def step(self, name: str, interrupt: Interrupt | None = None) -> Step[str]:
+        return Step(None, [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World()
+
+    def decode(steps: list[Step[str]], interrupt: Interrupt) -> list[Decoded[str]]:
+        interrupt.heed()
+        names = [step.then(None) for step in steps]  # type: ignore[arg-type]
+        made.log.append("".join(sorted(names)))
+        return [Decoded(name, len(steps)) for name in names]
+
+    monkeypatch.setattr(compute_module, "decode", decode)
+    yield made
+    made.compute.close()
+
+
+def prompt(world: World, name: str) -> Iterator[None]:
+    for at in range(PARTS):
+        world.log.append(f"{name}{at}")
+        if at < PARTS - 1:
+            yield
+    return name
+
+
+def test_every_session_decodes_in_every_batch_and_once_between_two_parts_of_prompts(world: World) -> None:
+    """The stated rule: one step of every session that waits, then one part of the oldest prompt."""
+    left = dict.fromkeys("abc", STEPS)
+    ended: list[str] = []
+
+    def again(name: str) -> Callable[[object], None]:
+        def done(outcome: object) -> None:
+            assert outcome == Decoded(name, SESSIONS)
+            left[name] -= 1
+            if left[name]:
+                world.compute.decode(world.step(name), done)
+
+        return done
+
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)  # until everything is asked for
+    for name in left:
+        world.compute.decode(world.step(name), again(name))
+    for name in ("X", "Y"):
+        world.compute.prefill(prompt(world, name), ended.append)  # type: ignore[arg-type]
+    assert world.compute.waiting == SESSIONS + 2
+    hold.set()
+    world.until(lambda: not any(left.values()) and len(ended) == 2)
+
+    batches = [entry for entry in world.log if entry.islower()]
+    parts = [entry for entry in world.log if not entry.islower()]
+    assert batches == ["abc"] * STEPS
+    assert parts == [f"X{at}" for at in range(PARTS)] + [f"Y{at}" for at in range(PARTS)]
+    assert ended == ["X", "Y"]
+    between = "".join("B" if entry.islower() else "p" for entry in world.log)
+    assert between.startswith("Bp")
+    assert "pp" not in between[: between.rindex("B")]
+    assert (world.compute.batches, world.compute.steps) == (STEPS, STEPS * SESSIONS)
+
+
+def test_stale_steps_are_dropped_and_a_failing_batch_fails_its_steps_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stale one is handed back unread; an error reaches every step of its batch, and the thread lives on."""
+    outcomes: dict[str, object] = {}
+    stale = Interrupt()
+    stale.set()
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    world.compute.decode(world.step("s", stale), lambda o: outcomes.update(s=o))
+    world.compute.decode(world.step("a"), lambda o: outcomes.update(a=o))
+    hold.set()
+    world.until(lambda: len(outcomes) == 2)
+    assert isinstance(outcomes["s"], Preempted)
+    assert outcomes["a"] == Decoded("a", 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compute_module, "decode", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
+        world.until(lambda: "b" in outcomes)
+    assert isinstance(outcomes["b"], HocketError)
+    world.compute.decode(world.step("c"), lambda o: outcomes.update(c=o))
+    world.until(lambda: "c" in outcomes)
+    assert outcomes["c"] == Decoded("c", 1)
+
+
+def test_a_held_batch_ends_when_the_last_of_its_sessions_gives_it_up(world: World) -> None:
+    """Benchmarks lengthen steps; a step that nobody wants is not lengthened."""
+    world.compute._hold_s = 3600.0
+    interrupts = [Interrupt(), Interrupt()]
+    outcomes: list[object] = []
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    for interrupt in interrupts:
+        world.compute.decode(world.step("x", interrupt), outcomes.append)
+    hold.set()
+    interrupts[1].set()
+    assert world.compute.batches == 0
+    interrupts[0].set()
+    world.until(lambda: len(outcomes) == 2)
+    assert all(isinstance(outcome, Preempted) for outcome in outcomes)

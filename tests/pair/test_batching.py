@@ -1,0 +1,93 @@
+"""Many sessions at once on running daemons: exactness, batches that really form, cancelling, memory given back."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import WORDS, Pair, pair
+
+from hocket_daemon.daemon import Daemon
+from hocket_daemon.engine.slots import Feed
+
+QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(20)]
+OTHERS = 8
+
+
+@pytest.fixture
+def made(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        yield made
+
+
+def start(made: Pair, hold_decode_s: float = 0.0) -> None:
+    made.start_retrieval("device")
+    made.start_retrieval("cloud")
+    model = {"slots": 32, "hold_decode_s": hold_decode_s}
+    made.start_cloud(max_sessions=12, model=made.model("cloud", **model))
+    made.start_device(max_sessions=12, model=made.model("device", **model), peer_wait_s=60.0)
+
+
+def options(number: int) -> dict[str, object]:
+    return {
+        "seed": number, "temperature": (0.0, 0.7, 1.0)[number % 3], "max_tokens": 24, "ignore_eos": True,
+        "documents": 1 + number % 3,
+    }  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_ids_do_not_depend_on_who_else_is_served(made: Pair) -> None:
+    """Each of ten questions gives, beside eight others of all kinds, the ids that it gives alone; batches did form."""
+    start(made)
+    client = made.client()
+    assert made.cloud is not None
+    alone = [client.ask(QUESTIONS[i], deadline_s=100.0, **options(i)).result().token_ids for i in range(10)]  # type: ignore[arg-type]
+    compute = made.cloud._compute
+    before = (compute.batches, compute.steps)
+    for i in range(10):
+        others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=100.0, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
+        done = client.ask(QUESTIONS[i], deadline_s=100.0, **options(i)).result()  # type: ignore[arg-type]
+        assert (done.token_ids, done.solo_steps) == (alone[i], [])
+        for other in others:
+            assert other.result().solo_steps == []
+    batches, steps = compute.batches - before[0], compute.steps - before[1]
+    assert steps > 2 * batches
+
+
+def watch_rows(daemon: Daemon) -> list[int]:
+    """The rows of each decoding pass from now on."""
+    rows: list[int] = []
+    inner = daemon.model.read
+
+    def read(feeds: list[Feed], *rest: object) -> object:
+        rows.append(sum(len(feed.rows) for feed in feeds))
+        return inner(feeds, *rest)  # type: ignore[arg-type]
+
+    daemon.model.read = read  # type: ignore[method-assign,assignment]
+    return rows
+
+
+def test_a_cancelled_stream_is_decoded_at_most_once_more(made: Pair) -> None:
+    """On both sides, while another stream that shares its batches goes on; its rows are free for the next question."""
+    start(made, hold_decode_s=0.05)
+    client = made.client()
+    assert made.device is not None
+    assert made.cloud is not None
+    kept = client.ask(QUESTIONS[1], seed=1, max_tokens=40, documents=3, ignore_eos=True)
+    gone = client.ask(QUESTIONS[2], seed=2, max_tokens=400, documents=1, ignore_eos=True)
+    tokens = iter(gone)
+    for _ in range(5):
+        next(tokens)
+    seen = {daemon: watch_rows(daemon) for daemon in (made.device, made.cloud)}
+    gone.cancel()
+    assert gone.result().finish == "cancelled"
+    marks = {daemon: len(rows) for daemon, rows in seen.items()}
+    assert kept.result().finish == "length"
+    for daemon, rows in seen.items():
+        own = [count for count in rows[marks[daemon] :] if count in (1, 4)]
+        assert len(own) <= 1, f"{daemon.side} decoded {len(own)} more steps"
+    again = client.ask(QUESTIONS[2], seed=2, max_tokens=3, documents=3).result()
+    assert again.solo_steps == []
+    assert sum(made.cloud.model.slots._free) >= 29

@@ -30,6 +30,7 @@ def answers(ms: Callable[[str, float, int], float], ids: Callable[[str, float], 
                 if method == "device" and rtt_ms:
                     continue
                 cell: Row = dict(zip(latency.CELL, (25.0, 25.0, temperature, rtt_ms, method), strict=True))
+                cell["asked"] = "paragraph"
                 for prompt in range(5):
                     step_s = ms(method, temperature, rtt_ms) * source.uniform(0.999, 1.001) / 1000
                     run = Run([0.1 + step_s * at for at in range(4)], ids(method, temperature), (0.5, 0.75), 8)
@@ -206,10 +207,16 @@ def corpus(tmp_path: Path) -> Path:
 def test_figure_6_on_a_running_pair(tmp_path: Path, corpus: Path) -> None:
     """Every method answers, the ids are those of sync, and what is measured is not measured again."""
     changes = ["device_ms=1", "cloud_ms=1", "rtts_ms=20", "prompts=2", "tokens=5", "articles=6"]
+    told = [{"qas": [{"question": f"Who is {name}?", "is_impossible": False}], "context": f"{name} is here."}
+            for name in ("Mira", "Tano", "Lio")]  # fmt: skip
+    (corpus / "squad").mkdir()
+    (corpus / "squad" / "squad2_dev_half.json").write_text(json.dumps({"data": [{"paragraphs": told}]}))
+    changes += ["questions=3"]
     frame.run(6, tmp_path, corpus, changes)
     content = json.loads((tmp_path / "figure-6.json").read_text())
     assert {row["method"] for row in content["summary"]} == set(METHODS)
     assert {len(row["ids"].split()) for row in content["rows"]} == {5}
+    assert {row["method"] for row in content["summary"] if row["asked"] == "question"} == set(METHODS)
     same = [claim for claim in content["claims"] if "the ids of sync" in claim["name"]]
     assert [claim["holds"] for claim in same] == [True, True]
     frame.run(6, tmp_path, corpus, changes)

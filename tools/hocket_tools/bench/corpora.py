@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hocket_bus.errors import BadRequest
+
 _ARTICLE = re.compile(r"(?m)^ = ([^=\n]+) = *$")
 
 
@@ -31,6 +33,21 @@ def documents(data: Path) -> Iterator[Document]:
         yield Document(f"nq/{number}", row["ctxs"][0]["title"], row["ctxs"][0]["text"])
     yield from _questions(data)
     yield from _mails(data / "comp_enron_aeslc")
+
+
+def reading_questions(data: Path, number: int) -> list[tuple[str, str]]:
+    """(question, passage that answers it): the first answerable one of each of SQuAD's first paragraphs.
+
+    Raises BadRequest where the corpus is not.
+    """
+    path = data / "squad/squad2_dev_half.json"
+    if not path.is_file():
+        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"]
+    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
+    answerable = ([qa for qa in paragraph["qas"] if not qa["is_impossible"]] for paragraph in paragraphs)
+    pairs = [(qas[0]["question"], own["context"]) for own, qas in zip(paragraphs, answerable, strict=True) if qas]
+    return pairs[:number]
 
 
 def window(document: Document, words: int) -> Document:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from hocket_bus.messages import AGGREGATIONS, Sampling
+from hocket_bus.messages import AGGREGATIONS, Sampling, Task
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_tools.bench.baselines import drcg, sequence
@@ -28,6 +28,7 @@ class Options:
     tokens: int
     temperature: float
     documents: int  # a side
+    task: Task = "complete"
 
 
 class Methods:
@@ -77,6 +78,7 @@ class Methods:
             "temperature": options.temperature,
             "max_tokens": options.tokens,
             "documents": options.documents,
+            "task": options.task,
         }
         if method == DRCG_TEXT:
             return self._text.run(prompt, self._terms(options, seed))
@@ -94,6 +96,7 @@ class Methods:
         return drcg.Terms(
             Sampling(temperature=options.temperature, top_p=1.0, seed=seed, max_tokens=options.tokens),
             options.documents,
+            options.task,
             defaults.relevance_temperature,
             defaults.wire_mass,
             self._hold_s,

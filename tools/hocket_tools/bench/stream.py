@@ -30,9 +30,9 @@ class Run:
 
 
 def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - the options are ask_message's
-    """Ask for a continuation of `prompt` that end-of-sequence tokens do not end, and read it to its end."""
+    """Ask for a continuation of `prompt`, or by `task` an answer, that no token ends early, and read it to its end."""
     started_s = time.monotonic()
-    stream = client.ask(prompt, task="complete", ignore_eos=True, top_p=1.0, **options)
+    stream = client.ask(prompt, **{"task": "complete", "ignore_eos": True, "top_p": 1.0} | options)
     times_s = [time.monotonic() - started_s for _ in stream]
     done = stream.result()
     accepted, expected = (done.accept_device, done.accept_cloud), (done.expect_device, done.expect_cloud)

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from hocket_bus.messages import Passage, Passages, Sampling, Search
+from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.sampler import Rule, draft
 from hocket_daemon.engine.model import LanguageModel
@@ -29,6 +29,7 @@ class Terms:
 
     sampling: Sampling
     documents: int  # a side
+    task: Task
     relevance_temperature: float
     wire_mass: float
     hold_s: float  # a decode step takes at least this long
@@ -48,7 +49,7 @@ class Text:
         passages = self._search(prompt, terms.documents)
         weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
         texts = [passage.text for passage in passages]
-        reading = at_once(read(self.model, prompt, texts, task="complete", room=terms.sampling.max_tokens))
+        reading = at_once(read(self.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
         try:
             times_s, ids = generate(reading, weights, terms)
             return Run([at_s - started_s for at_s in times_s], ids)

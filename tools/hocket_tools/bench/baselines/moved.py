@@ -127,7 +127,7 @@ class MovedKV:
             passages = self._own.search(prompt, terms.documents).passages + moved.result()
         weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
         texts = [passage.text for passage in passages]
-        reading = Reading(self._own.model, prompt, texts, task="complete", room=terms.sampling.max_tokens)
+        reading = Reading(self._own.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
         try:
             times_s, ids = generate(reading, weights, terms)
             return Run([at_s - started_s for at_s in times_s], ids)

@@ -8,8 +8,10 @@ from pathlib import Path
 import msgspec
 from rich.progress import Progress
 
+from hocket_bus.messages import Task
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, share_out
+from hocket_tools.bench.corpora import reading_questions
 from hocket_tools.bench.methods import ALONE, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
@@ -17,9 +19,10 @@ from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure
-from .running import Key, answers, cells, inputs, seconds, summary, upper_ratio
+from .running import Key, answers, cells, digest, inputs, seconds, summary, upper_ratio
 
 CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
+ASKED = "asked"  # "paragraph": the beginning of one, to be continued; "question": one that a passage answers
 FAR_MS = 300
 RATIOS: Mapping[Key, Sequence[tuple[str, str, float]]] = {
     (25.0, 25.0): (
@@ -44,6 +47,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     jitter: float = 0.2
     methods: tuple[str, ...] = METHODS
     prompts: int = 30
+    questions: int = 30
     tokens: int = 20
     documents: int = 2
     articles: int = 40
@@ -58,38 +62,49 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
-    return inputs(data, settings.prompts, settings.articles)
+    asked = digest([text for pair in reading_questions(data, settings.questions) for text in pair])
+    return dict(inputs(data, settings.prompts, settings.articles)) | {"questions": asked}
 
 
 def _measure(report: Report, settings: Settings, data: Path) -> None:
-    prompts = fixed_prompts(data, settings.prompts)
     for holds in zip(settings.device_ms, settings.cloud_ms, strict=True):
         missing = [cell for cell in _cells(settings, holds) if report.find(**cell) is None]
         if missing:
-            _measure_pair(report, settings, data, prompts, missing)
+            _measure_pair(report, settings, data, missing)
 
 
 def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
-    """A side alone knows no link: it is measured once, with the first round trip."""
+    """A side alone knows no link: it is measured once, with the first round trip. Questions are asked from far away."""
+
+    def cell(asked: str, temperature: float, rtt_ms: int, method: str) -> Row:
+        values: tuple[Value, ...] = (asked, *holds, temperature, rtt_ms, method)
+        return dict(zip((ASKED, *CELL), values, strict=True))
+
     for temperature in settings.temperatures:
         for at, rtt_ms in enumerate(settings.rtts_ms):
-            for method in settings.methods:
-                if at == 0 or method not in ALONE:
-                    yield dict(zip(CELL, (*holds, temperature, rtt_ms, method), strict=True))
+            yield from (
+                cell("paragraph", temperature, rtt_ms, method)
+                for method in settings.methods
+                if at == 0 or method not in ALONE
+            )
+    if settings.questions:
+        yield from (cell("question", 1.0, FAR_MS, method) for method in settings.methods)
 
 
-def _measure_pair(
-    report: Report, settings: Settings, data: Path, prompts: Sequence[str], missing: Sequence[Row]
-) -> None:
+def _measure_pair(report: Report, settings: Settings, data: Path, missing: Sequence[Row]) -> None:
+    read = reading_questions(data, settings.questions)
+    asked = {"paragraph": fixed_prompts(data, settings.prompts), "question": [question for question, _ in read]}
+    tasks: Mapping[str, Task] = {"paragraph": "complete", "question": "answer"}
     device_s, cloud_s = (seconds(missing[0][name]) for name in CELL[:2])
     with bench_pair((device_s, cloud_s)) as pair, Progress(console=console.err(), transient=True) as bar:
-        share_out(pair, articles(data, settings.articles))
-        task = bar.add_task("measuring", total=len(missing) * len(prompts))
+        share_out(pair, [*articles(data, settings.articles), *dict.fromkeys(passage for _, passage in read)])
+        task = bar.add_task("measuring", total=sum(len(asked[str(cell[ASKED])]) for cell in missing))
         with Methods(pair, device_s) as methods:
-            methods.warm_up(prompts[0])
+            methods.warm_up(asked["paragraph"][0])
             for cell in missing:
+                prompts, kind = asked[str(cell[ASKED])], tasks[str(cell[ASKED])]
                 bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))
-                options = Options(settings.tokens, float(cell["temperature"] or 0), settings.documents)
+                options = Options(settings.tokens, float(cell["temperature"] or 0), settings.documents, kind)
                 methods.settle(seconds(cell["rtt_ms"]), settings.jitter)
                 report.extend(answers(methods, cell, prompts, options, settings.seed))
                 bar.advance(task, len(prompts))
@@ -99,7 +114,7 @@ def _measure_pair(
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    found = cells(rows, CELL)
+    found = cells([each for each in rows if each[ASKED] == "paragraph"], CELL)
     claims: list[Claim] = []
     for hold in dict.fromkeys(key[:2] for key in found):
         own = {key[2:]: runs for key, runs in found.items() if key[:2] == hold}
@@ -169,11 +184,12 @@ def _accepted(runs: Sequence[Run]) -> str:
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    return summary(rows, CELL)
+    return summary(rows, (ASKED, *CELL))
 
 
 def _draw(png: Path, rows: Sequence[Row], settings: Settings) -> None:
     """One picture for each pair of held times and each temperature, the first under the figure's own name."""
+    rows = [each for each in rows if each[ASKED] == "paragraph"]
     for number, key in enumerate(dict.fromkeys(tuple(each[name] for name in CELL[:3]) for each in rows)):
         shown = [each for each in rows if tuple(each[name] for name in CELL[:3]) == key]
         device, cloud, temperature = key

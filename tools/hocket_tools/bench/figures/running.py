@@ -76,10 +76,11 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 
 def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
     """Digests of the texts."""
-    return {"prompts": _digest(fixed_prompts(data, prompts)), "articles": _digest(articles(data, documents))}
+    return {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
 
 
-def _digest(texts: Sequence[str]) -> str:
+def digest(texts: Sequence[str]) -> str:
+    """Short, and another for other texts."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 

@@ -204,6 +204,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_figure_6_on_a_running_pair(tmp_path: Path, corpus: Path) -> None:
     """Every method answers, the ids are those of sync, and what is measured is not measured again."""
     changes = ["device_ms=1", "cloud_ms=1", "rtts_ms=20", "prompts=2", "tokens=5", "articles=6"]

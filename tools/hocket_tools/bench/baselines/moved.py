@@ -24,7 +24,7 @@ from hocket_daemon.engine.entry import KV
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import layout_for
-from hocket_daemon.engine.reading import Reading
+from hocket_daemon.engine.reading import at_once, read
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV
 from hocket_daemon.relevance import weigh
 from hocket_tools.bench.baselines.drcg import Terms, generate
@@ -127,7 +127,7 @@ class MovedKV:
             passages = self._own.search(prompt, terms.documents).passages + moved.result()
         weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
         texts = [passage.text for passage in passages]
-        reading = Reading(self._own.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
+        reading = at_once(read(self._own.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
         try:
             times_s, ids = generate(reading, weights, terms)
             return Run([at_s - started_s for at_s in times_s], ids)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import structlog
 
+from hocket_bus.errors import Unavailable
+
 MAX_ROWS = 50_000  # about 5 MB; beyond, the sessions of the oldest days become one line
 MAX_PENDING = 10_000  # the same for what cannot be written
 FOLDED = "older"
@@ -84,11 +86,14 @@ class Ledger:
 
 
 def read(path: Path) -> list[Entry]:
-    """All that is written down, oldest first; nothing where there is no file."""
+    """All that is written down, oldest first; nothing where there is no file. Raises Unavailable."""
     if not path.exists():
         return []
-    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
-        return [Entry(*row) for row in database.execute("SELECT * FROM sent ORDER BY day, peer, session, class")]
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return [Entry(*row) for row in database.execute("SELECT * FROM sent ORDER BY day, peer, session, class")]
+    except sqlite3.Error as error:
+        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
 
 
 def _add(path: Path, pending: dict[tuple[str, str, str], tuple[int, int]]) -> None:

@@ -11,7 +11,8 @@ from harness import Pair, pair
 from reference import Reference
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import CLASS_OF, Draft, Message
+from hocket_bus.messages import CLASS_OF, Draft, Message, Target, Welcome
+from hocket_bus.sockets import Bus, Event, Received
 from hocket_bus.wire import decode
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.exchange import Exchange
@@ -114,6 +115,24 @@ def test_what_no_answer_together_can_do_without_keeps_everything_at_home(
         with pytest.raises(Unavailable, match=rf"\[egress\] keeps {kept} on this device"):
             ask(made, require_cloud=True)
         assert tap.recorded() == []
+
+
+def test_tokens_beyond_the_end_of_the_answer_stay(tiny_models: dict[str, Path]) -> None:
+    """A silent cloud is left with four drafts in hand; where the first of them ends the answer, the others stay."""
+    heard: list[Event] = []
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        silent = made.stack.enter_context(Bus(heard.append))
+        silent.serve(made.endpoint("cloud"), lambda hello: Welcome(role="cloud", epoch=1, tokenizer=hello.tokenizer))
+        made.start_retrieval("device")
+        made.start_device(peer_wait_s=2.0)
+        whole = made.client().ask(QUESTION, alone=True, **OPTIONS).result()  # type: ignore[arg-type]
+        ended = made.client().ask(QUESTION, stop=[whole.text.strip()[0]], **OPTIONS).result()  # type: ignore[arg-type]
+        assert ended.finish == "stop"
+        made.client().ask(QUESTION, **OPTIONS).result()  # type: ignore[arg-type]
+    targets = [event.message for event in heard if isinstance(event, Received) and isinstance(event.message, Target)]
+    last = targets[-1].session
+    assert next(len(target.ids) for target in targets if target.session == last) > len(ended.token_ids)
+    assert not [target for target in targets if target.session != last and len(target.ids) > len(ended.token_ids)]
 
 
 def test_a_draft_that_is_sent_by_mistake_does_not_get_out(

@@ -229,3 +229,15 @@ def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
 def test_unavailable_is_what_a_failed_start_is() -> None:
     """Programs see status 69."""
     assert issubclass(StartFailed, Unavailable)
+
+
+def test_what_leaves_is_said_at_up_in_status_and_counted(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """The shipped default in plain words, and a ledger without being asked for."""
+    where = ["--home", str(home.at)]
+    for command in ("up", "status"):
+        assert run([command, *where]) == 0
+        assert "draft distributions (drafts = true, the default)" in capsys.readouterr().out
+    assert run(["audit", *where, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["total"] == sum(row["bytes"].values()) > 0
+    assert set(row["bytes"]) <= {"control", "query", "drafts", "targets"}

@@ -215,6 +215,22 @@ def wire(
     _leave(bench.run(settings, json_path))
 
 
+@app.command(epilog="Example: hocket bench privacy --json privacy.json")
+def privacy(
+    *,
+    canaries: Annotated[int, typer.Option(min=1, help="Sentences to look for, each with a question.")] = 200,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Longest answer.")] = 32,
+    temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 0.7,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses sentences and tokens.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """What of private documents reaches the cloud, with drafts and without, read off the wire."""
+    from hocket_tools.bench import privacy as bench
+
+    settings = bench.Settings(canaries=canaries, max_tokens=max_tokens, temperature=temperature, seed=seed)
+    _leave(bench.run(settings, json_path))
+
+
 def numbers(text: str, option: str) -> list[float]:
     """The numbers of a comma-separated list, all at least 0. Raises BadParameter that names `option`."""
     try:

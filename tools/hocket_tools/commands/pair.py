@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
 UNAVAILABLE = 69
+LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
 def register(app: typer.Typer) -> None:
@@ -38,10 +39,13 @@ def up(
 
     pair = Home.find(home)
     already = all(running(pair, name) is not None for name in NAMES)
-    start(pair, wait)
+    states = start(pair, wait)
     flag = f" --home {home}" if home else ""
     out = console.out()
     out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")
+    for state in states:
+        if LEAVES in state.facts:
+            out.print(f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}", markup=False)
     out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
     out.print(f'questions:  hocket ask{flag} "…"')
     out.print(f"the end:    hocket down{flag}")

@@ -44,7 +44,7 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # drain_s = 20.0                # how long SIGTERM lets requests in work go on before they end with a reason
 # log_level = "info"            # debug, info, warning, error
-
+{egress}
 [kv]
 folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept
 # budget_bytes = 2_000_000_000  # the least recently used go when this is reached
@@ -64,6 +64,18 @@ cloud = "{cloud}"           # the cloud daemon; empty: always answer alone
 # connect_wait_s = 2.0          # how long a question waits for a cloud that is not connected
 # peer_wait_s = 10.0            # how long a step waits for the cloud's draft before the device goes on alone
 # rejoin_wait_s = 1.0           # the same for the first joint step after a break"""
+
+_EGRESS = """
+[egress]
+# What may leave for the cloud; false keeps it here. See docs/privacy.md; `hocket audit` shows what left.
+ledger = "{ledger}"   # the file that counts it; empty: none is kept
+# drafts = true      # next-token distributions; false: the device aggregates alone, same tokens, slower
+# query = true       # questions; false, here or in the two below: every question is answered alone
+# targets = true     # the answer's tokens so far
+# control = true     # greetings and pings
+# summaries = true   # summaries of documents (nothing sends any yet)
+# memory = true      # requests to a memory (nothing sends any yet)
+"""
 
 _CLOUD = """\
 
@@ -111,6 +123,15 @@ class Home:
         cloud = self._values("device").get("cloud", "") if self.config("device").exists() else ""
         return cloud if isinstance(cloud, str) else ""
 
+    def ledger(self) -> Path:
+        """The file that counts what left the device. Raises BadConfiguration where none is kept."""
+        egress = self._values("device").get("egress", {})
+        ledger = egress.get("ledger", "") if isinstance(egress, dict) else ""
+        if not ledger or not isinstance(ledger, str):
+            text, path = f"{self.config('device')}: no ledger is kept", self._ledger()
+            raise BadConfiguration(text, f'add under [egress]: ledger = "{path}"')
+        return Path(ledger)
+
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
         for name in NAMES:
@@ -136,5 +157,16 @@ class Home:
             )
         more = _CLOUD if side == "cloud" else _DEVICE.format(cloud=self.endpoint("cloud"))
         searcher = self.endpoint(f"{side}-retrieval")
-        kv = self.at / f"{side}-kv"
-        return _DAEMON.format(at=self.at, side=side, own=self.endpoint(name), retrieval=searcher, more=more, kv=kv)
+        egress = _EGRESS.format(ledger=self._ledger()) if side == "device" else ""
+        return _DAEMON.format(
+            at=self.at,
+            side=side,
+            own=self.endpoint(name),
+            retrieval=searcher,
+            more=more,
+            egress=egress,
+            kv=self.at / f"{side}-kv",
+        )
+
+    def _ledger(self) -> Path:
+        return self.at / "device-ledger.db"

@@ -1,0 +1,50 @@
+"""`hocket audit` prints the ledger: every byte in one row, however it is grouped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hocket_daemon.ledger import Ledger
+from hocket_tools.main import run
+
+COUNTED = [("a", "", "control", 5), ("a", "s", "query", 100), ("a", "s", "drafts", 2000), ("b", "t", "targets", 30)]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Two peers, two sessions and a connection's own bytes."""
+    book = Ledger(tmp_path / "ledger")
+    for each in COUNTED:
+        book.count(*each)
+    book.write()
+    return tmp_path / "ledger"
+
+
+@pytest.mark.parametrize(("by", "names"), [("day", None), ("peer", ["a", "b"]), ("session", ["-", "s", "t"])])
+def test_every_grouping_shows_every_byte(
+    ledger: Path, by: str, names: list[str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As JSON for programs, with thousands set apart for people."""
+    assert run(["audit", "--ledger", str(ledger), "--by", by, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert sum(row["total"] for row in rows) == 2135
+    assert names is None or sorted(row[by] for row in rows) == names
+    assert run(["audit", "--ledger", str(ledger), "--by", by]) == 0
+    shown = capsys.readouterr().out
+    assert "2,000" in shown
+    assert "2,135" in shown
+
+
+def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No ledger yet, none configured, and a file that is none."""
+    assert run(["audit", "--ledger", str(tmp_path / "none")]) == 0
+    assert "nothing has left yet" in capsys.readouterr().out
+    (tmp_path / "device.toml").write_text('endpoint = "ipc:///x"\n')
+    assert run(["audit", "--home", str(tmp_path)]) == 78
+    assert "add under [egress]: ledger" in capsys.readouterr().err
+    (tmp_path / "broken").write_text("this is no database, but it is long enough to be taken for one" * 20)
+    assert run(["audit", "--ledger", str(tmp_path / "broken")]) == 69
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,120 @@
+"""What of private documents reaches the cloud: the laws of docs/privacy.md, and the search that checks them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hocket_bus.messages import Begin, Draft, Message, Sampling, Status, Target
+from hocket_daemon.aggregation.distribution import encode, truncate
+from hocket_daemon.aggregation.prefix import PrefixChain
+from hocket_tools.bench import leaks, privacy
+from hocket_tools.bench.canaries import canaries, documents, grams
+
+BEGIN = Begin(
+    session=bytes(16),
+    epoch=0,
+    question="Who?",
+    task="answer",
+    sampling=Sampling(seed=7),
+    aggregation="coupled",
+    documents=1,
+    eos=[],
+    weights="static",
+    reweigh_every=1,
+    relevance_temperature=0.1,
+    wire_mass=0.98,
+)
+PAYLOAD = encode(truncate(np.array([0.0, 0.1, 0.2, 0.7]), 0.98))
+
+
+def drafted(before: list[int], token: int, payload: bytes = PAYLOAD) -> Draft:
+    chain = PrefixChain(BEGIN.session, BEGIN.sampling.seed)
+    for each in before:
+        chain.append(each)
+    return Draft(
+        session=BEGIN.session, epoch=0, step=len(before), prefix=chain.digest, confirmed=0,
+        token=token, log_h=0.0, decode_s=0.0, payload=payload,
+    )  # fmt: skip
+
+
+def target(first: int, ids: list[int]) -> Target:
+    return Target(session=BEGIN.session, epoch=0, first=first, ids=ids, digest=0)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("number", [4, pytest.param(200, marks=pytest.mark.long)])
+def test_no_sentence_reaches_the_cloud_but_in_the_answer(tmp_path: Path, number: int) -> None:
+    """Four daemons, real models, every frame read: the claims of `hocket bench privacy`, 200 of 200 in the long run."""
+    settings = privacy.Settings(canaries=number, max_tokens=16 if number < 200 else 32, temperature=0.7, seed=3)
+    assert privacy.run(settings, tmp_path / "privacy.json")
+    shared, kept = json.loads((tmp_path / "privacy.json").read_text())["rows"]
+    assert (shared["drafts"], kept["drafts"]) == (True, False)
+    assert shared["distributions"] > number
+    assert kept["messages"] > number
+    assert shared["answers"] == kept["answers"], "the same tokens in both settings"
+    assert kept["all"] == kept["answers"] <= shared["all"], "without drafts the cloud holds the answer and nothing more"
+
+
+def test_the_sentences_are_different_and_no_question_gives_one_away() -> None:
+    """200 of them, each in one document, with five words in a row that are nobody else's."""
+    private = canaries(200, 0)
+    assert len({canary.text for canary in private}) == len({canary.question for canary in private}) == 200
+    assert "\n".join(documents(private).values()).split("\n") == [canary.text for canary in private]
+    for canary in private:
+        assert grams(canary.text).isdisjoint(grams(canary.question))
+        others = {gram for other in private if other is not canary for gram in grams(other.text)}
+        assert grams(canary.text) - others
+
+
+def test_a_sentence_in_a_text_or_behind_a_distribution_is_found() -> None:
+    """Forged messages: a question that quotes, another kind of message, bytes hidden in a payload."""
+    private = canaries(3, 0)
+    quoting = Begin(**{name: getattr(BEGIN, name) for name in BEGIN.__struct_fields__} | {"question": private[1].text})
+    assert privacy.in_texts([quoting], private) == [False, True, False]
+    assert privacy.in_texts([drafted([], 1)], private) == [False] * 3
+    other = Status(request=bytes(16), role="device", ready=True, facts={})
+    assert privacy.in_texts([other], private) == [True] * 3
+    long_winded = bytes((PAYLOAD[0] | 3 << 2, *PAYLOAD[1:7], *PAYLOAD[7:10])) + bytes(6) + PAYLOAD[10:]
+    assert leaks.strange(drafted([], 1, long_winded))
+
+
+def test_rejected_drafts_are_placed_and_searched() -> None:
+    """By the digest of their prefix; what the answer says itself does not count, what it does not is found."""
+    private = canaries(1, 0)
+    words = private[0].text.split()
+    sent: list[Message] = [
+        BEGIN,
+        target(0, [0, 1]),
+        drafted([0, 1], 2),
+        drafted([0, 1, 2], 3),
+        drafted([0, 1, 2, 3], 4),
+    ]
+    sent += [target(2, [9])]
+    (seen,) = leaks.sessions(sent)
+    assert seen.answer == [0, 1, 9]
+    assert seen.rejected() == [(0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)]
+
+    def text(ids: list[int]) -> str:
+        return " ".join(words[each] for each in ids)
+
+    published = {"Who?": [0, 1, 9]}
+    captured = privacy.Capture(sent, 0, 0, published)
+    assert privacy.beyond(captured, [seen], private, text) == [grams(" ".join(words[:5]))]
+    answered = privacy.Capture(sent, 0, 0, published | {"Why?": [0, 1, 2, 3, 4]})
+    assert privacy.beyond(answered, [seen], private, text) == [set()]
+    unpublished = privacy.Capture([BEGIN, target(0, [0, 1, 2, 3, 4])], 0, 0, {"Who?": [0, 1]})
+    assert privacy.beyond(unpublished, leaks.sessions(unpublished.sent), private, text) == [grams(" ".join(words[:5]))]
+
+
+def test_the_rebuilt_share_grows_with_what_the_cloud_may_think_of() -> None:
+    """Tokens 1 2 3 stand in the answer; 2 and 1 could follow 2 3, 2 more likely; 7 8 9 is only ever known otherwise."""
+    sent = [BEGIN, target(0, [1, 2, 3]), drafted([1, 2, 3], 3), target(3, [3])]
+    seen = leaks.sessions(sent)
+    own = {(1, 2, 3), (2, 3, 1), (2, 3, 2), (7, 8, 9)}
+    shares = [leaks.rebuilt(own, leaks.continuations(seen, [], likeliest)) for likeliest in (None, 0, 1, 2, 3)]
+    assert shares == [0.25, 0.25, 0.25, 0.5, 0.75]
+    assert leaks.rebuilt(own, leaks.continuations(seen, [[7, 8, 9]], None)) == 0.5

@@ -1,0 +1,208 @@
+"""`hocket bench privacy`: what of private documents reaches the cloud, read off the wire, with drafts and without."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.progress import track
+from transformers import AutoTokenizer
+
+from hocket_bus.messages import Draft, Message
+from hocket_bus.wire import decode
+from hocket_client import Client
+from hocket_daemon.ledger import read
+from hocket_tools import console
+from hocket_tools.bench import leaks
+from hocket_tools.bench.canaries import Canary, canaries, documents, grams
+from hocket_tools.bench.report import Report, Row
+from hocket_tools.commands.documents import read_in
+from hocket_tools.link.tap import Tap, messages
+from hocket_tools.pair.home import Home
+from hocket_tools.pair.processes import stop
+from hocket_tools.pair.temporary import temporary_home
+from hocket_tools.pair.up import bring_up
+
+START_S = 240.0
+_CONTROL, _PUBLIC = 1, 2  # added to the seed: sentences that nobody read, and those that the cloud reads
+
+Encode = Callable[[str], list[int]]
+Decode = Callable[[list[int]], str]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set."""
+
+    canaries: int
+    max_tokens: int
+    temperature: float
+    seed: int
+
+
+@dataclass(frozen=True)
+class Capture:
+    """What left the device in one run: messages as on the wire, their bytes, and the ids of every published answer."""
+
+    sent: list[Message]
+    size_bytes: int
+    ledger_bytes: int
+    published: dict[str, list[int]]  # by question
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
+    """Ask about every sentence, with drafts and without; returns whether every claim holds."""
+    report = Report(asdict(settings), json_path)
+    private = canaries(settings.canaries, settings.seed)
+    missing = [drafts for drafts in (True, False) if report.find(drafts=drafts) is None]
+    if missing:
+        with _pair(settings, private) as home:
+            for drafts in missing:
+                report.add(_row(capture(home, private, settings, drafts=drafts), private, settings, drafts=drafts))
+    _claim(report, settings.canaries)
+    report.summary = _side_by_side(report)
+    return report.finish()
+
+
+@contextmanager
+def _pair(settings: Settings, private: list[Canary]) -> Iterator[Home]:
+    """A pair whose device has read the sentences, and whose cloud has read others."""
+    with temporary_home() as home:
+        bring_up(home, START_S, lambda _: None)
+        public = canaries(settings.canaries, settings.seed + _PUBLIC)
+        for side, sentences in (("device", private), ("cloud", public)):
+            with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
+                for name, text in documents(sentences).items():
+                    (Path(folder) / name).write_text(text, encoding="utf-8")
+                read_in(home.endpoint(f"{side}-retrieval"), [Path(folder)])
+        yield home
+
+
+def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bool) -> Capture:
+    """Start the device anew with a tap in its wire, ask every question, stop it, and read what left."""
+    ledger = home.at / f"ledger-{drafts}"
+    stop(home, ["device"])
+    _configure(home, ledger, drafts=drafts)
+    published = {}
+    with Tap(_tap(home), home.endpoint("cloud")) as tap:
+        bring_up(home, START_S, lambda _: None)
+        with Client(home.endpoint("device")) as client:
+            for at, canary in enumerate(track(private, "asking", console=console.err(), transient=True)):
+                how = {"seed": settings.seed + at, "temperature": settings.temperature}
+                stream = client.ask(canary.question, max_tokens=settings.max_tokens, require_cloud=True, **how)
+                published[canary.question] = stream.result().token_ids
+        stop(home, ["device"])
+        frames = [each for recorded in tap.recorded() for each in messages(recorded)]
+    size_bytes = sum(len(frame) for each in frames for frame in each)
+    return Capture([decode(each) for each in frames], size_bytes, _counted(ledger), published)
+
+
+def _counted(ledger: Path) -> int:
+    return sum(entry.size_bytes for entry in read(ledger))
+
+
+def _tap(home: Home) -> str:
+    return f"ipc://{home.at}/run/tap"
+
+
+def _configure(home: Home, ledger: Path, *, drafts: bool) -> None:
+    values = {
+        "endpoint": home.endpoint("device"),
+        "retrieval": home.endpoint("device-retrieval"),
+        "cloud": _tap(home),
+    }
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines += ["[egress]", f"drafts = {json.dumps(drafts)}", f"ledger = {json.dumps(str(ledger))}"]
+    home.config("device").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts: bool) -> Row:
+    encode, to_text = _tokenizer()
+    seen = leaks.sessions(captured.sent)
+    outside = beyond(captured, seen, private, to_text)
+    row: Row = {
+        "drafts": drafts,
+        "messages": len(captured.sent),
+        "bytes": captured.size_bytes,
+        "ledger": captured.ledger_bytes,
+        "distributions": sum(isinstance(message, Draft) for message in captured.sent),
+        "in texts": sum(in_texts(captured.sent, private)),
+        "beyond the answer": sum(map(bool, outside)),
+        "5-grams": sum(map(len, outside)),
+    }
+    sentences = [encode(" " + one.text) for one in (*private, *canaries(settings.canaries, settings.seed + _CONTROL))]
+    own = _own_runs(sentences)
+    questions = [encode(" " + canary.question) for canary in private]
+    for name, likeliest in leaks.LIKELIEST.items():
+        behind = leaks.continuations(seen, questions, likeliest)
+        shares = [leaks.rebuilt(each, behind) for each in own]
+        real, control = shares[: len(private)], shares[len(private) :]
+        row |= {name: statistics.fmean(real), f"{name}, most": max(real), f"{name}, chance": statistics.fmean(control)}
+    return row
+
+
+def _own_runs(sentences: list[list[int]]) -> list[set[tuple[int, ...]]]:
+    """For each sentence, the runs of tokens that no other one has."""
+    having = Counter(run for ids in sentences for run in leaks.runs(ids))
+    return [{run for run in leaks.runs(ids) if having[run] == 1} for ids in sentences]
+
+
+def in_texts(sent: list[Message], private: list[Canary]) -> list[bool]:
+    """For each sentence, whether five words of it are in any text, or any message could hold more than it should."""
+    strange = any(map(leaks.strange, sent))
+    said = {gram for message in sent for text in leaks.texts(message) for gram in grams(text)}
+    return [strange or not said.isdisjoint(grams(canary.text)) for canary in private]
+
+
+def beyond(
+    captured: Capture, seen: list[leaks.Seen], private: list[Canary], to_text: Decode
+) -> list[set[tuple[str, ...]]]:
+    """For each sentence, its 5-grams among the tokens that the cloud saw, without those of the published answers."""
+    published = {gram for ids in captured.published.values() for gram in grams(to_text(ids))}
+    sequences = [ids for each in seen for ids in each.rejected()]
+    sequences += [tuple(each.answer) for each in seen if not _is_published(each, captured.published)]
+    held = {gram for ids in sequences for gram in grams(to_text(list(ids)))}
+    return [grams(canary.text) & held - published for canary in private]
+
+
+def _is_published(seen: leaks.Seen, published: Mapping[str, list[int]]) -> bool:
+    return seen.answer == published.get(seen.begin.question, [])[: len(seen.answer)]
+
+
+def _side_by_side(report: Report) -> list[Row]:
+    """A line for each figure, a column for each setting."""
+    rows = sorted(report.rows, key=lambda row: not row["drafts"])
+    names = [name for name in rows[0] if name != "drafts"]
+    return [{"figure": name, "drafts = true": rows[0][name], "drafts = false": rows[1][name]} for name in names]
+
+
+def _tokenizer() -> tuple[Encode, Decode]:
+    from hocket_models import path
+
+    tokenizer = AutoTokenizer.from_pretrained(path("device"))
+    return (
+        lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
+        lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
+    )
+
+
+def _claim(report: Report, number: int) -> None:
+    report.claims.clear()
+    of = f"0 of {number}"
+    for drafts in (True, False):
+        row = report.find(drafts=drafts)
+        assert row is not None
+        name = f"drafts = {json.dumps(drafts)}"
+        equal = row["ledger"] == row["bytes"]
+        report.claim(f"{name}: sentences in any text, or room for more", of, row["in texts"] or 0, not row["in texts"])
+        report.claim(f"{name}: bytes of the ledger", f"{row['bytes']} captured", row["ledger"] or 0, equal)
+        if not drafts:
+            outside = row["beyond the answer"]
+            report.claim(f"{name}: sentences with a 5-gram beyond the answer", of, outside or 0, not outside)
+            report.claim(f"{name}: distributions", "0", row["distributions"] or 0, not row["distributions"])

@@ -1,0 +1,75 @@
+"""`hocket audit`: how much left the device, by class of data."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_daemon.ledger import Entry
+
+By = Literal["day", "peer", "session"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("audit", epilog="Example: hocket audit --by session --json")(audit)
+
+
+def audit(
+    *,
+    by: Annotated[By, typer.Option(help="A row for each day, each peer, or each session.")] = "day",
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another ledger than the one that device.toml names.")
+    ] = None,
+    home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
+    json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show how many bytes left the device for the cloud, by class of data; the last few seconds may be missing.
+
+    Bytes are those of the messages before encryption. What belongs to the connection and to no session (greetings,
+    pings) has the session "-".
+    """
+    from hocket_daemon.ledger import read
+    from hocket_tools.pair.home import Home
+
+    path = ledger or Home.find(home).ledger()
+    rows = _sums(read(path), by)
+    if json_object:
+        records = [{by: name, "bytes": sizes, "total": sum(sizes.values())} for name, sizes in rows.items()]
+        typer.echo(json.dumps({"ledger": str(path), "rows": records}))
+    elif rows:
+        _show(rows, by)
+    else:
+        typer.echo(f"nothing has left yet, by {path}")
+
+
+def _sums(entries: Iterable[Entry], by: By) -> dict[str, dict[str, int]]:
+    """Bytes by class for each day, peer or session, in the order of the ledger."""
+    rows: dict[str, dict[str, int]] = defaultdict(dict)
+    for entry in entries:
+        sizes = rows[getattr(entry, by) or "-"]
+        sizes[entry.kind] = sizes.get(entry.kind, 0) + entry.size_bytes
+    return rows
+
+
+def _show(rows: dict[str, dict[str, int]], by: By) -> None:
+    from rich.table import Table
+
+    from hocket_tools import console
+
+    classes = sorted({kind for sizes in rows.values() for kind in sizes})
+    table = Table(by, box=None, pad_edge=False)
+    for name in (*classes, "bytes"):
+        table.add_column(name, justify="right")
+    for name, sizes in rows.items():
+        table.add_row(name, *(f"{sizes.get(kind, 0):,}" for kind in classes), f"{sum(sizes.values()):,}")
+    if len(rows) > 1:
+        totals = [sum(sizes.get(kind, 0) for sizes in rows.values()) for kind in classes]
+        table.add_row("all", *(f"{total:,}" for total in totals), f"{sum(totals):,}")
+    console.out().print(table)

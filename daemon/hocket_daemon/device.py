@@ -103,9 +103,10 @@ class DeviceDaemon(Daemon):
 
     def figures(self) -> dict[str, float]:
         """The numbers among them, for programs."""
+        figures = super().figures() | {f"left_{kind}_bytes": float(left) for kind, left in self._ledger.sums.items()}
         if self._link is None or not self._link.up:
-            return super().figures()
-        return super().figures() | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
+            return figures
+        return figures | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
 
 
 def main(path: Path) -> None:

@@ -44,9 +44,10 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """Counts in memory, from any thread, and writes down what came together; without a file it forgets."""
+    """Counts in memory, from any thread, and writes down what came together; without a file it keeps sums alone."""
 
     def __init__(self, path: Path | None) -> None:
+        self.sums: dict[str, int] = {}  # bytes by class since the start
         self._path = path
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -54,9 +55,10 @@ class Ledger:
 
     def count(self, peer: str, session: str, kind: str, size_bytes: int) -> None:
         """One message more."""
-        if self._path is None:
-            return
         with self._lock:
+            self.sums[kind] = self.sums.get(kind, 0) + size_bytes
+            if self._path is None:
+                return
             if len(self._pending) >= MAX_PENDING:
                 session = FOLDED if session else session
             messages, total = self._pending.get((peer, session, kind), (0, 0))

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from rich.progress import track
-from transformers import AutoTokenizer
 
 from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.ledger import read
 from hocket_tools import console
 from hocket_tools.bench import leaks
@@ -183,9 +183,7 @@ def _side_by_side(report: Report) -> list[Row]:
 
 
 def _tokenizer() -> tuple[Encode, Decode]:
-    from hocket_models import path
-
-    tokenizer = AutoTokenizer.from_pretrained(path("device"))
+    tokenizer = LanguageModel(ModelSettings(slots=1), "device").tokenizer
     return (
         lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),

@@ -20,7 +20,7 @@ from hocket_daemon.egress import EgressSettings
 from hocket_daemon.ledger import read
 from hocket_tools.link.tap import Tap, encrypted_bytes, messages
 
-QUESTION, AT = "kala mira?", ("tcp://127.0.0.1:17661", "tcp://127.0.0.1:17663")
+QUESTION, AT = "kala mira?", ("tcp://127.0.0.1:17691", "tcp://127.0.0.1:17693")
 OPTIONS: dict[str, object] = {"seed": 5, "max_tokens": 16, "ignore_eos": True, "temperature": 1.0}
 MODES = ("coupled", "independent", "sync", "sync-both")
 

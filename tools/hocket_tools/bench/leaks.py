@@ -15,7 +15,7 @@ from hocket_daemon.aggregation.distribution import Distribution
 from hocket_daemon.aggregation.prefix import PrefixChain
 
 RUN = 3  # tokens in a row that count as a piece of a sentence
-LIKELIEST = {"answers": None, "drafts": 0, "likeliest": 1, "likeliest 5": 5, "all": codec.MAX_IDS}
+LIKELIEST = {"answers": None, "drafted": 0, "likeliest": 1, "likeliest 5": 5, "all": codec.MAX_IDS}
 _SPEAKING = (Hello, Ping, Begin, Draft, Target, Aggregated, Sync, End)
 _Pairs = Mapping[tuple[int, ...], set[int]]
 

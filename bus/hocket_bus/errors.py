@@ -122,6 +122,8 @@ _BY_CODE: dict[str, type[HocketError]] = {
 }
 
 
-def from_code(code: str, text: str, remedy: str) -> HocketError:
+def from_code(code: str, text: str, remedy: str, retry_after_s: float = 0.0) -> HocketError:
     """The exception that a wire error stands for."""
+    if code == Busy.code:
+        return Busy(text, remedy, retry_after_s)
     return _BY_CODE.get(code, HocketError)(text, remedy)

@@ -84,10 +84,11 @@ class Ping(Message, frozen=True):
 
 
 class Pong(Message, frozen=True):
-    """The echo of a Ping, with the number of requests in work."""
+    """The echo of a Ping, with the number of requests in work, and of steps and prompts that wait for the model."""
 
     sent_s: float
     load: Count = 0
+    waiting: Count = 0
 
 
 class Error(Message, frozen=True):
@@ -97,6 +98,7 @@ class Error(Message, frozen=True):
     text: Line
     remedy: Line = ""
     request: Annotated[bytes, Meta(max_length=16)] = b""
+    retry_after_s: Seconds = 0.0
 
 
 class StatusRequest(Message, frozen=True):
@@ -326,13 +328,14 @@ class End(Message, frozen=True):
 
 
 class Refused(Message, frozen=True):
-    """The cloud cannot take part in a session."""
+    """The cloud cannot take part in a session; 0 for `retry_after_s` is never."""
 
     session: Id
     epoch: Count
     code: Code
     text: Line
     remedy: Line = ""
+    retry_after_s: Seconds = 0.0
 
 
 # Every message that exists, in the order of its codes, and the class of data that it carries.

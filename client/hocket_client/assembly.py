@@ -26,7 +26,7 @@ class Assembly:
     def feed(self, message: Message) -> list[Event]:
         """The events that `message` makes available. Raises what ended the request, if an error did."""
         if isinstance(message, Error):
-            raise from_code(message.code, message.text, message.remedy)
+            raise from_code(message.code, message.text, message.remedy, message.retry_after_s)
         if isinstance(message, Lost) and message.first > self._next:
             raise Unavailable(
                 f"events {self._next} to {message.first - 1} of this stream are no longer kept",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import Busy, HocketError
 from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Refused, Sync, Target
 
 from .aggregation.dialogue import Turn
@@ -68,13 +68,17 @@ class Accompaniment(Session):
     def fail(self, error: HocketError) -> None:
         """The device goes on alone, and says why."""
         log.warning("cannot take part", session=self.begin.session.hex(), error=str(error))
-        self.device.send(
-            Refused(
-                session=self.begin.session,
-                epoch=self.dialogue.epoch,
-                code=error.code,
-                text=error.text[:1000],
-                remedy=error.remedy[:1000],
-            )
-        )
+        self.device.send(refused(self.begin, self.dialogue.epoch, error))
         self.close()
+
+
+def refused(begin: Begin, epoch: int, error: HocketError) -> Refused:
+    """What tells a device that this side cannot take part, and when it can."""
+    return Refused(
+        session=begin.session,
+        epoch=epoch,
+        code=error.code,
+        text=error.text[:1000],
+        remedy=error.remedy[:1000],
+        retry_after_s=error.retry_after_s if isinstance(error, Busy) else 0.0,
+    )

@@ -156,7 +156,7 @@ class Answer(Session):
         """A peer message of this session."""
         if isinstance(message, Refused):
             if message.epoch == self.dialogue.epoch:
-                self._go_alone(f"the cloud cannot take part: {message.text}", message.remedy)
+                self._on_refused(message)
         elif isinstance(message, Ready):
             self._on_cloud_ready(message)
         else:
@@ -168,6 +168,12 @@ class Answer(Session):
             elif isinstance(message, Draft | Aggregated) and not self._rejoining:
                 self._expect_peer()
         self.draft_next()
+
+    def _on_refused(self, refused: Refused) -> None:
+        if refused.retry_after_s:
+            self._rejoin_at_s = time.monotonic() + refused.retry_after_s
+        if not self.dialogue.exchange.solo:  # otherwise it was said before
+            self._go_alone(f"the cloud cannot take part: {refused.text}", refused.remedy)
 
     def _on_cloud_ready(self, ready: Ready) -> None:
         self._cloud_ready = ready

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import structlog
 
 from hocket_bus import config, log
-from hocket_bus.errors import Busy, HocketError, Unavailable
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Refused, Sync, Target, Welcome
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp, Received
 
-from .accompaniment import Accompaniment, Device
+from .accompaniment import Accompaniment, Device, refused
 from .answer import Answer, Cloud
 from .config import CloudSettings
 from .daemon import Daemon, ignore_bad
@@ -59,20 +60,15 @@ class CloudDaemon(Daemon):
                 session.device = device
             return
         try:
-            self._check_room()
+            self.check_taking()
+            self._free(time.monotonic())
+            self.admission.enter(begin.session, event.user, max(1, begin.documents), time.monotonic())
         except HocketError as error:
-            device.send(
-                Refused(session=begin.session, epoch=begin.epoch, code=error.code, text=error.text, remedy=error.remedy)
-            )
+            device.send(refused(begin, begin.epoch, error))
             return
         session = Accompaniment(self, begin, device)
         self._sessions[begin.session] = session
         session.search()
-
-    def _check_room(self) -> None:
-        self.check_taking()
-        if len(self._sessions) >= self.settings.max_sessions:
-            raise Busy(f"the cloud has {len(self._sessions)} sessions in work already")
 
     def close(self) -> None:
         """Tell the devices, which then go on alone at once."""
@@ -86,6 +82,7 @@ class CloudDaemon(Daemon):
 
     def _end(self, key: bytes) -> None:
         session = self._sessions.pop(key)
+        self.admission.leave(key, time.monotonic())
         self._corrections += session.dialogue.exchange.corrections
         session.close()
 
@@ -101,9 +98,16 @@ class CloudDaemon(Daemon):
     def tick(self, now: float) -> None:
         """Free the sessions of vanished devices."""
         super().tick(now)
+        self._free(now)
+
+    def _free(self, now: float) -> None:
         for key, session in list(self._sessions.items()):
             if session.closed or now - session.heard_s > self._silence_s:
                 self._end(key)
+
+    def most_ahead(self, rows: int) -> int:
+        """Less the fuller this side is, so that more devices are served before one is told `busy`."""
+        return self.admission.most_ahead(rows)
 
     def facts(self) -> dict[str, str]:
         """Lines for `hocket status`."""

@@ -19,7 +19,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     retrieval: str  # where this side's retrieval daemon listens
     model: ModelSettings = ModelSettings()
     kv: KVSettings = KVSettings()
-    max_sessions: Annotated[int, Meta(ge=1)] = 8  # requests in work at once; one more is answered "busy"
+    max_sessions: Annotated[int, Meta(ge=1)] = 8  # at once, clients' and devices'; more: "busy"
     log_bytes: Annotated[int, Meta(ge=1 << 16)] = 1 << 20  # what is kept of a stream, so that its reader can resume
     client_silence_s: Annotated[float, Meta(gt=0)] = 25.0  # an answer whose client is silent this long is ended
     relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights

@@ -40,6 +40,8 @@ from hocket_bus.messages import (
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
+from .admission import Admission
+from .aggregation.window import MOST_AHEAD
 from .answer import Answer, Cloud
 from .background import Background
 from .checks import check
@@ -70,6 +72,7 @@ class Daemon(ABC):
         self.model = LanguageModel(settings.model, side, settings.kv)
         self.profiling = Profiling(self.model, settings.model, side)
         self.profiler = self.profiling.profiler
+        self.admission = Admission(settings.max_sessions, settings.model.slots)
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -113,7 +116,7 @@ class Daemon(ABC):
             log.exception("error in the main loop")  # one bad event must not end the daemon
         self._forget()
         self._background.step(time.monotonic(), self.idle())
-        self.server.load = len(self.answers)
+        self.server.load, self.server.waiting = len(self.admission), self._compute.waiting
 
     def stop(self) -> None:
         """Ask the main loop to end at once; safe from any thread and from signal handlers."""
@@ -167,7 +170,9 @@ class Daemon(ABC):
         self.lookups.tick(now)
 
     def _forget(self) -> None:
-        self.answers = {request: answer for request, answer in self.answers.items() if not answer.closed}
+        for request in [request for request, answer in self.answers.items() if answer.closed]:
+            del self.answers[request]
+            self.admission.leave(request, time.monotonic())
         self._streams.forget()
 
     def idle(self) -> bool:
@@ -175,6 +180,10 @@ class Daemon(ABC):
         return not self.answers
 
     # --- services for sessions
+
+    def most_ahead(self, rows: int) -> int:  # noqa: ARG002 - the cloud looks at them
+        """The device drafts as far ahead as pays."""
+        return MOST_AHEAD
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread and `done` on the main thread."""
@@ -235,15 +244,14 @@ class Daemon(ABC):
             if self._streams.find(ask.request, event) is None:
                 self._begin(ask, event)
         except HocketError as error:
-            self.server.send(route, Error(code=error.code, text=error.text, remedy=error.remedy, request=ask.request))
+            self.server.send(route, _refusal(error, ask.request))
         else:
             self.server.send(route, Accepted(request=ask.request))
 
     def _begin(self, ask: Ask, event: Received) -> None:
         check(ask)
         self.check_taking()
-        if len(self.answers) >= self.settings.max_sessions:
-            raise Busy(f"{len(self.answers)} requests are in work already")
+        self.admission.enter(ask.request, event.user, max(1, ask.documents), time.monotonic())
         self._open(ask, self._streams.open(ask, event.route, event.user))
 
     def _open(self, ask: Ask, stream: Stream) -> None:
@@ -327,6 +335,11 @@ class Daemon(ABC):
     @abstractmethod
     def on_other(self, event: Received) -> None:
         """A message at our server that no client sends."""
+
+
+def _refusal(error: HocketError, request: bytes) -> Error:
+    retry_after_s = error.retry_after_s if isinstance(error, Busy) else 0.0
+    return Error(code=error.code, text=error.text, remedy=error.remedy, request=request, retry_after_s=retry_after_s)
 
 
 def ignore_bad(receive: Callable[[], None]) -> None:

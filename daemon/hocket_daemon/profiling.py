@@ -61,7 +61,7 @@ def link_fact(link: Link) -> str:
     if not link.up:
         return "not connected"
     trip = f"round trip {_ms(link.rtt_s)}, average {_ms(link.round_trip.average)} (echo on this connection)"
-    return f"connected to {link.endpoint}, {trip}"
+    return f"connected to {link.endpoint}, {trip}; {link.load} request(s) in work there, {link.waiting} step(s) waiting"
 
 
 def network_facts(endpoint: str) -> dict[str, str]:

@@ -43,6 +43,9 @@ class Services(Protocol):
     lookups: Lookups
     shares_drafts: bool
 
+    def most_ahead(self, rows: int) -> int:
+        """How many steps a session of `rows` rows may draft ahead."""
+
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
 
@@ -86,6 +89,11 @@ class Session(ABC):
         self._reading_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
         self.drafts = 0
+
+    @property
+    def rows(self) -> int:
+        """Rows that are kept free for it."""
+        return max(1, self.begin.documents)
 
     @property
     def documents(self) -> int:
@@ -213,4 +221,4 @@ class Session(ABC):
     def _measure(self, rows: int, seconds: float) -> None:
         assert self._reading is not None
         expected_s = self._services.profiler.observe(rows, self._reading.length, seconds)
-        self.dialogue.exchange.pace(self.rtt_s, expected_s)
+        self.dialogue.exchange.pace(self.rtt_s, expected_s, self._services.most_ahead(self.rows))

@@ -56,7 +56,8 @@ class Caller:
             if not isinstance(event, Received) or getattr(event.message, "request", None) != request:
                 continue
             if isinstance(event.message, Error):
-                raise from_code(event.message.code, event.message.text, event.message.remedy)
+                error = event.message
+                raise from_code(error.code, error.text, error.remedy, error.retry_after_s)
             yield event.message
             if not isinstance(event.message, Progress | Part):
                 return

@@ -38,6 +38,7 @@ class Link:
         self.endpoint = endpoint
         self.up = False
         self.round_trip = Estimate()
+        self.load = self.waiting = 0  # the other end's, as its latest pong says
         self._bus = bus
         self._hello = hello
         self._topic = topic
@@ -113,6 +114,7 @@ class Link:
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
             self.round_trip.add(self._heard_s - message.sent_s)
+            self.load, self.waiting = message.load, message.waiting
         elif isinstance(message, Welcome):
             self._welcome = message
         else:

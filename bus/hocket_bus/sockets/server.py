@@ -30,7 +30,8 @@ class Server:
 
     def __init__(self, bus: Bus, endpoint: str, greet: Greeter) -> None:
         self.endpoint = endpoint
-        self.load = 0
+        self.load = 0  # requests in work
+        self.waiting = 0  # steps and prompts that wait for the model
         self.bad_messages = 0
         self._bus = bus
         self._greet = greet
@@ -93,7 +94,7 @@ class Server:
         else:
             if isinstance(message, Ping):
                 self._told_rtt_s.note(route, message.rtt_s)
-                reply = Pong(sent_s=message.sent_s, load=self.load)
+                reply = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting)
             elif isinstance(message, Hello):
                 reply = self._greet(message)
             elif user == SELF:

@@ -15,6 +15,7 @@ from .distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms, provenance
 from .independent import Laws, aggregate, draft, laws
 from .schedule import DEFAULT_SIDE, Scheduler, acceptance, drawn_side
+from .window import MOST_AHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +69,9 @@ class AggregatorExchange(Exchange):
         if alone:
             self._greeted = False
 
-    def pace(self, rtt_s: float, decode_s: float) -> None:
+    def pace(self, rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> None:
         """The scheduler needs the round trip, too."""
-        super().pace(rtt_s, decode_s)
+        super().pace(rtt_s, decode_s, most)
         self.scheduler.rtt_s = rtt_s
 
     def awaits_peer(self) -> bool:

@@ -13,7 +13,7 @@ from .distribution import Distribution
 from .prefix import PrefixChain
 from .sampler import Rule, draft, target
 from .schedule import Aggregating, other
-from .window import draft_window
+from .window import MOST_AHEAD, draft_window
 
 _DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
 
@@ -89,10 +89,10 @@ class Exchange:
         """The share of the device's and of the cloud's drafts that Eq. 5 expects to be accepted, where it applies."""
         return None, None
 
-    def pace(self, rtt_s: float, decode_s: float) -> None:
+    def pace(self, rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> None:
         """How long a round trip and a decode step take now; it changes speed, never tokens."""
         if self._terms.aggregation in _DRAFT_AHEAD:
-            self.window = draft_window(rtt_s, decode_s)
+            self.window = draft_window(rtt_s, decode_s, most)
 
     def next_step(self) -> int | None:
         """The step to draft next behind `drafted`, or None while there is nothing to draft."""

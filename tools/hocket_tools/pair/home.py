@@ -35,7 +35,7 @@ _DAEMON = """\
 endpoint = "{own}"          # where it listens: ipc:///path or tcp://address:port
 retrieval = "{retrieval}"   # this side's retrieval daemon
 {more}
-# max_sessions = 8              # requests in work at once; one more is answered "busy"
+# max_sessions = 8              # at once, clients' and devices'; more are told "busy" and when to try again
 # relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
 # reweigh_every = 2             # tokens between two looks at how relevant the passages are (weights: dynamic)
 # wire_mass = 0.98              # share of a distribution that a draft carries
@@ -54,6 +54,8 @@ folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is
 # name = "bundled"              # a folder, or a Hugging Face name such as "Qwen/Qwen2.5-0.5B-Instruct"
 # context = 1024                # tokens a row can hold: prompt and answer together
 # slots = 16                    # rows kept at once; a request takes one for each of its passages
+# kv_bytes = 4_000_000_000      # what the slots' memory may take; more is refused at the start
+# prefill_tokens = 128          # of a prompt in one forward pass; decode steps of others come between
 # threads = 1                   # CPU threads of a forward pass
 # dtype = "auto"                # float32, bfloat16, float16; auto: float32 on a CPU, bfloat16 on a GPU
 """

@@ -1,26 +1,32 @@
-"""Logging: one structlog set-up for every process: JSON for machines, coloured lines for people at a terminal."""
+"""Logging: one structlog set-up for every process: JSON for machines, coloured lines for people."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import Literal
 
 import structlog
 
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["auto", "json", "people"]
 
-def setup(level: str = "info") -> None:
-    """Log to standard error; called once, by the process's own main function."""
-    people = sys.stderr.isatty()
-    renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if people else structlog.processors.JSONRenderer()
+
+def setup(level: Level = "info", style: Format = "auto") -> None:
+    """Log to standard error; called once, by the process's own main function. `auto`: for people at a terminal."""
+    colours = sys.stderr.isatty()
+    people = style == "people" or (style == "auto" and colours)
+    written: list[structlog.typing.Processor] = (
+        [structlog.dev.ConsoleRenderer(colors=colours)]
+        if people
+        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            renderer,
+            *written,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),

@@ -62,11 +62,14 @@ class Accompaniment(Session):
 
     def take(self, turn: Turn) -> None:
         """Send; the device publishes."""
+        for confirmed in turn.confirmed:
+            self._services.counts.confirmed(confirmed, "cloud")
         for message in turn.send:
             self.device.send(message)
 
     def fail(self, error: HocketError) -> None:
         """The device goes on alone, and says why."""
+        self._services.counts.add("errors_total", kind=error.code)
         log.warning("cannot take part", session=self.begin.session.hex(), error=str(error))
         self.device.send(refused(self.begin, self.dialogue.epoch, error))
         self.close()

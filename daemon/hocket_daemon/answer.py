@@ -277,6 +277,7 @@ class Answer(Session):
 
     def _publish(self, confirmed: Confirmed) -> Finish | None:
         self._steps.append(confirmed)
+        self._services.counts.confirmed(confirmed, self._services.side)
         ended = confirmed.token in self.begin.eos
         last = len(self._steps) == self.begin.sampling.max_tokens
         piece = "" if ended else self._text.add(confirmed.token)
@@ -291,6 +292,7 @@ class Answer(Session):
         if self.closed:
             return
         expected = self.dialogue.exchange.expected
+        self._services.counts.answered(finish, self._times_s[0] if self._times_s else None)
         self._end(
             Done(
                 request=self._ask.request,
@@ -317,6 +319,7 @@ class Answer(Session):
         """End the stream with an error."""
         if self.closed:
             return
+        self._services.counts.add("errors_total", kind=error.code)
         self._end(
             Failed(
                 request=self._ask.request,

@@ -64,6 +64,7 @@ class CloudDaemon(Daemon):
             self._free(time.monotonic())
             self.admission.enter(begin.session, event.user, max(1, begin.documents), time.monotonic())
         except HocketError as error:
+            self.counts.add("errors_total", kind=error.code)
             device.send(refused(begin, begin.epoch, error))
             return
         session = Accompaniment(self, begin, device)
@@ -114,6 +115,10 @@ class CloudDaemon(Daemon):
         corrected = f"{self._corrections} time(s), by a near-tie or a device that went on alone"
         return super().facts() | {"device sessions": str(len(self._sessions)), "corrected by a device": corrected}
 
+    def figures(self) -> dict[str, float]:
+        """The numbers among them, for programs."""
+        return super().figures() | {"sessions": float(len(self._sessions))}
+
     def cloud(self) -> Cloud | None:
         """The cloud answers its own clients alone."""
         return None
@@ -132,5 +137,5 @@ class CloudDaemon(Daemon):
 def main(path: Path) -> None:
     """Run the cloud daemon in the foreground with the configuration file `path`."""
     settings = config.load(path, CloudSettings)
-    log.setup(settings.log_level)
+    log.setup(settings.log_level, settings.log_format)
     CloudDaemon(settings).run()

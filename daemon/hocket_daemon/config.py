@@ -6,6 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from hocket_bus.log import Format, Level
+
 from .aggregation.schedule import Aggregating
 from .egress import EgressSettings
 from .engine.model import ModelSettings
@@ -28,7 +30,9 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
     aggregating: Aggregating = "scheduler"  # benchmarks only: what decides which side aggregates (independent)
     drain_s: Annotated[float, Meta(ge=0, le=20)] = 20.0  # how long SIGTERM lets requests in work go on
-    log_level: str = "info"
+    metrics: str = ""  # where Prometheus may read figures, such as 127.0.0.1:9464; empty: nowhere
+    log_level: Level = "info"
+    log_format: Format = "auto"  # json, people, or auto: for people at a terminal
 
 
 class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):

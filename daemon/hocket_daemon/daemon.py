@@ -51,7 +51,9 @@ from .engine.batch import Decoded, Step
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
+from .figures import Counts, fact
 from .lookups import Lookups
+from .metrics import Metrics
 from .profiling import Profiling
 from .session import Outcome
 from .streams import Stream, Streams
@@ -73,6 +75,7 @@ class Daemon(ABC):
         self.profiling = Profiling(self.model, settings.model, side)
         self.profiler = self.profiling.profiler
         self.admission = Admission(settings.max_sessions, settings.model.slots)
+        self.counts = Counts()
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -85,6 +88,7 @@ class Daemon(ABC):
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._service = Service(self.bus, self.server, self._inbox.put)
         self._streams = Streams(self.server, settings.log_bytes)
+        self._metrics = Metrics(settings.metrics, self._inbox.put, self.figures) if settings.metrics else None
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
         self.lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
@@ -147,6 +151,8 @@ class Daemon(ABC):
         """End every stream with a reason, then the threads."""
         for answer in list(self.answers.values()):
             answer.fail(self._stopped())
+        if self._metrics is not None:
+            self._metrics.close()
         self._background.interrupt()
         self._compute.close()
         if self.model.stored is not None:
@@ -244,6 +250,7 @@ class Daemon(ABC):
             if self._streams.find(ask.request, event) is None:
                 self._begin(ask, event)
         except HocketError as error:
+            self.counts.add("errors_total", kind=error.code)
             self.server.send(route, _refusal(error, ask.request))
         else:
             self.server.send(route, Accepted(request=ask.request))
@@ -310,11 +317,18 @@ class Daemon(ABC):
             "batching": self._compute.fact(),
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "stored KV": self._background.fact(),
+            "since the start": fact(self.counts.figures()),
+            "metrics": f"http://{self.settings.metrics}/metrics" if self.settings.metrics else "off",
         } | self.profiling.facts()
 
     def figures(self) -> dict[str, float]:
         """The numbers among them, for programs."""
-        return self.profiling.figures() | self._compute.figures()
+        now = {
+            "requests": float(len(self.answers)),
+            "events_waiting": float(self._inbox.qsize()),
+            "bad_messages_total": float(self.server.bad_messages),
+        }
+        return self.profiling.figures() | self._compute.figures() | self.counts.figures() | now
 
     @abstractmethod
     def cloud(self) -> Cloud | None:

@@ -16,6 +16,7 @@ from .answer import Answer, Cloud
 from .config import DeviceSettings
 from .daemon import Daemon, ignore_bad
 from .egress import PeerGate, fact, obstacle
+from .figures import labelled
 from .ledger import Ledger
 from .profiling import link_fact, network_facts
 
@@ -103,7 +104,9 @@ class DeviceDaemon(Daemon):
 
     def figures(self) -> dict[str, float]:
         """The numbers among them, for programs."""
-        figures = super().figures() | {f"left_{kind}_bytes": float(left) for kind, left in self._ledger.sums.items()}
+        sums = dict(self._ledger.sums)
+        sent = {labelled("sent_bytes_total", **{"class": kind}): float(size) for kind, size in sums.items()}
+        figures = super().figures() | sent
         if self._link is None or not self._link.up:
             return figures
         return figures | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
@@ -112,5 +115,5 @@ class DeviceDaemon(Daemon):
 def main(path: Path) -> None:
     """Run the device daemon in the foreground with the configuration file `path`."""
     settings = config.load(path, DeviceSettings)
-    log.setup(settings.log_level)
+    log.setup(settings.log_level, settings.log_format)
     DeviceDaemon(settings).run()

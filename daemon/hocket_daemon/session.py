@@ -25,6 +25,7 @@ from .engine.batch import Decoded, Step
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
 from .engine.reading import Reading, mix, read
+from .figures import Counts
 from .lookups import Lookups
 from .weights import Weighing, Weights
 
@@ -42,6 +43,7 @@ class Services(Protocol):
     aggregating: Aggregating
     lookups: Lookups
     shares_drafts: bool
+    counts: Counts
 
     def most_ahead(self, rows: int) -> int:
         """How many steps a session of `rows` rows may draft ahead."""
@@ -110,6 +112,8 @@ class Session(ABC):
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
+        if not self.closed:
+            self._services.counts.add("rollbacks_total", self.dialogue.exchange.rollbacks)
         self.closed = True
         self._reading_interrupt.set()
         if self._decoding is not None:
@@ -208,6 +212,7 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.drafts += 1
+        self._services.counts.drafted(seconds if decoding.step > 0 else None)
         if decoding.step > 0:  # the first distribution was there when the question was read
             self._measure(outcome.rows, seconds)
         turn = self.dialogue.own(decoding.step, decoding.prefix, outcome.value, decoding.log_h, seconds)

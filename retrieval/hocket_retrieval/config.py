@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hocket_bus.log import Format, Level
+
 from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
 
 BUNDLED_EMBEDDER = "all-MiniLM-L6-v2"
@@ -26,6 +28,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
                    instructions for it; scores then differ by up to 0.002
     `keys`         the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
     `log_level`    debug, info, warning or error
+    `log_format`   json, people, or auto: for people at a terminal
     """
 
     endpoint: str
@@ -36,4 +39,5 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     threads: Annotated[int, Meta(ge=1, le=256)] = 1
     precision: Precision = "float32"
     keys: str = ""
-    log_level: str = "info"
+    log_level: Level = "info"
+    log_format: Format = "auto"

@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 
 def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: dict[str, Path]) -> None:
     """Over tcp with its real keys; the stream under way ends whole, a new question is refused, the status is 0."""
-    at = "tcp://127.0.0.1:17661"
+    at = "tcp://127.0.0.1:17691"
     keys = trust_self(folder / "keys", at)
     (folder / "cloud.toml").write_text(
         f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{keys}"\n'

@@ -53,6 +53,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "up",
         "down",
         "status",
+        "top",
         "profile",
         "ingest",
         "documents",

@@ -63,6 +63,7 @@ class Exchange:
         self.solo = False
         self.out_of_step = False
         self.corrections = 0
+        self.rollbacks = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
         self.drafted = PrefixChain(terms.session, terms.rule.seed)  # always extends `confirmed`
         self._side = side
@@ -190,6 +191,7 @@ class Exchange:
         self._remote.pop(step, None)
         self._word.pop(step, None)
         if len(self.drafted) <= step or self.drafted.ids[step] != token:  # own draft rejected
+            self.rollbacks += len(self.drafted) > step
             self.drafted.cut(step)
             self.drafted.append(token)
             self._drop_own(step + 1)

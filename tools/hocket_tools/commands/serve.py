@@ -50,7 +50,7 @@ def retrieval(config: Config) -> None:
     from hocket_retrieval.daemon import run
 
     settings = load(config, RetrievalConfig)
-    setup(settings.log_level)
+    setup(settings.log_level, settings.log_format)
     run(settings)
     _leave()
 

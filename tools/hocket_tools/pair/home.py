@@ -27,6 +27,7 @@ state = "{state}"           # its folder: documents, vectors and index
 # client_silence_s = 25.0       # an answer whose client is silent this long is ended
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # log_level = "info"              # debug, info, warning, error
+# log_format = "auto"             # json, people, or auto: for people at a terminal
 """
 
 _DAEMON = """\
@@ -43,7 +44,9 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 # client_silence_s = 25.0       # an answer whose client is silent this long is ended
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
 # drain_s = 20.0                # how long SIGTERM lets requests in work go on before they end with a reason
+# metrics = ""                  # where Prometheus may read figures, such as "127.0.0.1:9464"; empty: nowhere
 # log_level = "info"            # debug, info, warning, error
+# log_format = "auto"           # json, people, or auto: for people at a terminal
 {egress}
 [kv]
 folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hocket_bus import places
 from hocket_bus.errors import HocketError
@@ -41,8 +42,13 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
     pid = running(home, name)
     if pid is None:
         return DaemonState(name, None, problem="not running")
+    return state_at(home.listening(name), name, pid, places.keys(home.at), connect_s)
+
+
+def state_at(endpoint: str, name: str, pid: int | None, keys: Path, connect_s: float = 2.0) -> DaemonState:
+    """The same for whoever listens at `endpoint`, under a name of the caller's."""
     try:
-        with Caller(home.listening(name), connect_s, places.keys(home.at)) as caller:
+        with Caller(endpoint, connect_s, keys) as caller:
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
     except HocketError as error:
         return DaemonState(name, pid, problem=error.text)

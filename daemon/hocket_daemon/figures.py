@@ -1,0 +1,81 @@
+"""What happened since the daemon's start, counted under the names that Prometheus, Status and `hocket top` show."""
+
+from __future__ import annotations
+
+import threading
+from typing import get_args
+
+from hocket_bus.errors import Code
+from hocket_bus.messages import Finish, Side, Source
+
+from .aggregation.exchange import Confirmed
+from .aggregation.schedule import other
+
+
+def labelled(name: str, **labels: str) -> str:
+    """A figure's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
+    pairs = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    return f"{name}{{{pairs}}}" if pairs else name
+
+
+_KNOWN = [
+    *(labelled("tokens_total", source=source) for source in get_args(Source)),
+    *(labelled("accepted_total", side=side) for side in get_args(Side)),
+    *(labelled("answers_total", finish=finish) for finish in get_args(Finish)),
+    *(labelled("errors_total", kind=kind) for kind in get_args(Code)),
+    *("drafts_total", "rollbacks_total"),
+    *("decode_steps_total", "decode_seconds_total"),
+    *("first_tokens_total", "first_token_seconds_total"),
+]
+
+
+class Counts:
+    """Figures that only grow; counted from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(_KNOWN, 0.0)
+
+    def add(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        """Count `amount` more."""
+        with self._lock:
+            self._counts[labelled(name, **labels)] += amount
+
+    def figures(self) -> dict[str, float]:
+        """All of them as they are now."""
+        with self._lock:
+            return dict(self._counts)
+
+    def confirmed(self, step: Confirmed, side: Side) -> None:
+        """A target token, as `side` sees it; solo steps accept nothing."""
+        self.add("tokens_total", source=step.source)
+        if step.source == "solo":
+            return
+        for whose, accepted in ((side, step.own), (other(side), step.remote)):
+            self.add("accepted_total", float(accepted), side=whose)
+
+    def drafted(self, seconds: float | None) -> None:
+        """A draft, and how long its decode step took; None where reading the question gave it."""
+        self.add("drafts_total")
+        if seconds is not None:
+            self.add("decode_steps_total")
+            self.add("decode_seconds_total", seconds)
+
+    def answered(self, finish: Finish, first_token_s: float | None) -> None:
+        """An answer that came to its end."""
+        self.add("answers_total", finish=finish)
+        if first_token_s is not None:
+            self.add("first_tokens_total")
+            self.add("first_token_seconds_total", first_token_s)
+
+
+def fact(figures: dict[str, float]) -> str:
+    """The line of `hocket status`."""
+    tokens = {source: int(figures[labelled("tokens_total", source=source)]) for source in get_args(Source)}
+    joint = sum(tokens.values()) - tokens["solo"]
+    shares = [
+        f"{side} {figures[labelled('accepted_total', side=side)] / joint:.0%}" for side in get_args(Side) if joint
+    ]
+    errors = sum(int(count) for name, count in figures.items() if name.startswith("errors_total"))
+    accepted = f", drafts accepted: {', '.join(shares)}" if shares else ""
+    return f"{sum(tokens.values())} tokens, {tokens['solo']} of them alone{accepted}; {errors} error(s)"

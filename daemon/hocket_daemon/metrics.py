@@ -1,0 +1,67 @@
+"""The daemon's figures for Prometheus, at an address of this machine: a page that the main loop fills."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from queue import Empty, SimpleQueue
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from hocket_bus.errors import BadConfiguration
+
+PATIENCE_S = 2.0
+_NAME = re.compile(r'(\w+)(?:\{(\w+)="(.*)"\})?')
+Figures = dict[str, float]
+
+
+class Metrics(Collector):
+    """Serves until `close`. Raises BadConfiguration where it cannot listen."""
+
+    def __init__(
+        self, address: str, post: Callable[[Callable[[], None]], None], figures: Callable[[], Figures]
+    ) -> None:
+        """`post` runs a callable on the main loop, where `figures` is called at each look."""
+        host, _, port = address.rpartition(":")
+        if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
+            raise BadConfiguration(f"metrics: '{address}' is no address", 'write metrics = "127.0.0.1:9464"')
+        self._post = post
+        self._figures = figures
+        registry = CollectorRegistry()
+        registry.register(self)
+        try:
+            self._server, self._thread = start_http_server(int(port), host.strip("[]"), registry)
+        except OSError as error:
+            raise BadConfiguration(f"metrics: cannot listen at {address}: {error}", "choose a free port") from error
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Called on a thread of the server; a main loop that does not answer is told as `hocket_up 0`."""
+        found: SimpleQueue[Figures] = SimpleQueue()
+        self._post(lambda: found.put(self._figures()))
+        try:
+            figures = found.get(timeout=PATIENCE_S) | {"up": 1.0}
+        except Empty:
+            figures = {"up": 0.0}
+        yield from _families(figures)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def _families(figures: Figures) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+    families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
+    for full, value in figures.items():
+        match = _NAME.fullmatch(full)
+        assert match is not None, full
+        name, key, label = match.groups()
+        kind = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+        family = families.setdefault(
+            name, kind(f"hocket_{name}", name.replace("_", " "), labels=[key] if key else None)
+        )
+        family.add_metric([label] if key else [], value)
+    yield from families.values()

@@ -1,0 +1,105 @@
+"""How daemons do, by two looks at their figures; knows the figures' names and no terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+from hocket_tools.pair.state import DaemonState
+
+WINDOW_S = 10.0
+_LABELLED = re.compile(r'(\w+)\{\w+="(.*)"\}')
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One daemon between two looks, `seconds` apart. Rates are per second; None where nothing happened meanwhile."""
+
+    name: str
+    problem: str
+    ready: bool
+    model: str
+    seconds: float
+    requests: int = 0
+    waiting: int = 0
+    tokens: int = 0
+    tokens_per_s: float = 0.0
+    proposed: dict[str, float] = field(default_factory=dict)
+    accepted: dict[str, float] = field(default_factory=dict)
+    rollbacks_per_s: float = 0.0
+    decode_s: float | None = None
+    first_token_s: float | None = None
+    rtt_s: float | None = None
+    sent_bytes_per_s: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+
+
+class Watch:
+    """The looks at one daemon in the last `WINDOW_S`."""
+
+    def __init__(self) -> None:
+        self._looks: deque[tuple[float, DaemonState]] = deque()
+
+    def add(self, state: DaemonState) -> Pace:
+        """Take a look; returns the pace since the oldest one that is kept."""
+        now = time.monotonic()
+        if self._looks and not (state.answering and self._looks[-1][1].answering):
+            self._looks.clear()
+        self._looks.append((now, state))
+        while len(self._looks) > 2 and now - self._looks[0][0] > WINDOW_S:
+            self._looks.popleft()
+        since, before = self._looks[0]
+        return pace(before, state, now - since)
+
+
+def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
+    """What happened from one look to the other."""
+    now = after.figures
+    grown = {name: _growth(before.figures.get(name, 0.0), value) for name, value in now.items()}
+    by_source = _by_label(grown, "tokens_total")
+    joint = sum(by_source.values()) - by_source.get("solo", 0.0)
+
+    def rate(name: str) -> float:
+        return grown.get(name, 0.0) / seconds if seconds > 0 else 0.0
+
+    return Pace(
+        name=after.name,
+        problem=after.problem,
+        ready=after.ready,
+        model=after.facts.get("model", ""),
+        seconds=seconds,
+        requests=int(now.get("requests", 0.0) + now.get("sessions", 0.0)),
+        waiting=int(now.get("waiting", 0.0) + now.get("events_waiting", 0.0)),
+        tokens=int(sum(_by_label(now, "tokens_total").values())),
+        tokens_per_s=sum(by_source.values()) / seconds if seconds > 0 else 0.0,
+        proposed=_shares(by_source, sum(by_source.values())),
+        accepted=_shares(_by_label(grown, "accepted_total"), joint),
+        rollbacks_per_s=rate("rollbacks_total"),
+        decode_s=_mean(grown, "decode_seconds_total", "decode_steps_total"),
+        first_token_s=_mean(grown, "first_token_seconds_total", "first_tokens_total"),
+        rtt_s=now.get("rtt_s"),
+        sent_bytes_per_s={
+            kind: count / seconds for kind, count in _by_label(grown, "sent_bytes_total").items() if count and seconds
+        },
+        errors={kind: int(count) for kind, count in _by_label(now, "errors_total").items() if count},
+    )
+
+
+def _growth(before: float, after: float) -> float:
+    """A figure that fell belongs to a daemon that began anew."""
+    return after - before if after >= before else after
+
+
+def _by_label(figures: dict[str, float], name: str) -> dict[str, float]:
+    found = ((_LABELLED.fullmatch(full), value) for full, value in figures.items())
+    return {match[2]: value for match, value in found if match is not None and match[1] == name}
+
+
+def _shares(counts: dict[str, float], total: float) -> dict[str, float]:
+    return {name: count / total for name, count in counts.items()} if total else {}
+
+
+def _mean(grown: dict[str, float], total: str, count: str) -> float | None:
+    return grown[total] / grown[count] if grown.get(count) else None

@@ -115,6 +115,9 @@ def test_what_no_answer_together_can_do_without_keeps_everything_at_home(
         with pytest.raises(Unavailable, match=rf"\[egress\] keeps {kept} on this device"):
             ask(made, require_cloud=True)
         assert tap.recorded() == []
+        assert made.device is not None
+        facts = made.device.facts()
+        assert (facts["cloud"], facts["leaves this device"][:8]) == ("not used", "nothing:")
 
 
 def test_tokens_beyond_the_end_of_the_answer_stay(tiny_models: dict[str, Path]) -> None:

@@ -31,3 +31,18 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+class Sparse:
+    """A warning that may be called for very often: the 1st, 2nd, 4th, 8th... is logged, with their number."""
+
+    def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
+        self.count = 0
+        self._log = log
+        self._event = event
+
+    def note(self, **facts: object) -> None:
+        """Count one more."""
+        self.count += 1
+        if self.count & (self.count - 1) == 0:
+            self._log.warning(self._event, count=self.count, **facts)

@@ -253,7 +253,7 @@ class Begin(Message, frozen=True):
     task: Task
     sampling: Sampling
     aggregation: Aggregation
-    documents: Count
+    documents: Annotated[int, Meta(ge=0, le=64)]
     eos: Annotated[list[TokenId], Meta(max_length=64)]
     weights: Weights
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]

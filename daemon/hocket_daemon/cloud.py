@@ -8,14 +8,14 @@ from pathlib import Path
 import structlog
 
 from hocket_bus import config, log
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp, Received
 
 from .accompaniment import Accompaniment, Device, refused
 from .answer import Answer, Cloud
 from .config import CloudSettings
-from .daemon import Daemon, ignore_bad
+from .daemon import Daemon
 
 logger = structlog.get_logger(__name__)
 
@@ -50,8 +50,11 @@ class CloudDaemon(Daemon):
                 return
             if isinstance(message, End):
                 self._end(message.session)
-            else:
-                ignore_bad(lambda: session.receive(message))
+                return
+            try:
+                session.receive(message)
+            except BadMessage as error:
+                self.server.blame(event.route, event.user, error)
 
     def _on_begin(self, event: Received, begin: Begin) -> None:
         session, device = self._sessions.get(begin.session), self._device(event)

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import structlog
 
-from hocket_bus.errors import BadMessage, Busy, Cancelled, HocketError, Unavailable
+from hocket_bus.errors import Busy, Cancelled, HocketError, Unavailable
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Accepted,
@@ -354,11 +354,3 @@ class Daemon(ABC):
 def _refusal(error: HocketError, request: bytes) -> Error:
     retry_after_s = error.retry_after_s if isinstance(error, Busy) else 0.0
     return Error(code=error.code, text=error.text, remedy=error.remedy, request=request, retry_after_s=retry_after_s)
-
-
-def ignore_bad(receive: Callable[[], None]) -> None:
-    """Drop a peer message whose contents cannot be read: counted in the log, never fatal."""
-    try:
-        receive()
-    except BadMessage as error:
-        log.warning("bad peer message", error=str(error))

@@ -8,13 +8,13 @@ import structlog
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import HocketError, ProtocolError, Unavailable
+from hocket_bus.errors import BadMessage, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .answer import Answer, Cloud
 from .config import DeviceSettings
-from .daemon import Daemon, ignore_bad
+from .daemon import Daemon
 from .egress import PeerGate, fact, obstacle
 from .figures import labelled
 from .ledger import Ledger
@@ -31,6 +31,7 @@ class DeviceDaemon(Daemon):
         self._down: HocketError | None = obstacle(settings.egress)
         self.shares_drafts = settings.egress.drafts
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
+        self._bad_messages = log.Sparse(logger, "bad message of the cloud")
         super().__init__(settings, "device")
         self._waits = settings
         if settings.cloud and self._down is None:
@@ -89,7 +90,10 @@ class DeviceDaemon(Daemon):
             return
         for answer in list(self.answers.values()):
             if answer.begin.session == message.session:
-                ignore_bad(lambda answer=answer: answer.receive(message))  # type: ignore[misc]
+                try:
+                    answer.receive(message)
+                except BadMessage as error:
+                    self._bad_messages.note(error=str(error))
 
     def on_other(self, event: Received) -> None:
         """Clients send nothing else."""

@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import os
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
 import zmq
 
 from hocket_bus import keys, zap
 from hocket_bus.errors import BadConfiguration, Unavailable, Untrusted
-from hocket_bus.keys import Peer, write_own, write_peers
-from hocket_bus.messages import Cancel, Hello, Notice, Welcome
-from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received, Server, new_key_pair
+from hocket_bus.keys import Peer, write_own
+from hocket_bus.messages import Cancel, Hello, Notice
+from hocket_bus.sockets import Bus, LinkDown, Received, new_key_pair
 from hocket_client import Client
+from machines import AT, PORT, WAIT_S, Machine, dial, is_up, serve, tapped
 
-WAIT_S = 20.0
-PORT = 17_631  # and the next one
-AT = f"tcp://127.0.0.1:{PORT}"
 NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
-
-
-class Machine:
-    """A machine with keys of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.own = new_key_pair()
-        write_own(folder, self.own)
-        self.inbox: SimpleQueue[Event] = SimpleQueue()
-
-    def knows(self, **peers: Peer) -> Machine:
-        write_peers(self.folder, peers)
-        return self
-
-    def bus(self) -> Bus:
-        return Bus(self.inbox.put, self.folder)
-
-    def until(self, holds: Callable[[Event], bool]) -> Event:
-        while True:
-            event = self.inbox.get(timeout=WAIT_S)
-            if holds(event):
-                return event
 
 
 @pytest.fixture
@@ -57,18 +28,6 @@ def server(tmp_path: Path) -> Machine:
 @pytest.fixture
 def laptop(tmp_path: Path, server: Machine) -> Machine:
     return Machine(tmp_path / "laptop").knows(server=Peer(server.own.public, AT))
-
-
-def serve(bus: Bus) -> Server:
-    return bus.serve(AT, lambda _: Welcome(role="cloud", epoch=1))
-
-
-def dial(bus: Bus, topic: bytes = b"") -> Link:
-    return bus.dial(AT, Hello(role="client"), topic)
-
-
-def is_up(event: Event) -> bool:
-    return isinstance(event, LinkUp)
 
 
 def reason(machine: Machine) -> str:
@@ -192,39 +151,6 @@ def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
         assert all(isinstance(event, LinkDown) for event in events)  # silence, and then the refusal
         assert isinstance(events[1].reason, Untrusted)
         assert server.inbox.empty()
-
-
-def pump(source: socket.socket, sink: socket.socket, seen: list[bytes]) -> None:
-    """Pass on what comes until either end is closed, and keep it."""
-    with source, sink, suppress(OSError):
-        while piece := source.recv(65_536):
-            seen.append(piece)
-            sink.sendall(piece)
-        sink.shutdown(socket.SHUT_WR)
-
-
-@contextmanager
-def tapped(seen: list[bytes]) -> Iterator[int]:
-    """A port that leads to the server's; everything that passes is also put into `seen`."""
-    threads: list[threading.Thread] = []
-
-    def accept() -> None:
-        with suppress(OSError):
-            while True:
-                near = entry.accept()[0]
-                far = socket.create_connection(("127.0.0.1", PORT))
-                for ends in ((near, far.dup()), (far, near.dup())):
-                    threads.append(threading.Thread(target=pump, args=(*ends, seen)))
-                    threads[-1].start()
-
-    with socket.create_server(("127.0.0.1", 0)) as entry:
-        accepting = threading.Thread(target=accept)
-        accepting.start()
-        yield entry.getsockname()[1]
-        entry.shutdown(socket.SHUT_RDWR)
-        accepting.join(WAIT_S)
-    for thread in threads:
-        thread.join(WAIT_S)
 
 
 def test_an_eavesdropper_reads_nothing(server: Machine, laptop: Machine) -> None:

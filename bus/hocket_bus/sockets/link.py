@@ -13,6 +13,7 @@ from hocket_bus.egress import Gate
 from hocket_bus.endpoints import publish_endpoint
 from hocket_bus.errors import BadMessage, HocketError, Unavailable, Untrusted, from_code
 from hocket_bus.estimate import Estimate
+from hocket_bus.log import Sparse
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 
@@ -51,6 +52,7 @@ class Link:
         self._opened_s = 0.0
         self._heard_s = 0.0
         self._sockets: list[zmq.Socket[bytes]] = []
+        self._bad_messages = Sparse(log, "bad message")
 
     @property
     def rtt_s(self) -> float:
@@ -101,20 +103,21 @@ class Link:
         try:
             message = decode(frames)
         except BadMessage as error:
-            log.warning("bad message", endpoint=self.endpoint, error=str(error))
+            self._bad_messages.note(endpoint=self.endpoint, error=str(error))
             return
         self._heard_s = time.monotonic()
         if isinstance(message, Pong | Welcome | Subscribed):
             self._on_greeting(message)
-        elif isinstance(message, Error) and not message.request and not self.up:
+        elif isinstance(message, Error) and not message.request and (not self.up or message.code == "untrusted"):
             self._fail(from_code(message.code, message.text, message.remedy), REFUSED_BACKOFF_S)
         else:
             self._bus._on_event(Received(self, b"", message))
 
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
-            self.round_trip.add(self._heard_s - message.sent_s)
             self.load, self.waiting = message.load, message.waiting
+            if self._opened_s <= message.sent_s <= self._heard_s:  # the echo of a ping of this connection
+                self.round_trip.add(self._heard_s - message.sent_s)
         elif isinstance(message, Welcome):
             self._welcome = message
         else:

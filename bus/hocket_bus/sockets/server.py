@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import IO, TYPE_CHECKING
 
 import structlog
@@ -11,16 +12,24 @@ from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
 from hocket_bus.errors import BadConfiguration, BadMessage
 from hocket_bus.estimate import Told
 from hocket_bus.keys import SELF
+from hocket_bus.log import Sparse
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed
+from hocket_bus.patience import MOST, REFUSED_S, Patience
+from hocket_bus.topics import Topics
 from hocket_bus.wire import decode, encode
 
-from .curve import GONE
 from .events import Greeter, Received
 
 if TYPE_CHECKING:
     from .io import Bus
 
 log = structlog.get_logger(__name__)
+
+REFUSAL = Error(
+    code="untrusted",
+    text=f"more than {MOST} messages of this key within a minute were none; it is refused for {REFUSED_S:.0f} s",
+    remedy="install the same hocket on both ends; see what else uses this key",
+)
 
 
 class Server:
@@ -32,13 +41,14 @@ class Server:
         self.endpoint = endpoint
         self.load = 0  # requests in work
         self.waiting = 0  # steps and prompts that wait for the model
-        self.bad_messages = 0
+        self.bad_messages = Sparse(log, "bad message")
         self._bus = bus
         self._greet = greet
         self._lock: IO[str] | None = None
         self._told_rtt_s = Told()
         self._heard_s = Told()
-        self._readers: dict[bytes, str] = {}  # whose a topic is
+        self._topics = Topics()
+        self._patience = Patience()
 
     def send(self, route: bytes, message: Message) -> None:
         """Send to one connected end; a message to an end that left is dropped."""
@@ -57,6 +67,10 @@ class Server:
         """Publish on a topic; whoever is not subscribed misses it."""
         frames = [topic, *encode(message)]
         self._bus._post(lambda: self._publish(frames))
+
+    def blame(self, route: bytes, user: str, error: BadMessage) -> None:
+        """Treat a message that came as one that is none: count it, and tell the sender."""
+        self._bus._post(lambda: self._on_bad(route, user, error))
 
     def _bind(self) -> None:
         self._lock = claim(self.endpoint)
@@ -84,24 +98,31 @@ class Server:
             return
         route, *rest = frames
         self._heard_s.note(route, self._bus.awake.s)
+        if self._patience.refuses(user, time.monotonic()):
+            self._send(self._router, [route, *encode(REFUSAL)])
+            return
         try:
             message = decode(rest)
         except BadMessage as error:
-            self.bad_messages += 1
-            if self.bad_messages & (self.bad_messages - 1) == 0:  # the 1st, 2nd, 4th, 8th...: bounded logging
-                log.warning("bad message", endpoint=self.endpoint, count=self.bad_messages, error=str(error))
-            reply: Message = Error(code="bad_message", text=error.text[:500], remedy=error.remedy)
+            self._on_bad(route, user, error)
+            return
+        if isinstance(message, Ping):
+            self._told_rtt_s.note(route, message.rtt_s)
+            reply: Message = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting)
+        elif isinstance(message, Hello):
+            reply = self._greet(message)
+        elif user == SELF:
+            return
         else:
-            if isinstance(message, Ping):
-                self._told_rtt_s.note(route, message.rtt_s)
-                reply = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting)
-            elif isinstance(message, Hello):
-                reply = self._greet(message)
-            elif user == SELF:
-                return
-            else:
-                self._bus._on_event(Received(self, route, message, user))
-                return
+            self._bus._on_event(Received(self, route, message, user))
+            return
+        self._send(self._router, [route, *encode(reply)])
+
+    def _on_bad(self, route: bytes, user: str, error: BadMessage) -> None:
+        self.bad_messages.note(endpoint=self.endpoint, user=user, error=str(error))
+        if user and self._patience.note(user, time.monotonic()):
+            log.warning("refused for bad messages", endpoint=self.endpoint, user=user, seconds=REFUSED_S)
+        reply = Error(code="bad_message", text=error.text[:500], remedy=error.remedy)
         self._send(self._router, [route, *encode(reply)])
 
     def _allowed(self, user: str) -> bool:
@@ -112,19 +133,24 @@ class Server:
         subscribe, topic = frames[0][:1] == b"\x01", frames[0][1:]
         if len(topic) != 16:  # the empty topic would read every stream
             return
-        owner = self._readers.get(topic)
-        if subscribe:
-            if not self._allowed(user) or owner not in (None, user):
-                return  # a topic is its first subscriber's
-            self._readers[topic] = user
-        elif user in (owner, GONE):
-            self._readers.pop(topic, None)
-        self._xpub.set(zmq.SUBSCRIBE if subscribe else zmq.UNSUBSCRIBE, topic)
-        if subscribe:
+        if not subscribe:
+            self._xpub.set(zmq.UNSUBSCRIBE, topic)
+        elif self._may_read(topic, user):
+            self._xpub.set(zmq.SUBSCRIBE, topic)
             self._send(self._xpub, [topic, *encode(Subscribed())])
 
+    def _may_read(self, topic: bytes, user: str) -> bool:
+        """A topic is its first subscriber's for as long as that one is allowed; on ipc it is whose who know it."""
+        if not user:
+            return True
+        owner = self._topics.of(topic)
+        if not self._allowed(user) or (owner not in (None, user) and self._allowed(owner or "")):
+            return False
+        self._topics.give(topic, user)
+        return True
+
     def _publish(self, frames: list[bytes]) -> None:
-        if self._allowed(self._readers.get(frames[0], "")):
+        if self._allowed(self._topics.of(frames[0]) or ""):
             self._send(self._xpub, frames)
 
     def _send(self, socket: zmq.Socket[bytes], frames: list[bytes]) -> None:

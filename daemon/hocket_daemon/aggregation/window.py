@@ -12,4 +12,5 @@ def draft_window(rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> int:
 
     A side that is nearly full allows fewer: `most`.
     """
-    return min(most, max(4, math.ceil(rtt_s / max(decode_s, 1e-4)) + 2))
+    steps = min(float(MOST_AHEAD), rtt_s / max(decode_s, 1e-4))  # whatever the other end says of the round trip
+    return min(most, max(4, math.ceil(steps) + 2))

@@ -104,10 +104,10 @@ class Collection:
 
     def remove(self, paths: Iterable[str]) -> Removal:
         """Remove documents by name, or by the folder they lie in."""
-        wanted = {path: path.rstrip("/") for path in paths}
+        wanted = list(dict.fromkeys(paths))
         with self._store.snapshot() as snapshot:
             known = [*(document.name for document in snapshot.documents()), *snapshot.queued()]
-        gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted.values())]
+        gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted)]
         if gone:
             self._commit(lambda: self._store.remove(gone))
             if self._working.acquire(blocking=False):  # a job under way sweeps at its end
@@ -116,7 +116,7 @@ class Collection:
                     self._index.save()
                 finally:
                     self._working.release()
-        missing = [path for path, place in wanted.items() if not any(_below(name, place) for name in gone)]
+        missing = [path for path in wanted if not any(_below(name, path) for name in gone)]
         return Removal(gone, missing)
 
     def documents(self) -> list[DocumentInfo]:
@@ -185,7 +185,9 @@ class Collection:
 
 
 def _below(name: str, path: str) -> bool:
-    return name == path or name.startswith(path + "/")
+    """Whether a document is, or lies in, `path`; nothing lies in a path without a name."""
+    folder = path.rstrip("/")
+    return path != "" and (name == folder or name.startswith(folder + "/"))
 
 
 def _claim(folder: Path) -> IO[str]:

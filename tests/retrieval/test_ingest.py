@@ -99,7 +99,7 @@ def test_removing(collection, files):
     bakery, half = str(files / "bakery.txt"), str(files)[:-1]
     assert collection.remove([bakery]) == ([bakery], [])
     assert all("rye" not in passage.text for passage in collection.search("rye bread", 9).passages)
-    assert collection.remove(["/nowhere", bakery, half]) == ([], ["/nowhere", bakery, half])
+    assert collection.remove(["/nowhere", "", bakery, half]) == ([], ["/nowhere", "", bakery, half])
     assert len(collection.remove([f"{files}/"]).removed) == 2
     assert collection.search("harbour", 3).documents_total == 0
 

@@ -9,6 +9,8 @@ from typing import IO
 
 from .errors import BadConfiguration
 
+EVERYWHERE = ("", "*", "0.0.0.0", "[::]")  # hosts that mean every interface: one has to be named
+
 
 def publish_endpoint(endpoint: str) -> str:
     """Where the streams of the server at `endpoint` are published: path + '.pub', or the next port."""
@@ -37,7 +39,7 @@ def check_endpoint(endpoint: str) -> None:
             raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")
         return
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in ("", "*"):
+    if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in EVERYWHERE:
         raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
 
 

@@ -127,7 +127,7 @@ def test_a_killed_ingestion_goes_on_where_it_stopped(tmp_path, toys):
         assert "a number" in first(collection, "number 3").text
         collection.resume()
 
-        assert collection.status() == (type(collection.status()))(3, 60, 0, 0, embedder.fingerprint)
+        assert collection.status() == (type(collection.status()))(3, 60, 0, 0)
         assert len(embedder.embedded) == 28
         assert "b number 19" in first(collection, "b number 19").text
 

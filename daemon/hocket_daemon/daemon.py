@@ -326,7 +326,7 @@ class Daemon(ABC):
         now = {
             "requests": float(len(self.answers)),
             "events_waiting": float(self._inbox.qsize()),
-            "bad_messages_total": float(self.server.bad_messages),
+            "bad_messages_total": float(self.server.bad_messages.count),
         }
         return self.profiling.figures() | self._compute.figures() | self.counts.figures() | now
 

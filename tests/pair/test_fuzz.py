@@ -74,9 +74,13 @@ def answered(home: Home) -> bool:
 
 
 @pytest.mark.parametrize(
-    "number", [8_000, pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)])], ids=["some", "all"]
+    "number",
+    [
+        pytest.param(8_000, marks=pytest.mark.timeout(300)),
+        pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)]),
+    ],
+    ids=["some", "all"],
 )
-@pytest.mark.timeout(300)
 def test_no_frames_end_a_daemon(home: Home, number: int) -> None:
     """Four daemons, real sockets: each lives under its process id, logs no failure, stays small, and answers."""
     pids = {name: processes.running(home, name) for name in NAMES}

@@ -189,7 +189,8 @@ class Bus:
         """A socket for `endpoint`; `server` is the public key that the other end must have, None on the binding end."""
         keys = self._load_keys(endpoint)
         socket: zmq.Socket[bytes] = self._context.socket(kind)
-        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.HANDSHAKE_IVL: 3000, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        # The handshake gives up before the link does, so that the link knows what it was that did not answer.
+        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.HANDSHAKE_IVL: 2500, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
         common |= {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5}
         common |= {zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}
         for option, value in (common | dict(options)).items():

@@ -10,7 +10,7 @@ from typing import TypeVar
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
-from hocket_bus.messages import Error, Hello, Message, Part, Progress
+from hocket_bus.messages import Error, Hello, Message, Part, Progress, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
@@ -21,6 +21,8 @@ class Caller:
 
     Raises Unavailable when nothing answers within `connect_s`, the reason why the daemon refuses, or BadConfiguration.
     """
+
+    welcome: Welcome  # the daemon's
 
     def __init__(self, endpoint: str, connect_s: float = 5.0, keys: Path | None = None) -> None:
         """`keys` is the folder of this machine's keys, as for a Client."""
@@ -80,6 +82,7 @@ class Caller:
             except Empty:
                 break
             if isinstance(event, LinkUp):
+                self.welcome = event.welcome
                 return
             if isinstance(event, LinkDown) and isinstance(event.reason, ProtocolError):
                 reason = event.reason

@@ -57,10 +57,10 @@ class LanguageModel:
         self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, self._weights) if kv is not None else None
         self.fingerprint = _fingerprint(self.tokenizer)
-        self._vocabulary = max(self.tokenizer.get_vocab().values()) + 1
-        if self._vocabulary > VOCABULARY_LIMIT:
+        self.vocabulary = max(self.tokenizer.get_vocab().values()) + 1
+        if self.vocabulary > VOCABULARY_LIMIT:
             raise BadConfiguration(
-                f"'{folder}' has {self._vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
+                f"'{folder}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
             )
         self.eos = _eos_ids(self._weights, self.tokenizer)
         self._interrupt: Interrupt | None = None
@@ -73,6 +73,11 @@ class LanguageModel:
     def compute(self) -> str:
         """What the forward passes run on."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
+
+    @property
+    def weight_bytes(self) -> int:
+        """What a pass reads of the weights; those that two layers share count once."""
+        return sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
 
     def open_slots(self, slots: int, most_bytes: int) -> None:
         """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `most_bytes`."""
@@ -87,7 +92,7 @@ class LanguageModel:
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
         self._interrupt = interrupt
-        logits = self._forward(feeds)[:, : self._vocabulary]
+        logits = self._forward(feeds)[:, : self.vocabulary]
         rows = torch.softmax(logits.float(), dim=-1).cpu()
         return [part.numpy() for part in rows.split([len(feed.rows) for feed in feeds])]
 
@@ -101,7 +106,7 @@ class LanguageModel:
         self._interrupt = None
         ids = torch.tensor([tokens], device=self.device)
         logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
-        return torch.softmax(logits[0, :-1, : self._vocabulary].float(), dim=-1).cpu().numpy()
+        return torch.softmax(logits[0, :-1, : self.vocabulary].float(), dim=-1).cpu().numpy()
 
     def _heed(self, *_: object) -> None:
         if self._interrupt is not None:

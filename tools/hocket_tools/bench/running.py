@@ -18,6 +18,7 @@ from pathlib import Path
 from hocket_bus.errors import Unavailable
 from hocket_bus.places import keys
 from hocket_client import Client
+from hocket_daemon.engine.model import ModelSettings
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
@@ -116,12 +117,13 @@ def bench_pair(
     *,
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
+    slots: int = ModelSettings().slots,
     **settings: float | str,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
-    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `settings` are keys of both
-    daemons' configuration.
+    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `slots` that of both models,
+    `settings` are keys of both daemons' configuration.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -130,7 +132,7 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            _configure(home, ports, side, held_s, settings)
+            _configure(home, ports, side, ModelSettings(hold_decode_s=held_s, slots=slots), settings)
             _configure_search(home, ports, side, chunk_words)
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
@@ -160,7 +162,7 @@ def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) 
     return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
 
 
-def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Mapping[str, float | str]) -> None:
+def _configure(home: Home, ports: Ports, side: str, model: ModelSettings, settings: Mapping[str, float | str]) -> None:
     endpoint = home.endpoint("device") if side == "device" else ports.cloud()
     lines = [
         f'endpoint = "{endpoint}"',
@@ -170,7 +172,7 @@ def _configure(home: Home, ports: Ports, side: str, hold_s: float, settings: Map
     if side == "device":
         lines.append(f'cloud = "{ports.cloud(far=True)}"')
     lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    lines += ["[model]", f"hold_decode_s = {hold_s}"]
+    lines += ["[model]", f"hold_decode_s = {model.hold_decode_s}", f"slots = {model.slots}"]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

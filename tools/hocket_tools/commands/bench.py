@@ -152,6 +152,61 @@ def preemption(
     _leave(bench.run(settings, json_path))
 
 
+@app.command(epilog="Example: hocket bench engine --rows 2,32 --json engine.json")
+def engine(
+    *,
+    rows: Annotated[str, typer.Option(help="Rows that decode together, of two for each session.")] = "2,8,32",
+    lengths: Annotated[str, typer.Option(help="Tokens in each row.")] = "128,512",
+    steps: Annotated[int, typer.Option(min=3, help="Steps of each measurement.")] = 60,
+    json_path: Json = None,
+) -> None:
+    """A decode step of a batch beside the bare forward pass; on a GPU, beside its memory's speed."""
+    from hocket_tools.bench import engine as bench
+
+    counts = [round(value) for value in numbers(rows, "--rows")]
+    tokens = [round(value) for value in numbers(lengths, "--lengths")]
+    _leave(bench.run(bench.Settings(rows=counts, lengths=tokens, steps=steps), json_path))
+
+
+@app.command(epilog="Example: hocket bench determinism --precisions float32,bfloat16 --json determinism.json")
+def determinism(
+    *,
+    precisions: Annotated[str, typer.Option(help="As in [model] dtype.")] = "float32,bfloat16,float16",
+    sessions: Annotated[int, typer.Option(min=2, help="Sessions that share a batch.")] = 9,
+    tokens: Annotated[int, typer.Option(min=1, help="Tokens of each.")] = 60,
+    temperature: Annotated[float, typer.Option(min=0, help="0 is greedy.")] = 1.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of texts and draws.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """How often who shares the batch, or the precision, changes a token."""
+    from hocket_tools.bench import determinism as bench
+
+    settings = bench.Settings(
+        precisions=precisions.split(","), sessions=sessions, tokens=tokens, temperature=temperature, seed=seed
+    )
+    _leave(bench.run(settings, json_path))
+
+
+@app.command(epilog="Example: hocket bench load --devices 1,4,16 --json load.json")
+def load(
+    *,
+    devices: Annotated[str, typer.Option(help="Scripted devices.")] = "1,4,16",
+    hold: Annotated[str, typer.Option(help="Least time of a step of the cloud, ms; 0 leaves it as it is.")] = "25,0",
+    rtt: Annotated[float, typer.Option(min=0, help="Emulated round trip, ms.")] = 30.0,
+    seconds: Annotated[float, typer.Option(min=1, help="Time of each measurement.")] = 20.0,
+    tokens: Annotated[int, typer.Option(min=2, help="Tokens of a session.")] = 48,
+    json_path: Json = None,
+) -> None:
+    """One cloud daemon with many scripted devices, beside a real one that must stay exact."""
+    from hocket_tools.bench import load as bench
+
+    counts = [round(value) for value in numbers(devices, "--devices")]
+    settings = bench.Settings(
+        devices=counts, hold_ms=numbers(hold, "--hold"), rtt_ms=rtt, seconds=seconds, tokens=tokens
+    )
+    _leave(bench.run(settings, json_path))
+
+
 @app.command(epilog="Example: hocket bench profile --load 0,1 --json profile.json")
 def profile(
     *,

@@ -1,0 +1,63 @@
+"""Laws of `hocket bench engine`, `determinism` and `load`, each on a small scale."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from transformers import Qwen2Config
+
+from hocket_tools.bench import determinism, engine, load
+from hocket_tools.bench.report import Report
+
+
+def test_engine_compares_like_with_like_and_says_that_no_gpu_was_present(tmp_path: Path) -> None:
+    """A row for every cell with both times; the rows are free again; the GPU's claim is there in any case."""
+    settings = engine.Settings(rows=[2, 3], lengths=[24], steps=3)
+    engine.run(settings, tmp_path / "e.json")
+    content = json.loads((tmp_path / "e.json").read_text())
+    assert [(row["rows"], row["length"]) for row in content["rows"]] == [(2, 24), (3, 24)]
+    for row in content["rows"]:
+        assert 0.1 < row["ratio"] < 10
+        assert row["step_ms"] > 0
+    gpu = content["claims"][-1]
+    assert (gpu["measured"] == "no GPU was present") == (not torch.cuda.is_available())
+    if not torch.cuda.is_available():
+        assert gpu["holds"] is None
+
+
+def test_the_measure_of_a_gpu_runs_on_any_processor() -> None:
+    """With a model of its shape, small."""
+    small = Qwen2Config(
+        vocab_size=2048, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    assert engine.over_memory(small, 3) > 1
+
+
+def test_no_token_depends_on_the_others_in_float32(tmp_path: Path) -> None:
+    """And the rate of another precision is a share, of as many draws as there were."""
+    settings = determinism.Settings(precisions=["float32", "bfloat16"], sessions=4, tokens=8, temperature=1.0, seed=3)
+    determinism.run(settings, tmp_path / "d.json")
+    content = json.loads((tmp_path / "d.json").read_text())
+    exact, half = content["rows"]
+    assert (exact["precision"], exact["draws"], exact["differ_from_float32"]) == ("float32", 32, 0)
+    assert 0 <= half["differ_beside_others"] <= 1
+    if exact["device"] == "cpu":
+        assert exact["differ_beside_others"] == 0
+        assert content["claims"][0]["holds"] is True
+
+
+def test_claims_are_judged_for_every_hold_and_a_differing_answer_is_a_miss() -> None:
+    """Five times the drafts at most devices; no answer of the real device may differ."""
+    settings = load.Settings(devices=[1, 16], hold_ms=[25.0, 0.0], rtt_ms=30.0, seconds=1.0, tokens=8)
+    report = Report({})
+    for hold_ms, few, many, differing in ((25.0, 10.0, 60.0, 0), (0.0, 100.0, 450.0, 1)):
+        for devices, rate in ((1, few), (16, many)):
+            report.rows.append(
+                {"hold_ms": hold_ms, "devices": devices, "drafts_per_s": rate, "real_answers": 2,
+                 "real_differing": differing, "real_alone": 0, "refused": 0}
+            )  # fmt: skip
+    load.claim(report, settings)
+    assert [claim["holds"] for claim in report.claims] == [True, False, False, True, True]

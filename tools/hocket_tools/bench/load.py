@@ -1,0 +1,143 @@
+"""`hocket bench load`: one cloud daemon with 1, 4 and 16 scripted devices, beside a real one that must stay exact.
+
+Real sockets, real CURVE, an emulated round trip, the bundled model on the cloud. A step that is held takes at least so
+long whatever the batch, as on a processor that a larger batch costs nothing; 0 leaves it to this one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from hocket_bus.messages import Done
+from hocket_client import Client
+from hocket_tools.bench.report import Report, Row, percentile
+from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.scripted import Fleet
+from hocket_tools.pair.state import DaemonState, daemon_state
+
+SPEED_UP = 5.0
+SETTLE_S = 3.0
+QUESTIONS = ("What is kept in the north tower?", "Who looks after the gate?", "When was the mill built?")
+DOCUMENTS = {
+    "device.txt": "The gate is looked after by Mira Tolen. The north tower keeps the bells.",
+    "cloud.txt": "The mill was built in 1882. The north tower stands beside the gate.",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    devices: list[int]
+    hold_ms: list[float]
+    rtt_ms: float
+    seconds: float
+    tokens: int
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
+    """Measure what is not in the report yet; returns whether every claim holds."""
+    report = Report(asdict(settings), json_path)
+    for hold_ms in settings.hold_ms:
+        missing = [n for n in settings.devices if report.find(hold_ms=hold_ms, devices=n) is None]
+        if missing:
+            places = max(settings.devices) + 4
+            with bench_pair((0.0, hold_ms / 1000), slots=2 * places, max_sessions=places) as pair:
+                _ingest(pair)
+                pair.set_rtt(settings.rtt_ms / 1000)
+                with pair.client("device") as client:
+                    alone = [_ask(client, seed).token_ids for seed in range(len(QUESTIONS))]
+                    for devices in missing:
+                        row: Row = {"hold_ms": hold_ms, "devices": devices}
+                        report.add(row | _measure(pair, client, alone, devices, settings))
+    report.claims.clear()
+    claim(report, settings)
+    return report.finish()
+
+
+def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: int, settings: Settings) -> Row:
+    with Fleet(pair.endpoint("cloud", far=True), pair.keys, devices, settings.tokens) as fleet:
+        fleet.drive(SETTLE_S)
+        real = RealDevice(client, alone)
+        before = daemon_state(pair.home, "cloud")
+        seen = fleet.drive(settings.seconds)
+        after = daemon_state(pair.home, "cloud")
+        real.stop()
+        fleet.drive(0.0)
+    batches = after.figures["batches"] - before.figures["batches"]
+    return {
+        "drafts_per_s": seen.drafts / settings.seconds,
+        "drafts_per_token": seen.drafts / max(1, seen.tokens),
+        "gap_p50_ms": percentile(seen.gaps_s or [0.0], 0.5) * 1000,
+        "gap_p99_ms": percentile(seen.gaps_s or [0.0], 0.99) * 1000,
+        "sessions_per_step": (after.figures["batch_steps"] - before.figures["batch_steps"]) / max(1.0, batches),
+        "rows_per_step": (after.figures["batch_rows"] - before.figures["batch_rows"]) / max(1.0, batches),
+        "refused": seen.refused,
+        "cloud_mib": _memory_mib(after),
+        "real_answers": real.answers,
+        "real_alone": real.alone,
+        "real_differing": real.differing,
+    }
+
+
+class RealDevice:
+    """Asks the real device daemon one question after the other until stopped, and compares with the ids alone."""
+
+    def __init__(self, client: Client, expected: list[list[int]]) -> None:
+        self.answers = self.alone = self.differing = 0
+        self._client = client
+        self._expected = expected
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Wait for the answer under way."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            seed = self.answers % len(self._expected)
+            done = _ask(self._client, seed)
+            self.alone += bool(done.solo_steps)
+            self.differing += not done.solo_steps and done.token_ids != self._expected[seed]
+            self.answers += 1
+
+
+def _ask(client: Client, seed: int) -> Done:
+    asked = client.ask(QUESTIONS[seed], seed=seed, temperature=1.0, documents=1, max_tokens=16, ignore_eos=True)
+    return asked.result()
+
+
+def claim(report: Report, settings: Settings) -> None:
+    """The targets, each for every hold."""
+    for hold_ms in settings.hold_ms:
+        few, many = (report.find(hold_ms=hold_ms, devices=n) for n in (min(settings.devices), max(settings.devices)))
+        assert few is not None
+        assert many is not None
+        ratio = float(many["drafts_per_s"] or 0) / max(1e-9, float(few["drafts_per_s"] or 0))
+        name = f"drafts/s with {many['devices']} devices over {few['devices']}, steps held at {hold_ms:g} ms"
+        report.claim(name, f">= {SPEED_UP:g}", ratio, ratio >= SPEED_UP)
+    answers = sum(int(row["real_answers"] or 0) for row in report.rows)
+    differing = sum(int(row["real_differing"] or 0) for row in report.rows)
+    name = f"answers of the real device that differ, of {answers}"
+    report.claim(name, "0", differing, differing == 0 if answers else None)
+    alone = sum(int(row["real_alone"] or 0) for row in report.rows)
+    report.claim(f"answers of the real device with a step alone, of {answers}", "0", alone, alone == 0)
+    refused = sum(int(row["refused"] or 0) for row in report.rows)
+    report.claim("sessions told busy", "0", refused, refused == 0)
+
+
+def _ingest(pair: BenchPair) -> None:
+    for side in ("device", "cloud"):
+        pair.ingest(side, {name: text for name, text in DOCUMENTS.items() if name.startswith(side)})
+
+
+def _memory_mib(state: DaemonState) -> float:
+    """Resident memory of a daemon."""
+    pages = int(Path(f"/proc/{state.pid}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

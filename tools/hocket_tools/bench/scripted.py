@@ -1,0 +1,171 @@
+"""Devices without a model: real sockets, drafts computed from the seed, one session after the other on one cloud."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import numpy as np
+
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
+from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
+from hocket_daemon.aggregation.dialogue import Dialogue, Turn
+from hocket_daemon.aggregation.distribution import Distribution
+from hocket_tools.caller import Caller
+
+WAIT_S = 60.0
+LOG_H = -2.0  # a device's word weighs less than its cloud's, so that most of the cloud's drafts are accepted
+IDS = 16
+
+
+@dataclass
+class Seen:
+    """What the devices saw of the cloud."""
+
+    drafts: int = 0
+    tokens: int = 0
+    answers: int = 0
+    refused: int = 0
+    gaps_s: list[float] = field(default_factory=list)
+
+
+class ScriptedDevice:
+    """One device: begins, drafts, confirms, ends, and begins anew."""
+
+    def __init__(self, number: int, send: Callable[[Message], None], tokens: int, seen: Seen) -> None:
+        self._number = number
+        self._send = send
+        self._tokens = tokens
+        self.seen = seen
+        self._session = 0
+        self._key = b""
+        self._last_s: float | None = None  # when the latest token of the session was confirmed
+
+    def begin(self) -> None:
+        """Open a session and draft as far as one may."""
+        self._session += 1
+        seed = self._number << 20 | self._session
+        terms = Begin(
+            session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
+            sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), aggregation="coupled",
+            documents=1, eos=[], weights="off", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98,
+        )  # fmt: skip
+        self._dialogue, self._key, self._last_s = Dialogue("device", terms), terms.session, None
+        self._send(terms)
+        self._draft()
+
+    def end(self) -> None:
+        """Close the session, if there is one."""
+        if self._key:
+            self._send(End(session=self._key, reason="the end"))
+
+    def receive(self, message: Message) -> None:
+        """What the cloud says of the session under way; what it said of earlier ones is late."""
+        if getattr(message, "session", None) != self._key:
+            return
+        if isinstance(message, Refused):
+            self.seen.refused += 1
+        elif isinstance(message, Draft | Target | Aggregated | Sync):
+            self.seen.drafts += isinstance(message, Draft)
+            self._take(self._dialogue.receive(message))
+            self._draft()
+
+    def _draft(self) -> None:
+        exchange = self._dialogue.exchange
+        while (step := exchange.next_step()) is not None and not exchange.ended:
+            turn = self._dialogue.own(step, exchange.drafted.digest, from_seed(exchange.drafted.digest), LOG_H, 0.0)
+            assert turn is not None
+            self._take(turn)
+        if exchange.ended:
+            self.seen.answers += 1
+            self.end()
+            self.begin()
+
+    def _take(self, turn: Turn) -> None:
+        for _ in turn.confirmed:
+            now_s = time.monotonic()
+            if self._last_s is not None:
+                self.seen.gaps_s.append(now_s - self._last_s)
+            self._last_s = now_s
+            self.seen.tokens += 1
+        for message in turn.send:
+            self._send(message)
+
+
+class Fleet:
+    """Devices that share a process and a key, each with a connection of its own. Close it, or use it in `with`."""
+
+    def __init__(self, cloud: str, keys: Path, devices: int, tokens: int) -> None:
+        """Connects all of them. Raises Unavailable when one cannot."""
+        self._inbox: SimpleQueue[Event] = SimpleQueue()
+        self._bus = Bus(self._inbox.put, keys)
+        self._seen = Seen()
+        self._devices: dict[Link, ScriptedDevice] = {}
+        try:
+            hello = Hello(role="device", tokenizer=_tokenizer_of(cloud, keys))
+            for number in range(devices):
+                link = self._bus.dial(cloud, hello)
+                self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen)
+            self._wait_up(cloud)
+        except BaseException:
+            self.close()
+            raise
+        for device in self._devices.values():
+            device.begin()
+
+    def drive(self, seconds: float) -> Seen:
+        """Let all of them work; what they saw in that time."""
+        self._seen = Seen()
+        for device in self._devices.values():
+            device.seen = self._seen
+        deadline = Deadline.after(seconds)
+        while not deadline.passed:
+            try:
+                event = self._inbox.get(timeout=deadline.left_s)
+            except Empty:
+                break
+            if isinstance(event, Received) and isinstance(event.port, Link):
+                self._devices[event.port].receive(event.message)
+            elif isinstance(event, LinkDown):
+                raise event.reason
+        return self._seen
+
+    def close(self) -> None:
+        """End all sessions and leave."""
+        for device in self._devices.values():
+            device.end()
+        self._bus.close()
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _wait_up(self, cloud: str) -> None:
+        deadline, missing = Deadline.after(WAIT_S), len(self._devices)
+        while missing:
+            try:
+                missing -= isinstance(self._inbox.get(timeout=deadline.left_s), LinkUp)
+            except Empty:
+                raise Unavailable(f"{missing} devices cannot connect to {cloud}", "see the cloud's log") from None
+
+
+def from_seed(prefix: int) -> Distribution:
+    """A device's distribution: a few likely ids, a function of the prefix, and so of the seed, alone."""
+    rng = np.random.default_rng(prefix)
+    ids = np.sort(rng.choice(range(2, 300), IDS, replace=False))
+    counts = (65_535 * rng.permutation(1 / np.arange(1, IDS + 1) ** 2)).astype(np.int64)
+    return Distribution(ids, counts, 1.0)
+
+
+def _tokenizer_of(cloud: str, keys: Path) -> str:
+    """How the cloud's model numbers its tokens, which a device's must too."""
+    with Caller(cloud, WAIT_S, keys) as caller:
+        return caller.welcome.tokenizer

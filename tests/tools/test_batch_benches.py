@@ -17,7 +17,8 @@ def test_engine_compares_like_with_like_and_says_that_no_gpu_was_present(tmp_pat
     settings = engine.Settings(rows=[2, 3], lengths=[24], steps=3)
     engine.run(settings, tmp_path / "e.json")
     content = json.loads((tmp_path / "e.json").read_text())
-    assert [(row["rows"], row["length"]) for row in content["rows"]] == [(2, 24), (3, 24)]
+    cells = [] if torch.cuda.is_available() else [(2, 24), (3, 24)]
+    assert [(row["rows"], row["length"]) for row in content["rows"]] == cells
     for row in content["rows"]:
         assert 0.1 < row["ratio"] < 10
         assert row["step_ms"] > 0

@@ -50,7 +50,7 @@ class LanguageModel:
         logging.disable_progress_bar()
         self.name = settings.name
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        folder = _folder(settings.name, side)
+        folder = self.folder = _folder(settings.name, side)
         self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
         limit = int(getattr(self._weights.config.get_text_config(), "max_position_embeddings", settings.context))
         self._context = min(settings.context, limit)

@@ -164,7 +164,7 @@ def _counter(on_progress: OnProgress, name: str, done: int, total: int) -> OnChu
 
 def _expand(path: Path, report: Report) -> list[Path]:
     """The file itself, or the readable files below a folder; hidden ones are passed over."""
-    if not path.is_dir():
+    if not os.path.isdir(path):  # Path's own raises for a name that is too long
         return [path]
     files = list(_files(path))
     readable = [file for file in files if readers.is_supported(file)]
@@ -181,7 +181,7 @@ def _name(path: Path) -> str:
         raise DocumentError(f"{name!a}: the file's name is no valid UTF-8", "rename it") from error
     if size > MAX_NAME_BYTES:
         raise DocumentError(f"{name[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file further up")
-    if not path.exists():
+    if not os.path.exists(path):
         raise DocumentError(f"{path}: no such file or folder", "check the path on the machine of this daemon")
     return name
 

@@ -101,6 +101,8 @@ class Searcher:
             gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
             raise PassageGone(f"a passage of {gone} is no longer here", "ask again")
         reranker = self._reranker_of(scorer)
+        if not found:
+            return []
         if reranker is None:
             return _cosines(self._embedder.query(query), found)
         return [float(score) for score in reranker.score(query, [chunk.text for chunk in found])]

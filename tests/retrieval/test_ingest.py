@@ -68,9 +68,9 @@ def test_a_name_that_cannot_be_kept_is_reported(collection, tmp_path):
     (tmp_path / "good.txt").write_text("Good.")
     (tmp_path / "bad\udcff.txt").write_text("Bad.")
 
-    report = collection.ingest([tmp_path])
+    report = collection.ingest([tmp_path, Path("/" + "x" * 300), Path("/\0")])
 
-    assert (report.added, len(report.errors)) == (1, 1)
+    assert (report.added, len(report.errors)) == (1, 3)
     assert "rename" in report.errors[0][1]
 
 

@@ -62,6 +62,7 @@ def test_scores_are_cosines(filled, toy):
     for passage in filled.search(query, 3).passages:
         assert passage.score == pytest.approx(float(toy.query(query) @ toy.query(passage.text)), abs=1e-6)
         assert -1 <= passage.score <= 1
+    assert filled.score(query, []) == []
 
 
 def test_equal_passages_come_once(collection):

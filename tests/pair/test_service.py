@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,8 +81,10 @@ def test_what_outlasts_the_drain_ends_with_a_reason(folder: Path, tiny_models: d
         device.drain()
         if how == "twice":
             device.drain()
+        asked_s = time.monotonic()
         with pytest.raises(Unavailable, match="the device daemon is stopping"):
             stream.result()
+        assert time.monotonic() - asked_s < 15
 
 
 @pytest.mark.parametrize("drain_s", [0.3, 20.0])

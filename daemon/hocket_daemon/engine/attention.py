@@ -61,12 +61,17 @@ def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: fl
     """
     rows, shared = run.rows.stop - run.rows.start, key.shape[1]
     width, group = len(query) // rows, query.shape[1] // shared
-    folded = query.view(rows, width, shared, group, -1).permute(0, 2, 3, 1, 4).flatten(2, 3)
+    if width == 1:
+        folded = query.view(rows, shared, group, -1)
+    else:
+        folded = query.view(rows, width, shared, group, -1).permute(0, 2, 3, 1, 4).flatten(2, 3)
     mask = run.mask
     if mask is not None and width > 1 and group > 1:
         mask = mask.repeat(1, 1, group, 1)
     keys, values = key[run.rows, :, : run.length], value[run.rows, :, : run.length]
     seen = F.scaled_dot_product_attention(folded, keys, values, attn_mask=mask, scale=scaling)
+    if width == 1:
+        return seen.reshape(query.shape[0], query.shape[1], -1)
     unfolded = seen.view(rows, shared, group, width, -1).permute(0, 3, 1, 2, 4)
     return unfolded.reshape(len(query), query.shape[1], -1)
 

@@ -64,15 +64,20 @@ class DenseIndex:
             self.generation = generation
 
     def save(self) -> None:
-        """Write the index to its file, atomically; nothing happens when that is already done."""
+        """Write the index to its file, atomically; on a full disk it is left to be built anew from the store."""
         with self._lock:
             if self._saved == self.generation:
                 return
             file, partial = self._file(), self._folder / "dense.partial"
-            faiss.write_index(self._index, str(partial))
-            with partial.open("rb") as written:
-                os.fsync(written.fileno())
-            os.replace(partial, file)
+            try:
+                faiss.write_index(self._index, str(partial))
+                with partial.open("rb") as written:
+                    os.fsync(written.fileno())
+                os.replace(partial, file)
+            except (OSError, RuntimeError) as error:  # faiss raises the latter
+                log.warning("the dense index is not saved", file=str(file), error=str(error)[:200])
+                partial.unlink(missing_ok=True)
+                return
             self._saved = self.generation
         for old in self._folder.glob("dense-*.faiss"):
             if old != file:

@@ -5,7 +5,8 @@ BadRequest
 └── DocumentError   one file cannot be read; the others of the same job go on
 Unavailable
 ├── IndexBuilding   documents are being re-embedded; wait, or watch the status
-└── PassageGone     a passage found before has been removed since
+├── PassageGone     a passage found before has been removed since
+└── StoreFull       the disk takes no more
 BadConfiguration
 ├── StoreError      the store on disk cannot be used by this version
 └── ModelError      the embedder or the re-ranker cannot be loaded
@@ -30,6 +31,10 @@ class IndexBuilding(Unavailable):
 
 class PassageGone(Unavailable):
     """A passage found before is no longer in the collection."""
+
+
+class StoreFull(Unavailable):
+    """The disk takes no more; what was in the store is as it was."""
 
 
 class StoreError(BadConfiguration):

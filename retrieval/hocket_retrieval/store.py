@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import StoreError
+from .errors import StoreError, StoreFull
 
 SCHEMA_VERSION = 1
 _BUSY_S = 30.0
@@ -190,13 +190,17 @@ class Store:
     @contextmanager
     def _write(self) -> Iterator[sqlite3.Connection]:
         with self._write_lock:
-            self._writer.execute("BEGIN IMMEDIATE")
             try:
+                self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
-            except BaseException:  # whatever broke in: the transaction must not stay open
+                self._writer.commit()
+            except BaseException as error:  # whatever broke in: the transaction must not stay open
                 self._writer.rollback()
+                if isinstance(error, sqlite3.OperationalError):
+                    raise StoreFull(
+                        f"{self.path} cannot be written: {error}", "make room there, then repeat"
+                    ) from error
                 raise
-            self._writer.commit()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)

@@ -1,13 +1,15 @@
 """Laws of the document store and the dense index beside it."""
 
+import resource
 import sqlite3
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
 
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
-from hocket_retrieval.errors import StoreError
+from hocket_retrieval.errors import StoreError, StoreFull
 from hocket_retrieval.store import Document, Store, digest
 
 
@@ -146,3 +148,32 @@ def test_the_index_follows_changes(store, toy, tmp_path):
 
     assert list(index.search(toy.query("red brick"), 5)) == list(new.added)
     assert not np.isin(old.added, new.added).any()
+
+
+@contextmanager
+def full_disk(file_bytes):
+    """No file of this process may grow beyond that many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("file_bytes", [0, 60_000, 200_000])
+def test_a_full_disk_is_an_error_that_says_so_and_costs_nothing_stored(tmp_path, toy, file_bytes):
+    """Whichever write fails, of the store or of the index: search goes on, and with room the same job is done."""
+    new = [(f"new-{i}", "", " ".join(f"word{i}x{k}" for k in range(300))) for i in range(80)]
+    with Collection(tmp_path, toy) as collection:
+        collection.add([("old", "", "red brick")])
+        with full_disk(file_bytes), pytest.raises(StoreFull, match="cannot be written.*make room"):
+            collection.add(new)
+        assert collection.search("red brick", 1).passages[0].document == "old"
+        with full_disk(file_bytes), suppress(StoreFull):
+            collection.remove(["old"])
+        collection.add([("old", "", "red brick"), *new])
+        assert collection.status().documents == 81
+        assert collection.search("red brick", 1).passages[0].document == "old"
+    with Collection(tmp_path, toy) as again:
+        assert again.status().documents == 81

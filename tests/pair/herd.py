@@ -1,0 +1,148 @@
+"""The four daemons as processes of their own, to be killed; forked from one that has the libraries loaded."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from time import monotonic, sleep
+
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Done, Ingest, Ingested, Token
+from hocket_client import Client, Stream
+from hocket_daemon.cloud import CloudDaemon
+from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_daemon.device import DeviceDaemon
+from hocket_daemon.engine.model import ModelSettings
+from hocket_daemon.engine.stored import KVSettings
+from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.daemon import run
+from hocket_tools.caller import Caller
+
+NAMES = ("device", "cloud", "device-retrieval", "cloud-retrieval")
+TEXT = "The heron stands in the marsh at dawn. The bakery sells rye bread on Tuesdays. Tulips grow behind the hall."
+UP_S = 60.0
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["herd", "hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon"])
+
+
+def serve(name: str, folder: str, model: str, file_bytes: int) -> None:
+    """Be the daemon `name`; no file may grow beyond `file_bytes`, where that is not 0."""
+    if file_bytes:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+    endpoint = f"ipc://{folder}/{name}"
+    if name.endswith("retrieval"):
+        run(RetrievalConfig(endpoint=endpoint, state=f"{folder}/{name}-state", log_level="error"))
+        return
+    common = {
+        "endpoint": endpoint,
+        "retrieval": endpoint + "-retrieval",
+        "model": ModelSettings(name=model, slots=64, hold_decode_s=0.02),
+        "kv": KVSettings(folder=f"{folder}/{name}-kv"),
+        "max_sessions": 32,
+    }
+    if name == "cloud":
+        CloudDaemon(CloudSettings(**common)).run()  # type: ignore[arg-type]
+    else:
+        waits = {"cloud": f"ipc://{folder}/cloud", "connect_wait_s": 5.0, "rejoin_wait_s": 10.0}
+        DeviceDaemon(DeviceSettings(**common, **waits)).run()  # type: ignore[arg-type]
+
+
+@dataclass
+class Outcome:
+    """What a reader saw of one stream, and when."""
+
+    tokens: list[Token] = field(default_factory=list)
+    times_s: list[float] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+    done: Done | None = None
+    error: HocketError | None = None
+
+    @property
+    def longest_gap_s(self) -> float:
+        return max((after - before for before, after in zip(self.times_s, self.times_s[1:], strict=False)), default=0.0)
+
+
+def read(stream: Stream) -> Outcome:
+    """Read to the end, whatever it is."""
+    outcome = Outcome(notices=stream.notices)
+    try:
+        for token in stream:
+            outcome.tokens.append(token)
+            outcome.times_s.append(monotonic())
+        outcome.done = stream.result()
+    except HocketError as error:
+        outcome.error = error
+    return outcome
+
+
+class Herd:
+    """The daemons of one pair in `folder`, a short path."""
+
+    def __init__(self, folder: Path, models: dict[str, Path]) -> None:
+        self.folder = folder
+        self.readers = ThreadPoolExecutor(32)
+        self._models = models
+        self._processes: dict[str, BaseProcess] = {}
+        (folder / "note.txt").write_text(TEXT)
+
+    def start(self, name: str, file_bytes: int = 0) -> None:
+        side = name.removesuffix("-retrieval")
+        args = (name, str(self.folder), str(self._models[side]), file_bytes)
+        process = CONTEXT.Process(target=serve, args=args, daemon=True)
+        process.start()
+        self._processes[name] = process
+
+    def send(self, name: str, number: signal.Signals) -> None:
+        pid = self._processes[name].pid
+        assert pid is not None
+        os.kill(pid, number)
+        if number == signal.SIGKILL:
+            self._processes[name].join()
+
+    def endpoint(self, name: str) -> str:
+        return f"ipc://{self.folder}/{name}"
+
+    def client(self) -> Client:
+        return Client(self.endpoint("device"), connect_s=UP_S)
+
+    def ingest(self, side: str, path: Path) -> Ingested:
+        """Ingest, again where the connection broke meanwhile. Raises what the daemon says."""
+        deadline = Deadline.after(UP_S)
+        while True:
+            try:
+                with Caller(self.endpoint(f"{side}-retrieval"), UP_S) as caller:
+                    *_, reply = caller.replies(Ingest(request=os.urandom(16), paths=[str(path)]), UP_S)
+            except Unavailable:
+                if deadline.passed:
+                    raise
+            else:
+                assert isinstance(reply, Ingested)
+                return reply
+
+    def answers_together(self) -> None:
+        """Wait until a question is answered by both sides."""
+        deadline = Deadline.after(UP_S)
+        with self.client() as client:
+            while True:
+                try:
+                    client.ask("heron?", max_tokens=2, require_cloud=True, ignore_eos=True, deadline_s=20.0).result()
+                except HocketError:
+                    if deadline.passed:
+                        raise
+                    sleep(0.3)
+                else:
+                    return
+
+    def close(self) -> None:
+        for process in self._processes.values():
+            process.kill()
+            process.join()
+        self.readers.shutdown()

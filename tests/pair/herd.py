@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import resource
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,10 +32,8 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["herd", "hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon"])
 
 
-def serve(name: str, folder: str, model: str, file_bytes: int) -> None:
-    """Be the daemon `name`; no file may grow beyond `file_bytes`, where that is not 0."""
-    if file_bytes:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+def serve(name: str, folder: str, model: str) -> None:
+    """Be the daemon `name`."""
     endpoint = f"ipc://{folder}/{name}"
     if name.endswith("retrieval"):
         run(RetrievalConfig(endpoint=endpoint, state=f"{folder}/{name}-state", log_level="error"))
@@ -93,9 +90,9 @@ class Herd:
         self._processes: dict[str, BaseProcess] = {}
         (folder / "note.txt").write_text(TEXT)
 
-    def start(self, name: str, file_bytes: int = 0) -> None:
+    def start(self, name: str) -> None:
         side = name.removesuffix("-retrieval")
-        args = (name, str(self.folder), str(self._models[side]), file_bytes)
+        args = (name, str(self.folder), str(self._models[side]))
         process = CONTEXT.Process(target=serve, args=args, daemon=True)
         process.start()
         self._processes[name] = process

@@ -298,6 +298,8 @@ class Daemon(ABC):
         if isinstance(event, LinkUp):
             self.lookups.ask_again()
             self._background.restart()
+        else:
+            self.lookups.hurry()
 
     # --- the other side
 

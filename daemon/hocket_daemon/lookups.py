@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hocket_bus.errors import HocketError, Unavailable, from_code
@@ -13,6 +13,7 @@ from hocket_bus.messages import Error, Passage, Passages, Place, Score, Scores, 
 from hocket_bus.sockets import Link
 
 WAIT_S = 10.0
+WAIT_DOWN_S = 2.0  # for a retrieval daemon that is not connected
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Lookups:
         self._ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
 
     def _ask(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
-        wait_s = WAIT_S if self._link.up else WAIT_S / 5
+        wait_s = WAIT_S if self._link.up else WAIT_DOWN_S
         self._waiting[asked.request] = _Lookup(asked, done, time.monotonic() + wait_s)
         self._link.send(asked)
 
@@ -62,6 +63,13 @@ class Lookups:
         """The retrieval daemon is there, perhaps another one than before."""
         for lookup in self._waiting.values():
             self._link.send(lookup.asked)
+
+    def hurry(self) -> None:
+        """The retrieval daemon has gone: a reader in the middle of an answer does not wait long for scores."""
+        latest_s = time.monotonic() + WAIT_DOWN_S
+        for request, lookup in self._waiting.items():
+            if isinstance(lookup.asked, Score):
+                self._waiting[request] = replace(lookup, deadline_s=min(lookup.deadline_s, latest_s))
 
     @property
     def due_s(self) -> float:

@@ -45,16 +45,17 @@ def test_a_token_that_the_model_does_not_have_fails_its_own_session_alone(tiny_m
         made.trust(CLOUD)
         made.start_retrieval("cloud")
         made.start_cloud(endpoint=CLOUD)
-        with Fleet(CLOUD, Path(made.keys), 3, 6) as fleet:
-            fleet.drive(0.5)
+        with Fleet(CLOUD, Path(made.keys), 3, 60) as fleet:
             liar, *_ = fleet._devices.values()
-            first = len(liar._dialogue.exchange.confirmed)
+            while not 0 < (first := len(liar._dialogue.exchange.confirmed)) < 20:  # far from the session's end
+                fleet.drive(0.01)
             liar._send(Target(session=liar._key, epoch=0, first=first, ids=[200_000], digest=0))
+            liar._send = lambda _: None  # a later word of its own would correct it
             refused = answers = 0
             for _ in range(60):
                 seen = fleet.drive(0.5)
                 refused, answers = refused + seen.refused, answers + seen.answers * bool(refused)
-                if answers >= 6:
+                if answers >= 3:
                     break
             assert refused == 1
-            assert answers >= 6
+            assert answers >= 3

@@ -52,6 +52,7 @@ class Link:
         self._opened_s = 0.0
         self._heard_s = 0.0
         self._sockets: list[zmq.Socket[bytes]] = []
+        self._subscriber: zmq.Socket[bytes] | None = None  # outlives a break, for what was published before it
         self._bad_messages = Sparse(log, "bad message")
 
     @property
@@ -73,12 +74,13 @@ class Link:
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         server = self._server_key()
         self._sockets = [self._bus._open_socket(zmq.DEALER, self.endpoint, options, server)]
+        if self._subscriber is not None:
+            self._bus._drop(self._subscriber)
         if self._topic:
-            subscriber = self._bus._open_socket(zmq.SUB, self.endpoint, options, server)
+            subscriber = self._subscriber = self._bus._open_socket(zmq.SUB, self.endpoint, options, server)
             subscriber.set(zmq.SUBSCRIBE, self._topic)
             subscriber.connect(publish_endpoint(self.endpoint))
             self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
-            self._sockets.append(subscriber)
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
         monitor = self._sockets[0].get_monitor_socket(MONITORED)
         self._bus._watch(monitor, self._on_disconnected)

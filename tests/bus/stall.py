@@ -1,0 +1,64 @@
+"""A SUB that stalls under a flood, again and again: `python stall.py trap` or `python stall.py ours`. Prints "alive".
+
+With ZMTP heartbeats and a bounded receive queue libzmq 4.3.5 ends the process when the reader goes on
+(libzmq issue 3937: `Assertion failed: _input_stopped`). `ours` takes the options of this project's own links.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+
+import zmq
+
+from hocket_bus.messages import Hello
+from hocket_bus.sockets import Bus
+
+TRAP = {zmq.HEARTBEAT_IVL: 100, zmq.HEARTBEAT_TIMEOUT: 300, zmq.RCVHWM: 1}
+STALLS, STALL_S, READ_S = 8, 1.2, 0.3
+
+
+def ours() -> dict[int, int]:
+    """The options that matter here, as a link sets them."""
+    with Bus(lambda _: None) as bus:
+        link = bus.dial("ipc:///tmp/hocket-nobody", Hello(role="client"), bytes(16))
+        found: dict[int, int] = {}
+        wanted = (zmq.HEARTBEAT_IVL, zmq.RCVHWM, zmq.IMMEDIATE)
+        bus._call(lambda: found.update({option: link._subscriber.get(option) for option in wanted}))
+        return found
+
+
+def flood(publisher: zmq.Socket[bytes], ended: threading.Event) -> None:
+    while not ended.is_set():
+        publisher.send(bytes(1000))
+        time.sleep(0.0001)
+
+
+def main(options: dict[int, int]) -> None:
+    context = zmq.Context()
+    publisher, reader = context.socket(zmq.PUB), context.socket(zmq.SUB)
+    publisher.sndhwm = 1000
+    port = publisher.bind_to_random_port("tcp://127.0.0.1")
+    for option, value in options.items():
+        reader.set(option, value)
+    reader.subscribe(b"")
+    reader.connect(f"tcp://127.0.0.1:{port}")
+    ended = threading.Event()
+    flooding = threading.Thread(target=flood, args=(publisher, ended))
+    flooding.start()
+    for _ in range(STALLS):
+        assert reader.poll(10_000), "the reader hears nothing any more"
+        time.sleep(STALL_S)
+        until = time.monotonic() + READ_S
+        while time.monotonic() < until:
+            if reader.poll(100):
+                reader.recv()
+    ended.set()
+    flooding.join()
+    context.destroy(linger=0)
+    print("alive")
+
+
+if __name__ == "__main__":
+    main(TRAP if sys.argv[1] == "trap" else ours())

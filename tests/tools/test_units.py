@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
 from hocket_bus.config import load
 from hocket_daemon.config import CloudSettings, DeviceSettings
@@ -15,7 +16,7 @@ from hocket_retrieval.config import RetrievalConfig
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted(path.name for path in (ROOT / "systemd").glob("*.service"))
-KINDS = {"device": DeviceSettings, "cloud": CloudSettings}
+KINDS: dict[str, type[Struct]] = {"device": DeviceSettings, "cloud": CloudSettings}
 MOST_EXPOSED = {"hocket-device.service": 1.0, "hocket-cloud.service": 1.5, "hocket-retrieval@.service": 0.5}
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed: apt-get install systemd"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,11 @@ import structlog
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+
+def pytest_configure() -> None:
+    """A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 2) -> Path:

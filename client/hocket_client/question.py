@@ -6,7 +6,7 @@ import os
 import secrets
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Ask, Sampling, Task
+from hocket_bus.messages import MAX_TOKENS, Ask, Sampling, Task
 
 DEFAULTS = Sampling()
 
@@ -30,29 +30,17 @@ def ask_message(
     deadline_s: float = 120.0,
 ) -> Ask:
     """An Ask ready to send; no seed means a random one. Raises BadRequest for values out of range."""
-    checks = [
-        (1 <= max_tokens <= 4096, f"max_tokens is {max_tokens}", "use 1 to 4096"),
-        (0 <= temperature <= 10, f"temperature is {temperature}", "use 0 (greedy) to 10"),
-        (0 < top_p <= 1, f"top_p is {top_p}", "use more than 0 and at most 1"),
-        (0 <= documents <= 64, f"documents is {documents}", "use 0 to 64"),
-        (seed is None or 0 <= seed < 1 << 64, f"seed is {seed}", "use 0 to 2^64 - 1"),
-        (deadline_s > 0, f"deadline_s is {deadline_s}", "use more than 0"),
-        (len(question) <= 100_000, f"the question has {len(question)} characters", "shorten it"),
-        (len(stop) <= 16 and all(stop), "stop takes at most 16 strings, none empty", "use fewer"),
-    ]
-    for fine, text, remedy in checks:
-        if not fine:
-            raise BadRequest(text, remedy)
-    return Ask(
+    sampling = Sampling(
+        temperature=temperature,
+        top_p=top_p,
+        seed=secrets.randbits(64) if seed is None else seed,
+        max_tokens=max_tokens,
+    )
+    ask = Ask(
         request=os.urandom(16),
         topic=topic,
         question=question,
-        sampling=Sampling(
-            temperature=temperature,
-            top_p=top_p,
-            seed=secrets.randbits(64) if seed is None else seed,
-            max_tokens=max_tokens,
-        ),
+        sampling=sampling,
         aggregation=aggregation,
         weights=weights,
         task=task,
@@ -63,3 +51,22 @@ def ask_message(
         alone=alone,
         deadline_s=deadline_s,
     )
+    _check(ask)
+    return ask
+
+
+def _check(ask: Ask) -> None:
+    sampling = ask.sampling
+    checks = [
+        (1 <= sampling.max_tokens <= MAX_TOKENS, f"max_tokens is {sampling.max_tokens}", f"use 1 to {MAX_TOKENS}"),
+        (0 <= sampling.temperature <= 10, f"temperature is {sampling.temperature}", "use 0 (greedy) to 10"),
+        (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
+        (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
+        (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
+        (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
+        (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
+        (len(ask.stop) <= 16 and all(ask.stop), "stop takes at most 16 strings, none empty", "use fewer"),
+    ]
+    for fine, text, remedy in checks:
+        if not fine:
+            raise BadRequest(text, remedy)

@@ -138,8 +138,10 @@ def test_a_thousand_connections_that_never_greet_lock_nobody_out(
         for _ in range(1_000 if greeting == b"" else 100):
             raw = held.enter_context(socket.create_connection(("127.0.0.1", PORT)))
             raw.sendall(greeting)
-        dial(here)
+        link = dial(here)
         alice.until(is_up)
+        link.send(Cancel(request=bytes(16)))
+        assert server.received().user == "alice"
 
 
 @pytest.mark.parametrize("broken", [(Keys, "name_of"), pytest.param((zap, "answer"), marks=pytest.mark.long)])
@@ -155,9 +157,12 @@ def test_a_judge_that_fails_lets_nobody_in_and_lives_on(
         serve(there)
         with monkeypatch.context() as patched:
             patched.setattr(*broken, fail)
-            dial(here)
+            link = dial(here)
             alice.until(lambda event: isinstance(event, LinkDown))
+            assert not link.up
         alice.until(is_up)
+        link.send(Cancel(request=bytes(16)))
+        assert server.received().user == "alice"
 
 
 def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(

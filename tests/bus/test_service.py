@@ -71,11 +71,12 @@ def test_news_are_lines_in_one_datagram(abstract: bool, tmp_path: Path, monkeypa
 
 
 def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable, and a socket that is not there."""
+    """No variable, and a socket that is not there, which is not made either."""
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     notify(READY=1)
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
     notify(READY=1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_manager_that_does_not_read_stops_nobody(systemd: Manager) -> None:

@@ -123,6 +123,11 @@ class Reader:
         self.assembly.accepted = True
         self.connection.expect(self.assembly.ask.request, self.inbox.put)
 
+    def wait_for(self, number: int) -> None:
+        """Until so many events have arrived; nothing is read."""
+        for message in [self.inbox.get(timeout=WAIT_S) for _ in range(number)]:
+            self.inbox.put(message)
+
     def read(self) -> Iterator[Message]:
         while self.assembly.done is None:
             try:
@@ -163,6 +168,7 @@ def test_what_a_stalled_reader_can_no_longer_get_is_named(publisher: tuple[Publi
     stalled = Reader(endpoint)
     stream = daemon.burst(stalled.assembly)
     assert sum(len(event.text) for event in stream._log if isinstance(event, Token)) < TIGHT
+    stalled.wait_for(512)
     got: list[int] = []
     with pytest.raises(Unavailable, match=rf"events 512 to {stream.first - 1} .* no longer kept: read faster"):
         got.extend(event.seq for event in stalled.read())

@@ -16,13 +16,13 @@ import zmq
 from fuzzer import BATCH, Attack, Fuzzer
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.errors import Busy, HocketError
+from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Hello, Message, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 from hocket_client import Client
-from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
+from homes import running
 
 SEED = int(os.environ.get("HOCKET_FUZZ_SEED", "7"))
 ALL = int(os.environ.get("HOCKET_FUZZ_MESSAGES", "1000000"))
@@ -33,21 +33,8 @@ T = TypeVar("T")
 
 @pytest.fixture
 def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
-    """Four running daemons, the two with models with tiny ones, and one document a side."""
-    with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        home = Home(Path(folder) / "pair")
-        home.prepare()
-        for side in ("device", "cloud"):
-            with home.config(side).open("a", encoding="utf-8") as config:
-                config.write(f'name = "{tiny_models[side]}"\ncontext = 512\n')
-        try:
-            assert run(["up", "--home", str(home.at)]) == 0
-            (Path(folder) / "bird.md").write_text("# Heron\n\nThe heron stands in the marsh at dawn.\n")
-            for side in ("device", "cloud"):
-                assert run(["ingest", "--side", side, "--home", str(home.at), f"{folder}/bird.md"]) == 0
-            yield home
-        finally:
-            processes.stop(home, list(NAMES))
+    with running(tiny_models) as home:
+        yield home
 
 
 def resident_bytes(pid: int) -> int:
@@ -61,15 +48,15 @@ def show(text: str) -> None:
 
 
 def answered(home: Home) -> bool:
-    """Whether a question is answered by both sides; the daemons may still have to notice that work was cancelled."""
+    """Whether a question is answered by both sides; they may still have to notice that work was cancelled, or meet."""
     with Client(home.endpoint("device"), connect_s=30.0) as client:
         deadline = Deadline.after(120)
         while True:
             try:
                 options = {"max_tokens": 6, "ignore_eos": True, "require_cloud": True, "deadline_s": 60.0}
                 return len(client.ask("Where is the heron?", **options).result().token_ids) == 6
-            except HocketError as error:
-                if deadline.passed or not isinstance(error, Busy):
+            except Unavailable:
+                if deadline.passed:
                     raise
 
 

@@ -35,7 +35,7 @@ def wait_idle(made: Pair) -> None:
     assert made.device is not None
     assert made.cloud is not None
     deadline = time.monotonic() + SOON_S
-    while made.device.answers or made.cloud._sessions:
+    while made.device.answers or len(made.device.admission) or made.cloud._sessions:
         assert time.monotonic() < deadline, "somebody still works for a client that left"
         time.sleep(0.05)
 
@@ -46,6 +46,8 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     client = slow.client()
     stream = client.ask("mira?", **LONG)
     next(iter(stream))
+    assert slow.device is not None
+    assert len(slow.device.answers) == 1
     if how == "cancel":
         stream.cancel()
     elif how == "close":
@@ -53,6 +55,7 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     else:
         stream._close()
     wait_idle(slow)
+    assert not slow.device.answers
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])

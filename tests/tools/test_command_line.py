@@ -218,3 +218,12 @@ def test_a_group_without_a_command_shows_its_help_and_complains_of_nothing(
     shown = capsys.readouterr()
     assert "Commands" in shown.out + shown.err
     assert "hocket: " not in shown.err
+
+
+@pytest.mark.parametrize(
+    "wrong", [["engine", "--rows", "2.5"], ["load", "--devices", "0"], ["aggregation", "--rtt", "x"]]
+)
+def test_lists_of_numbers_are_checked(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A part of a device, none at all, or no number: nothing is measured."""
+    assert run(["bench", *wrong]) == 2
+    assert wrong[1] in one_line(capsys)

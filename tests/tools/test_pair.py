@@ -17,34 +17,16 @@ from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.up import StartFailed, bring_up
+from homes import configured, running
 from processes import guarded
 
 pytestmark = pytest.mark.timeout(300)
 
 
-def configured(home: Home, models: dict[str, Path]) -> Home:
-    """A prepared home whose daemons load the tiny models."""
-    home.prepare()
-    for side in ("device", "cloud"):
-        with home.config(side).open("a", encoding="utf-8") as config:
-            config.write(f'name = "{models[side]}"\ncontext = 512\n')
-    return home
-
-
 @pytest.fixture(scope="module")
 def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
-    """A running pair with one document a side, stopped at the end."""
-    with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        home = configured(Home(Path(folder) / "pair"), tiny_models)
-        try:
-            assert run(["up", "--home", str(home.at)]) == 0
-            (Path(folder) / "bird.md").write_text("# Heron\n\nThe heron stands in the marsh at dawn.\n")
-            for side in ("device", "cloud"):
-                assert run(["ingest", "--side", side, "--home", str(home.at), f"{folder}/bird.md"]) == 0
-            yield home
-        finally:
-            processes.stop(home, list(NAMES))
-        assert [processes.running(home, name) for name in NAMES] == [None] * 4
+    with running(tiny_models) as home:
+        yield home
 
 
 def call(home: Home, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:

@@ -45,7 +45,7 @@ def aggregation(
     from hocket_tools.bench import aggregation as bench
 
     settings = bench.Settings(
-        rtts_ms=[round(value) for value in numbers(rtt, "--rtt")],
+        rtts_ms=counts(rtt, "--rtt"),
         systems=_systems(systems),
         hold_ms=numbers(hold, "--hold"),
         prompts=prompts,
@@ -131,7 +131,7 @@ def kv(
     """Time to the first token over short and long passages, read anew and from stored KV."""
     from hocket_tools.bench import kv as bench
 
-    lengths = [round(value) for value in numbers(tokens, "--tokens")]
+    lengths = counts(tokens, "--tokens", least=1)
     settings = bench.Settings(tokens=lengths, questions=questions, passages=passages, documents=documents)
     _leave(bench.run(data, settings, json_path))
 
@@ -163,9 +163,10 @@ def engine(
     """A decode step of a batch beside the bare forward pass; on a GPU, beside its memory's speed."""
     from hocket_tools.bench import engine as bench
 
-    counts = [round(value) for value in numbers(rows, "--rows")]
-    tokens = [round(value) for value in numbers(lengths, "--lengths")]
-    _leave(bench.run(bench.Settings(rows=counts, lengths=tokens, steps=steps), json_path))
+    settings = bench.Settings(
+        rows=counts(rows, "--rows", least=1), lengths=counts(lengths, "--lengths", least=1), steps=steps
+    )
+    _leave(bench.run(settings, json_path))
 
 
 @app.command(epilog="Example: hocket bench determinism --precisions float32,bfloat16 --json determinism.json")
@@ -200,9 +201,12 @@ def load(
     """One cloud daemon with many scripted devices, beside a real one that must stay exact."""
     from hocket_tools.bench import load as bench
 
-    counts = [round(value) for value in numbers(devices, "--devices")]
     settings = bench.Settings(
-        devices=counts, hold_ms=numbers(hold, "--hold"), rtt_ms=rtt, seconds=seconds, tokens=tokens
+        devices=counts(devices, "--devices", least=1),
+        hold_ms=numbers(hold, "--hold"),
+        rtt_ms=rtt,
+        seconds=seconds,
+        tokens=tokens,
     )
     _leave(bench.run(settings, json_path))
 
@@ -220,7 +224,7 @@ def profile(
     """How near the predicted decode time is to the measured one, also while other processes load cores."""
     from hocket_tools.bench import profile as bench
 
-    loads = [round(value) for value in numbers(load, "--load")]
+    loads = counts(load, "--load")
     settings = bench.Settings(loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed)
     _leave(bench.run(settings, json_path))
 
@@ -265,7 +269,7 @@ def wire(
     """What a draft weighs on the wire, and what encoding, decoding and aggregating cost."""
     from hocket_tools.bench import wire as bench
 
-    sizes = [round(value) for value in numbers(vocabularies, "--vocabularies")]
+    sizes = counts(vocabularies, "--vocabularies", least=1)
     settings = bench.Settings(vocabularies=sizes, wire_masses=numbers(masses, "--masses"), draws=draws, seed=seed)
     _leave(bench.run(settings, json_path))
 
@@ -295,6 +299,14 @@ def numbers(text: str, option: str) -> list[float]:
     if not all(0 <= value < float("inf") for value in values):
         raise typer.BadParameter(f'"{text}" is no list of numbers; write for example 0,100,300', param_hint=option)
     return values
+
+
+def counts(text: str, option: str, least: int = 0) -> list[int]:
+    """The whole numbers of such a list, all at least `least`. Raises BadParameter that names `option`."""
+    values = numbers(text, option)
+    if not all(value.is_integer() and value >= least for value in values):
+        raise typer.BadParameter(f'"{text}" has other than whole numbers from {least} on', param_hint=option)
+    return [int(value) for value in values]
 
 
 def _systems(text: str) -> list[str]:

@@ -47,14 +47,7 @@ class Text:
         """Answer as the device's user would see it."""
         started_s = time.monotonic()
         passages = self._search(prompt, terms.documents)
-        weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
-        texts = [passage.text for passage in passages]
-        reading = at_once(read(self.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
-        try:
-            times_s, ids = generate(reading, weights, terms)
-            return Run([at_s - started_s for at_s in times_s], ids)
-        finally:
-            reading.close()
+        return answered(self.model, prompt, passages, terms, started_s)
 
     def _search(self, prompt: str, k: int) -> list[Passage]:
         def search(caller: Caller) -> list[Passage]:
@@ -65,7 +58,19 @@ class Text:
             return [passage for future in found for passage in future.result()]
 
 
-def generate(reading: Reading, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
+def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
+    """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
+    weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
+    texts = [passage.text for passage in passages]
+    reading = at_once(read(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
+    try:
+        times_s, ids = _generate(reading, weights, terms)
+        return Run([at_s - started_s for at_s in times_s], ids)
+    finally:
+        reading.close()
+
+
+def _generate(reading: Reading, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
     """When each token was drawn, on the monotonic clock, and the tokens."""
     sampling = terms.sampling
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)

@@ -24,10 +24,8 @@ from hocket_daemon.engine.entry import KV
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import layout_for
-from hocket_daemon.engine.reading import at_once, read
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV
-from hocket_daemon.relevance import weigh
-from hocket_tools.bench.baselines.drcg import Terms, generate
+from hocket_tools.bench.baselines.drcg import Terms, answered
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
 
@@ -125,14 +123,7 @@ class MovedKV:
         with ThreadPoolExecutor(1) as pool:
             moved = pool.submit(self._fetch, prompt, terms.documents)
             passages = self._own.search(prompt, terms.documents).passages + moved.result()
-        weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
-        texts = [passage.text for passage in passages]
-        reading = at_once(read(self._own.model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
-        try:
-            times_s, ids = generate(reading, weights, terms)
-            return Run([at_s - started_s for at_s in times_s], ids)
-        finally:
-            reading.close()
+        return answered(self._own.model, prompt, passages, terms, started_s)
 
     def _fetch(self, query: str, k: int) -> list[Passage]:
         """The cloud's passages; their KV is in the device's store afterwards."""

@@ -29,7 +29,7 @@ from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 
 from .frame import Claim, Figure, separate
-from .text import TEST, TRAIN, Library, test_text
+from .text import TEST, TRAIN, Library, held_out_text
 
 NONE, OWN = "no documents", "dragon static"
 FEWEST_WINDOWS = 10  # a bootstrap over fewer says little
@@ -77,7 +77,7 @@ class _Bench:
         same = settings.cloud_model == settings.device_model
         self._cloud = self._device if same else _load(settings.cloud_model, settings)
         self._layout: Layout = layout_for(self._device.tokenizer, "complete")
-        self._ids = list(self._device.tokenizer(test_text(data), add_special_tokens=False)["input_ids"])
+        self._ids = list(self._device.tokenizer(held_out_text(data), add_special_tokens=False)["input_ids"])
 
     def rows(self, number: int) -> list[Row]:
         """All methods on window `number`: mean nats of a token behind the query, and shares outside the wire set."""

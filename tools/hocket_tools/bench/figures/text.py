@@ -33,7 +33,7 @@ class Library:
         return [text for (text,) in self._words.execute(sql, (expression, number))] if expression else []
 
 
-def test_text(data: Path) -> str:
+def held_out_text(data: Path) -> str:
     """The test split's articles, one after the other. Raises BadRequest when it is not there."""
     return "\n\n".join(plain(document.text) for document in wikitext(_corpus(data, TEST)))
 

@@ -190,3 +190,28 @@ def test_endpoints_that_are_none_are_named(bad: str) -> None:
     """Including those that would listen on every interface."""
     with pytest.raises(BadConfiguration):
         check_endpoint(bad)
+
+
+def test_what_was_said_before_hanging_up_is_heard(tmp_path: Path) -> None:
+    """An end that speaks and closes: all that it said comes before the news that it is gone."""
+    for number in range(60):
+        endpoint = f"ipc://{tmp_path}/{number}"
+        asked: SimpleQueue[Event] = SimpleQueue()
+        heard: SimpleQueue[Event] = SimpleQueue()
+        with Bus(heard.put) as dialing:
+            serving = Bus(asked.put)
+            server = serving.serve(endpoint, welcome)
+            link = dialing.dial(endpoint, Hello(role="client"))
+            assert isinstance(heard.get(timeout=WAIT_S), LinkUp)
+            link.send(Cancel(request=bytes(16)))
+            event = asked.get(timeout=WAIT_S)
+            assert isinstance(event, Received)
+            for seq in range(300):
+                server.send(event.route, Notice(request=bytes(16), seq=seq, text="last words"))
+            serving.close(linger_s=1.0)
+            told: list[int] = []
+            while isinstance(news := heard.get(timeout=WAIT_S), Received):
+                assert isinstance(news.message, Notice)
+                told.append(news.message.seq)
+            assert isinstance(news, LinkDown)
+            assert told == list(range(300))

@@ -13,7 +13,8 @@ from hocket_bus.errors import HocketError, Unavailable, Untrusted
 from hocket_bus.keys import KeyPair, Keys, fingerprint
 
 MONITORED = (
-    zmq.EVENT_DISCONNECTED
+    zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -55,6 +56,11 @@ def user_of(frame: zmq.Frame) -> str:
         return str(frame.get("User-Id"))
     except zmq.ZMQError:
         return GONE
+
+
+def connected(frames: Sequence[bytes]) -> bool:
+    """Whether an event of a connection's monitor says that the two ends have shaken hands."""
+    return int(parse_monitor_message(list(frames))["event"]) == zmq.EVENT_HANDSHAKE_SUCCEEDED
 
 
 def doubtful(frames: Sequence[bytes]) -> bool:

@@ -17,7 +17,7 @@ from hocket_bus.log import Sparse
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 
-from .curve import MONITORED, doubtful, verdict
+from .curve import MONITORED, connected, doubtful, verdict
 from .events import LinkDown, LinkUp, Received
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ class Link:
         self._hello = hello
         self._topic = topic
         self._gate = gate
+        self._connected = False
         self._welcome: Welcome | None = None
         self._subscribed = False
         self._failures = 0
@@ -68,9 +69,10 @@ class Link:
 
     def _open(self) -> None:
         now = time.monotonic()
-        self._welcome, self._subscribed = None, not self._topic
+        self._connected, self._welcome, self._subscribed = False, None, not self._topic
         self._opened_s, self._heard_s, self._due_s = now, now, now
-        options: dict[zmq.SocketOption, int] = {zmq.IMMEDIATE: 1, zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
+        # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
+        options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         server = self._server_key()
         self._sockets = [self._bus._open_socket(zmq.DEALER, self.endpoint, options, server)]
@@ -83,7 +85,7 @@ class Link:
             self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
         monitor = self._sockets[0].get_monitor_socket(MONITORED)
-        self._bus._watch(monitor, self._on_disconnected)
+        self._bus._watch(monitor, self._on_monitored)
         self._sockets[0].connect(self.endpoint)
         self._bus._watch(self._sockets[0], self._on_frames)
         self._sockets.append(monitor)
@@ -92,7 +94,13 @@ class Link:
         keys = self._bus._load_keys(self.endpoint)
         return None if keys is None else keys.server_key(self.endpoint)
 
-    def _on_disconnected(self, frames: list[bytes]) -> None:
+    def _on_monitored(self, frames: list[bytes]) -> None:
+        if connected(frames):
+            self._connected, self._due_s = True, 0.0
+            return
+        self._hear_out()
+        if not self._sockets:  # its last words were that it refuses us
+            return
         if doubtful(frames) and self._hung_up < HUNG_UP_TIMES:
             self._hung_up += 1
             self._drop_sockets()
@@ -100,6 +108,11 @@ class Link:
             return
         reason = verdict(frames, self.endpoint, self._bus.keys)
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
+
+    def _hear_out(self) -> None:
+        """What the other end said before it hung up has arrived by now."""
+        while self._sockets and self._sockets[0].poll(0):
+            self._bus._readers[self._sockets[0]]()
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
@@ -138,6 +151,9 @@ class Link:
         if now - (self._heard_s if self.up else self._opened_s) > LIVENESS_S:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
+        if not self._connected:
+            self._due_s = self._opened_s + LIVENESS_S
+            return
         if self._welcome is None:
             self._send(self._hello, encode(self._hello))
         ping = Ping(sent_s=now, rtt_s=self.rtt_s)
@@ -162,10 +178,10 @@ class Link:
     def _drop_sockets(self) -> None:
         for socket in self._sockets:
             self._bus._drop(socket)
-        self._sockets = []
+        self._connected, self._sockets = False, []
 
     def _send(self, message: Message, frames: list[bytes]) -> None:
-        if not self._sockets:
+        if not self._connected:
             return
         try:
             self._sockets[0].send_multipart(frames, zmq.NOBLOCK)

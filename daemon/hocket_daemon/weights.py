@@ -1,4 +1,4 @@
-"""The weights of one session's passages at every step: asked of the retrieval daemon ahead of time, kept by prefix."""
+"""The weights of one session's passages at every step: asked of the retrieval daemon ahead of time, kept by query."""
 
 from __future__ import annotations
 
@@ -50,32 +50,36 @@ class Weights:
         self._dynamic = begin.weights == "dynamic" and bool(found.passages)
         scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
         self._static = self._weighing(scores)
-        self._by_prefix: dict[int, Weighing | None] = {}  # None: asked for
+        self._queries: dict[int, str] = {}  # by prefix
+        self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
     def of(self, step: int, drafted: PrefixChain) -> Weighing | None:
         """The weights of `step` behind `drafted`; None while they are on their way."""
         if not self._dynamic:
             return self._static
         every = self._begin.reweigh_every
-        self._ask(every * (len(drafted) // every), drafted)
-        length = weighed_by(step, every)
-        return self._ask(length, drafted) if length else self._static
+        self._ask(self._query(every * (len(drafted) // every), drafted))
+        return self._ask(self._query(weighed_by(step, every), drafted))
 
-    def _ask(self, length: int, drafted: PrefixChain) -> Weighing | None:
+    def _query(self, length: int, drafted: PrefixChain) -> str:
         prefix = drafted.at(length)
-        if length and prefix not in self._by_prefix:
-            self._by_prefix[prefix] = None
-            text = query(self._begin.question, self._decode(drafted.ids[:length]))
-            found = self._found
-            self._scorer(text, found.passages, found.scorer, lambda outcome: self._on_scores(prefix, outcome))
-        return self._by_prefix.get(prefix)
+        if prefix not in self._queries:
+            self._queries[prefix] = query(self._begin.question, self._decode(drafted.ids[:length]))
+        return self._queries[prefix]
 
-    def _on_scores(self, prefix: int, outcome: list[float] | HocketError) -> None:
+    def _ask(self, text: str) -> Weighing | None:
+        if text not in self._by_query:
+            self._by_query[text] = None
+            found = self._found
+            self._scorer(text, found.passages, found.scorer, lambda outcome: self._on_scores(text, outcome))
+        return self._by_query[text]
+
+    def _on_scores(self, text: str, outcome: list[float] | HocketError) -> None:
         if isinstance(outcome, HocketError):
             log.warning("weighed by the question alone from here on", reason=str(outcome))
             self._dynamic = False
         else:
-            self._by_prefix[prefix] = self._weighing(outcome)
+            self._by_query[text] = self._weighing(outcome)
         self._on_news()
 
     def _weighing(self, scores: list[float]) -> Weighing:

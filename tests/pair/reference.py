@@ -81,7 +81,8 @@ class Reference:
         scores = [0.0 if ask.weights == "off" else passage.score for passage in found]
         if length:
             text = query(ask.question, self._models["device"].tokenizer.decode(ids[:length], skip_special_tokens=True))
-            scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
+            if text != ask.question:  # those scores came with the passages
+                scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
         return weigh(scores, DEFAULTS.relevance_temperature)
 
 

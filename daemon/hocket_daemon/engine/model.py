@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from msgspec import Meta
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -145,8 +145,17 @@ def _load(folder: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTra
         reason = str(error).strip().splitlines()[0]
         remedy = "name a folder or a Hugging Face model under [model] name, or 'bundled'"
         raise BadConfiguration(f"the model '{folder}' does not load ({reason})", remedy) from error
+    if device.type == "cpu":
+        _lay_by_columns(weights)
     use_slots(weights)
     return weights, tokenizer
+
+
+def _lay_by_columns(weights: PreTrainedModel) -> None:
+    """A pass over few rows is bound by reading the weights, which goes faster along long runs of memory."""
+    for module in weights.modules():
+        if isinstance(module, nn.Linear):
+            module.weight.data = module.weight.data.t().contiguous().t()
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

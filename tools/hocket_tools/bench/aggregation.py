@@ -38,6 +38,7 @@ class Settings:
     documents: int
     corpus_articles: int
     seed: int
+    weights: str = "dynamic"
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
@@ -143,6 +144,7 @@ def _ask(client: Client, settings: Settings, prompt: str, seed: int, system: str
         temperature=settings.temperature,
         max_tokens=settings.tokens,
         documents=settings.documents,
+        weights=settings.weights,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,6 +38,9 @@ def aggregation(
     documents: Annotated[int, typer.Option(min=0, help="Passages a side.")] = 2,
     articles: Annotated[int, typer.Option(min=0, help="Paragraphs that the two sides have read.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first prompt.")] = 0,
+    weights: Annotated[
+        Literal["off", "static", "dynamic"], typer.Option(help="How documents and sides are weighed.")
+    ] = "dynamic",
     data: Data = DATA,
     json_path: Json = None,
 ) -> None:
@@ -54,6 +57,7 @@ def aggregation(
         documents=documents,
         corpus_articles=articles,
         seed=seed,
+        weights=weights,
     )
     _leave(bench.run(data, settings, json_path))
 

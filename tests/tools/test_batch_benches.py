@@ -1,14 +1,15 @@
-"""Laws of `hocket bench engine`, `determinism` and `load`, each on a small scale."""
+"""Laws of `hocket bench engine`, `determinism`, `load` and `soak`, each on a small scale."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pytest
 import torch
 from transformers import Qwen2Config
 
-from hocket_tools.bench import determinism, engine, load
+from hocket_tools.bench import determinism, engine, load, soak
 from hocket_tools.bench.report import Report
 
 
@@ -58,7 +59,31 @@ def test_claims_are_judged_for_every_hold_and_a_differing_answer_is_a_miss() -> 
         for devices, rate in ((1, few), (16, many)):
             report.rows.append(
                 {"hold_ms": hold_ms, "devices": devices, "drafts_per_s": rate, "real_answers": 2,
-                 "real_differing": differing, "real_alone": 0, "refused": 0}
+                 "real_differing": differing, "real_failed": 0, "real_alone": 0, "refused": 0, "breaks": 0}
             )  # fmt: skip
     load.claim(report, settings)
-    assert [claim["holds"] for claim in report.claims] == [True, False, False, True, True]
+    assert [claim["holds"] for claim in report.claims] == [True, False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(("grown_mib", "left_over"), [(0.0, 0.0), (17.0, 0.0), (0.0, 1.0)])
+def test_a_soak_misses_when_memory_grows_or_something_is_left_over(grown_mib: float, left_over: float) -> None:
+    """Growth is from the first quarter of the faults to the last; what is wrong afterwards counts by itself."""
+    report = Report({})
+    for number in range(8):
+        sizes = {"device_mib": 500.0, "cloud_mib": 500.0 + number + grown_mib * (number > 5)}
+        report.rows.append({"fault": "connections broken", **sizes})
+    counts = {"answers": 9, "failed": 0, "differing": 0, "wrong_afterwards": 0, "sessions_left_over": left_over}
+    report.rows.append({"fault": "calm", "device_mib": 0.0, "cloud_mib": 0.0, **counts})
+    soak.claim(report)
+    cloud, left = report.claims[1], report.claims[-1]
+    assert (cloud["measured"], cloud["holds"]) == (6 + grown_mib, not grown_mib)
+    assert left["holds"] == (not left_over)
+    assert sum(claim["holds"] is False for claim in report.claims) == bool(grown_mib) + bool(left_over)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_short_soak_ends_right() -> None:
+    """A few faults of a running pair."""
+    settings = soak.Settings(minutes=0.3, devices=2, rtt_ms=10.0, tokens=24, seed=1)
+    assert soak.run(settings, None)

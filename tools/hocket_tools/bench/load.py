@@ -11,6 +11,7 @@ import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hocket_bus.errors import HocketError
 from hocket_bus.messages import Done
 from hocket_client import Client
 from hocket_tools.bench.report import Report, Row, percentile
@@ -46,10 +47,10 @@ def run(settings: Settings, json_path: Path | None) -> bool:
         if missing:
             places = max(settings.devices) + 4
             with bench_pair((0.0, hold_ms / 1000), slots=2 * places, max_sessions=places) as pair:
-                _ingest(pair)
+                ingest(pair)
                 pair.set_rtt(settings.rtt_ms / 1000)
                 with pair.client("device") as client:
-                    alone = [_ask(client, seed).token_ids for seed in range(len(QUESTIONS))]
+                    alone = [answer(client, seed).token_ids for seed in range(len(QUESTIONS))]
                     for devices in missing:
                         row: Row = {"hold_ms": hold_ms, "devices": devices}
                         report.add(row | _measure(pair, client, alone, devices, settings))
@@ -76,18 +77,23 @@ def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: i
         "sessions_per_step": (after.figures["batch_steps"] - before.figures["batch_steps"]) / max(1.0, batches),
         "rows_per_step": (after.figures["batch_rows"] - before.figures["batch_rows"]) / max(1.0, batches),
         "refused": seen.refused,
-        "cloud_mib": _memory_mib(after),
+        "breaks": seen.breaks,
+        "cloud_mib": memory_mib(after),
         "real_answers": real.answers,
+        "real_failed": real.failed,
         "real_alone": real.alone,
         "real_differing": real.differing,
     }
 
 
 class RealDevice:
-    """Asks the real device daemon one question after the other until stopped, and compares with the ids alone."""
+    """Asks the real device daemon one question after the other until stopped, and compares with the ids alone.
+
+    An answer with steps alone is compared with nothing; one that ends in an error counts as failed.
+    """
 
     def __init__(self, client: Client, expected: list[list[int]]) -> None:
-        self.answers = self.alone = self.differing = 0
+        self.answers = self.alone = self.differing = self.failed = 0
         self._client = client
         self._expected = expected
         self._stop = threading.Event()
@@ -102,13 +108,18 @@ class RealDevice:
     def _run(self) -> None:
         while not self._stop.is_set():
             seed = self.answers % len(self._expected)
-            done = _ask(self._client, seed)
+            self.answers += 1
+            try:
+                done = answer(self._client, seed)
+            except HocketError:
+                self.failed += 1
+                continue
             self.alone += bool(done.solo_steps)
             self.differing += not done.solo_steps and done.token_ids != self._expected[seed]
-            self.answers += 1
 
 
-def _ask(client: Client, seed: int) -> Done:
+def answer(client: Client, seed: int) -> Done:
+    """What the pair answers to the real device's question number `seed`."""
     asked = client.ask(QUESTIONS[seed], seed=seed, temperature=1.0, documents=1, max_tokens=16, ignore_eos=True)
     return asked.result()
 
@@ -126,18 +137,23 @@ def claim(report: Report, settings: Settings) -> None:
     differing = sum(int(row["real_differing"] or 0) for row in report.rows)
     name = f"answers of the real device that differ, of {answers}"
     report.claim(name, "0", differing, differing == 0 if answers else None)
+    failed = sum(int(row["real_failed"] or 0) for row in report.rows)
+    report.claim(f"answers of the real device that failed, of {answers}", "0", failed, failed == 0)
     alone = sum(int(row["real_alone"] or 0) for row in report.rows)
     report.claim(f"answers of the real device with a step alone, of {answers}", "0", alone, alone == 0)
     refused = sum(int(row["refused"] or 0) for row in report.rows)
     report.claim("sessions told busy", "0", refused, refused == 0)
+    breaks = sum(int(row["breaks"] or 0) for row in report.rows)
+    report.claim("connections that broke", "0", breaks, breaks == 0)
 
 
-def _ingest(pair: BenchPair) -> None:
+def ingest(pair: BenchPair) -> None:
+    """Let both sides read what the real device is asked about."""
     for side in ("device", "cloud"):
         pair.ingest(side, {name: text for name, text in DOCUMENTS.items() if name.startswith(side)})
 
 
-def _memory_mib(state: DaemonState) -> float:
+def memory_mib(state: DaemonState) -> float:
     """Resident memory of a daemon."""
     pages = int(Path(f"/proc/{state.pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -110,6 +110,16 @@ class BenchPair:
         for link in self._links:
             link.set(Conditions.symmetric(rtt_s, jitter_s))
 
+    def cut(self) -> None:
+        """Break every connection between device and cloud; new ones are taken at once."""
+        for link in self._links:
+            link.cut()
+
+    def part(self, parted: bool) -> None:
+        """Take the link between device and cloud down, or bring it back."""
+        for link in self._links:
+            link.partition() if parted else link.heal()
+
 
 @contextmanager
 def bench_pair(

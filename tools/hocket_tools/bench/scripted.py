@@ -32,6 +32,7 @@ class Seen:
     tokens: int = 0
     answers: int = 0
     refused: int = 0
+    breaks: int = 0
     gaps_s: list[float] = field(default_factory=list)
 
 
@@ -132,9 +133,15 @@ class Fleet:
                 break
             if isinstance(event, Received) and isinstance(event.port, Link):
                 self._devices[event.port].receive(event.message)
+            elif isinstance(event, LinkUp):
+                self._devices[event.link].begin()
             elif isinstance(event, LinkDown):
-                raise event.reason
+                self._seen.breaks += 1
         return self._seen
+
+    def vanish(self) -> None:
+        """Leave without a word."""
+        self._bus.close(0.0)
 
     def close(self) -> None:
         """End all sessions and leave."""

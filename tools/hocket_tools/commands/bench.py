@@ -215,6 +215,23 @@ def load(
     _leave(bench.run(settings, json_path))
 
 
+@app.command(epilog="Example: hocket bench soak --minutes 10 --json soak.json")
+def soak(
+    *,
+    minutes: Annotated[float, typer.Option(min=0.1, help="How long.")] = 10.0,
+    devices: Annotated[int, typer.Option(min=1, help="Scripted devices.")] = 4,
+    rtt: Annotated[float, typer.Option(min=0, help="Emulated round trip, ms.")] = 30.0,
+    tokens: Annotated[int, typer.Option(min=2, help="Tokens of a session.")] = 48,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the faults.")] = 0,
+    json_path: Json = None,
+) -> None:
+    """Minutes of random faults: links, daemons and readers fail; memory stays flat and answers right."""
+    from hocket_tools.bench import soak as bench
+
+    settings = bench.Settings(minutes=minutes, devices=devices, rtt_ms=rtt, tokens=tokens, seed=seed)
+    _leave(bench.run(settings, json_path))
+
+
 @app.command(epilog="Example: hocket bench profile --load 0,1 --json profile.json")
 def profile(
     *,

@@ -13,6 +13,7 @@ from hocket_bus.messages import Ask, Credit, Done, Error, Failed, Lost, Message,
 from hocket_bus.sockets import Received, Server
 
 KEEP_S = 60.0
+ENDED_LOGS = 16  # full logs that all ended streams may keep together
 
 Publish = Callable[[bytes, Message], None]
 
@@ -38,7 +39,12 @@ class Stream:
         self._window = self._granted = ask.window
         self._published = 0
         self._log: deque[Message] = deque()
-        self._free_bytes = log_bytes
+        self._log_bytes = self._free_bytes = log_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the events that are kept weigh."""
+        return self._log_bytes - self._free_bytes
 
     @property
     def age_s(self) -> float:
@@ -140,8 +146,15 @@ class Streams:
         return {stream.request for stream in in_work if self._server.silence_s(stream.route) > silence_s}
 
     def forget(self) -> None:
-        """Let go of those that ended long enough ago."""
+        """Let go of those that ended long enough ago, the oldest also sooner when they keep too much together."""
         self._streams = {request: stream for request, stream in self._streams.items() if not stream.forgettable}
+        ended = [stream for stream in self._streams.values() if stream.ended_s is not None]
+        surplus = sum(stream.kept_bytes for stream in ended) - ENDED_LOGS * self._log_bytes
+        for stream in ended:
+            if surplus <= 0:
+                break
+            surplus -= stream.kept_bytes
+            del self._streams[stream.request]
 
 
 def _size(event: Message) -> int:

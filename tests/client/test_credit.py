@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -19,7 +20,7 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_client.assembly import SILENCE_S, Assembly
 from hocket_client.connection import Connection
 from hocket_client.question import ask_message
-from hocket_daemon.streams import Stream, Streams
+from hocket_daemon.streams import ENDED_LOGS, Stream, Streams
 
 WAIT_S = 60.0
 BURST = 100_000
@@ -193,3 +194,20 @@ def test_a_reader_whose_thread_stands_still_misses_nothing(publisher: tuple[Publ
     released.set()
     assert [event.seq for event in stalled.read()] == list(range(BURST + 1))
     stalled.connection.close()
+
+
+def test_ended_streams_keep_a_bounded_amount_together() -> None:
+    """However many end within a minute: the newest can be resumed, the oldest are let go of, one in work never is."""
+    server = SimpleNamespace(publish=lambda *_: None)
+    streams = Streams(server, TIGHT)  # type: ignore[arg-type]
+    running = streams.open(asked(bytes(16), 1), b"", "")
+    opened = [streams.open(asked(bytes(16), 1), b"", "") for _ in range(3 * ENDED_LOGS)]
+    for stream in opened:
+        for number in range(2 * TIGHT // 64):
+            stream.token(step=number, token=number, text="t", source="both")
+        stream.end(done(stream))
+        streams.forget()
+    kept = [stream for stream in opened if stream.request in streams._streams]
+    assert kept == opened[-len(kept) :]
+    assert (ENDED_LOGS - 1) * TIGHT < sum(stream.kept_bytes for stream in kept) <= ENDED_LOGS * TIGHT
+    assert streams.of(running.request) is running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,13 @@ def test_a_soak_misses_when_memory_grows_or_something_is_left_over(grown_mib: fl
 
 @pytest.mark.long
 @pytest.mark.timeout(300)
-def test_a_short_soak_ends_right() -> None:
-    """A few faults of a running pair."""
-    settings = soak.Settings(minutes=0.3, devices=2, rtt_ms=10.0, tokens=24, seed=1)
-    assert soak.run(settings, None)
+def test_a_short_soak_ends_right_and_a_whole_one_is_not_repeated(tmp_path: Path) -> None:
+    """A few faults of a running pair, begun anew where an earlier run was interrupted."""
+    settings, path = soak.Settings(minutes=0.3, devices=2, rtt_ms=10.0, tokens=24, seed=1), tmp_path / "soak.json"
+    Report(asdict(settings), path).add({"fault": "interrupted"})
+    assert soak.run(settings, path)
+    content = path.read_text()
+    assert "interrupted" not in content
+    assert path.with_suffix(".png").is_file()
+    assert soak.run(settings, path)
+    assert json.loads(path.read_text())["rows"] == json.loads(content)["rows"]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from hocket_bus.errors import HocketError
 from hocket_client import Client
 from hocket_tools import console
 from hocket_tools.bench.load import QUESTIONS, RealDevice, answer, ingest, memory_mib
+from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
@@ -47,9 +49,10 @@ class Settings:
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
-    """Run to the end, unless the report has it already; returns whether every claim holds."""
+    """Run from the beginning to the end, unless the report has it whole; returns whether every claim holds."""
     report = Report(asdict(settings), json_path)
-    if not report.rows:
+    if report.find(fault="calm") is None:
+        report.rows.clear()
         places = 3 * settings.devices + 4  # those that vanished hold theirs for a while
         with bench_pair(slots=2 * places, max_sessions=places) as pair, pair.client("device") as client:
             ingest(pair)
@@ -58,6 +61,9 @@ def run(settings: Settings, json_path: Path | None) -> bool:
             _Soak(report, pair, client, expected, settings).run()
     report.claims.clear()
     claim(report)
+    if json_path is not None:
+        sizes = [_size(row, side) for row in report.rows for side in SIDES]
+        draw(json_path.with_suffix(".png"), sizes, "minutes", "mib", "side", title="resident memory under faults")
     return report.finish()
 
 
@@ -69,6 +75,7 @@ class _Soak:
     ) -> None:
         self._report, self._pair, self._client, self._settings = report, pair, client, settings
         self._expected = expected
+        self._started_s = time.monotonic()
         self._random = random.Random(settings.seed)
         self._fleet = self._new_fleet()
         self._faults: Mapping[str, Callable[[], None]] = {
@@ -107,7 +114,8 @@ class _Soak:
         states = {side: daemon_state(self._pair.home, side) for side in SIDES}
         sizes: Row = {f"{side}_mib": memory_mib(state) for side, state in states.items()}
         counts: Row = {"answers": real.answers, "failed": real.failed, "alone": real.alone, "differing": real.differing}
-        self._report.add({"fault": fault, **sizes, **counts})
+        minutes = (time.monotonic() - self._started_s) / 60
+        self._report.add({"minutes": minutes, "fault": fault, **sizes, **counts})
 
     def _check_calm(self, real: RealDevice) -> None:
         """Behind the faults the pair answers as before them, both sides together."""
@@ -168,3 +176,7 @@ def claim(report: Report) -> None:
     for what in ("wrong_afterwards", "sessions_left_over"):
         number = int(calm[what] or 0)
         report.claim(what.replace("_", " "), "0", number, number == 0)
+
+
+def _size(row: Row, side: str) -> Row:
+    return {"minutes": row["minutes"], "side": side, "mib": row[f"{side}_mib"]}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import torch.nn.functional as F  # noqa: N812 - as torch's own documentation has it
 from torch import Tensor, nn
 from transformers import PreTrainedModel
@@ -47,11 +48,9 @@ def _attend(
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if any(kwargs.get(name) is not None for name in _STRANGE):
         raise _unfit("this kind")
-    line = query[0].transpose(0, 1)
-    output = line.new_empty(*line.shape[:2], value.shape[3])
-    for run in plan.runs:
-        output[run.tokens] = _attend_run(run, line[run.tokens], key, value, scaling)
-    return output[None], None
+    parts = query[0].transpose(0, 1).split([run.tokens for run in plan.runs])
+    seen = [_attend_run(run, part, key, value, scaling) for run, part in zip(plan.runs, parts, strict=True)]
+    return torch.cat(seen)[None], None
 
 
 def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:

@@ -29,7 +29,7 @@ class Run(NamedTuple):
     """Neighbouring rows of one feed that get equally many tokens: attention takes them in one call."""
 
     rows: slice
-    tokens: slice  # their place among all tokens of the pass
+    tokens: int  # of all its rows; in the pass they follow those of the run before
     length: int  # keys of the longest row
     mask: Tensor | None  # [rows, 1, tokens, keys], added to the scores; None where everything is seen
 
@@ -166,15 +166,12 @@ class Slots:
             self.lengths[row] += n
 
     def _runs(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Iterator[Run]:
-        at = 0
         for feed in feeds:
             for first, end in _neighbours(feed):
                 width, row = len(feed.tokens[first]), feed.rows[first]
                 starts = self.lengths[row : row + end - first]
                 mask = _mask(starts, width, dtype, device)
-                tokens = slice(at, at + width * len(starts))
-                yield Run(slice(row, row + len(starts)), tokens, max(starts) + width, mask)
-                at = tokens.stop
+                yield Run(slice(row, row + len(starts)), width * len(starts), max(starts) + width, mask)
 
 
 def _windows(rows: list[int], size: int) -> Iterator[list[int]]:

@@ -69,7 +69,7 @@ class Link:
 
     def _open(self) -> None:
         now = time.monotonic()
-        self._connected, self._welcome, self._subscribed = False, None, not self._topic
+        self._welcome, self._subscribed = None, not self._topic
         self._opened_s, self._heard_s, self._due_s = now, now, now
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
         options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}

@@ -17,7 +17,7 @@ from hocket_client import Client
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
-from hocket_tools.pair.state import DaemonState, daemon_state
+from hocket_tools.pair.state import daemon_state
 
 SPEED_UP = 5.0
 SETTLE_S = 3.0
@@ -78,7 +78,7 @@ def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: i
         "rows_per_step": (after.figures["batch_rows"] - before.figures["batch_rows"]) / max(1.0, batches),
         "refused": seen.refused,
         "breaks": seen.breaks,
-        "cloud_mib": memory_mib(after),
+        "cloud_mib": memory_mib(pair.pid("cloud")),
         "real_answers": real.answers,
         "real_failed": real.failed,
         "real_alone": real.alone,
@@ -153,7 +153,7 @@ def ingest(pair: BenchPair) -> None:
         pair.ingest(side, {name: text for name, text in DOCUMENTS.items() if name.startswith(side)})
 
 
-def memory_mib(state: DaemonState) -> float:
-    """Resident memory of a daemon."""
-    pages = int(Path(f"/proc/{state.pid}/statm").read_text(encoding="ascii").split()[1])
+def memory_mib(pid: int) -> float:
+    """Resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -25,6 +25,7 @@ from hocket_tools.commands.documents import read_in
 from hocket_tools.link import Conditions, Link, start
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.loopback import trust_self
+from hocket_tools.pair.processes import running
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
@@ -97,6 +98,13 @@ class BenchPair:
     def endpoint(self, side: str, *, far: bool = False) -> str:
         """Where a side's daemon listens."""
         return self.home.endpoint("device") if side == "device" else self._ports.cloud(far=far)
+
+    def pid(self, side: str) -> int:
+        """The process of a side's daemon. Raises Unavailable when it has ended."""
+        found = running(self.home, side)
+        if found is None:
+            raise Unavailable(f"the {side} daemon has ended", "that is a fault of its own: run the benchmark again")
+        return found
 
     def ingest(self, side: str, documents: Mapping[str, str]) -> None:
         """Let a side read texts, given by file name."""

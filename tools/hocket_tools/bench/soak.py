@@ -23,9 +23,9 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import HocketError
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.load import QUESTIONS, RealDevice, answer, ingest, memory_mib
+from hocket_tools.bench.load import QUESTIONS, SETTLE_S, RealDevice, answer, ingest, memory_mib
 from hocket_tools.bench.picture import draw
-from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
 from hocket_tools.pair.state import daemon_state
@@ -45,7 +45,6 @@ class Settings:
     rtt_ms: float
     tokens: int
     seed: int
-    calm_s: float = CALM_S
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
@@ -89,18 +88,25 @@ class _Soak:
 
     def run(self) -> None:
         """Faults until the time is over, then calm, in which everything must be right again."""
-        with Progress(console=console.err(), transient=True) as bar, self._asking() as real:
-            whole = Deadline.after(60 * self._settings.minutes)
-            task = bar.add_task("faults", total=60 * self._settings.minutes)
-            while not whole.passed:
+        try:
+            with self._asking() as real:
+                self._break_things(real)
+                self._fleet.drive(CALM_S)
+            self._check_calm(real)
+        finally:
+            self._fleet.close()
+
+    def _break_things(self, real: RealDevice) -> None:
+        whole_s = 60 * self._settings.minutes
+        deadline = Deadline.after(whole_s)
+        with Progress(console=console.err(), transient=True) as bar:
+            task = bar.add_task("faults", total=whole_s)
+            while not deadline.passed:
                 self._fleet.drive(self._random.uniform(*BETWEEN_S))
                 fault = self._random.choice(sorted(self._faults))
-                bar.update(task, description=fault, completed=60 * self._settings.minutes - whole.left_s)
+                bar.update(task, description=fault, completed=whole_s - deadline.left_s)
                 self._faults[fault]()
                 self._note(fault, real)
-            self._fleet.drive(self._settings.calm_s)
-        self._check_calm(real)
-        self._fleet.close()
 
     @contextmanager
     def _asking(self) -> Iterator[RealDevice]:
@@ -110,12 +116,11 @@ class _Soak:
         finally:
             real.stop()
 
-    def _note(self, fault: str, real: RealDevice) -> None:
-        states = {side: daemon_state(self._pair.home, side) for side in SIDES}
-        sizes: Row = {f"{side}_mib": memory_mib(state) for side, state in states.items()}
+    def _note(self, fault: str, real: RealDevice, **more: Value) -> None:
+        sizes: Row = {f"{side}_mib": memory_mib(self._pair.pid(side)) for side in SIDES}
         counts: Row = {"answers": real.answers, "failed": real.failed, "alone": real.alone, "differing": real.differing}
         minutes = (time.monotonic() - self._started_s) / 60
-        self._report.add({"minutes": minutes, "fault": fault, **sizes, **counts})
+        self._report.add({"minutes": minutes, "fault": fault, **sizes, **counts, **more})
 
     def _check_calm(self, real: RealDevice) -> None:
         """Behind the faults the pair answers as before them, both sides together."""
@@ -123,9 +128,9 @@ class _Soak:
         for seed, ids in enumerate(self._expected):
             done = answer(self._client, seed)
             wrong += done.token_ids != ids or bool(done.solo_steps)
-        self._note("calm", real)
+        self._fleet.drive(SETTLE_S)  # the end of the last answer is still on its way to the cloud
         left_over = daemon_state(self._pair.home, "cloud").figures["sessions"] - self._settings.devices
-        self._report.rows[-1] |= {"wrong_afterwards": wrong, "sessions_left_over": max(0.0, left_over)}
+        self._note("calm", real, wrong_afterwards=wrong, sessions_left_over=max(0.0, left_over))
 
     def _new_fleet(self) -> Fleet:
         settings, pair = self._settings, self._pair
@@ -141,8 +146,7 @@ class _Soak:
         self._fleet = self._new_fleet()
 
     def _stand_still(self, side: str) -> None:
-        pid = daemon_state(self._pair.home, side).pid
-        assert pid is not None
+        pid = self._pair.pid(side)
         os.kill(pid, signal.SIGSTOP)
         try:
             self._fleet.drive(self._random.uniform(*LASTING_S))

@@ -70,6 +70,7 @@ class Answer(Session):
         self._cloud = None if ask.alone else cloud
         self._text = Detokenizer(self._decode, ask.stop, strip=ask.task == "answer")
         self._steps: list[Confirmed] = []
+        self._unpublished: list[tuple[Confirmed, str]] = []  # the last of them, each with the text that it completes
         self._times_s: list[float] = []
         self._joined = False  # the cloud has been asked to take part
         self._cloud_ready: Ready | None = None
@@ -259,38 +260,47 @@ class Answer(Session):
     # --- tokens out
 
     def take(self, turn: Turn) -> None:
-        """Publish what was confirmed; then end if this was the end, or talk to the cloud."""
+        """Talk to the cloud, which waits for it, and decode on; then publish what was confirmed, and end if it ends."""
         finish: Finish | None = None
         for confirmed in turn.confirmed:
-            finish = self._publish(confirmed)
-            if finish is not None:
+            piece, finish = self._add(confirmed)
+            self._unpublished.append((confirmed, piece))
+            if finish is not None:  # tokens confirmed beyond the end of the answer are nobody's business
                 break
+        if finish is None:
+            for message in turn.send:
+                self._send(message)
+            self.draft_next()
+        self._publish()
         if turn.confirmed and turn.confirmed[-1].source != "solo" and self._rejoining:
             self._rejoining, self._retry_s = False, _RETRY_S[0]
             self._stream.notice("the cloud is back: answering together again")
             self._expect_peer()
         if finish is not None:
-            self.finish(finish)  # tokens confirmed beyond the end of the answer are nobody's business
-            return
-        for message in turn.send:
-            self._send(message)
+            self.finish(finish)
 
-    def _publish(self, confirmed: Confirmed) -> Finish | None:
+    def _add(self, confirmed: Confirmed) -> tuple[str, Finish | None]:
+        """The text that a token completes, and whether it ends the answer."""
         self._steps.append(confirmed)
-        self._services.counts.confirmed(confirmed, self._services.side)
         ended = confirmed.token in self.begin.eos
         last = len(self._steps) == self.begin.sampling.max_tokens
         piece = "" if ended else self._text.add(confirmed.token)
         if ended or (last and not self._text.stopped):
             piece += self._text.finish()
-        t_s = self._stream.token(step=confirmed.step, token=confirmed.token, text=piece, source=confirmed.source)
-        self._times_s.append(t_s)
-        return "eos" if ended else "stop" if self._text.stopped else "length" if last else None
+        return piece, "eos" if ended else "stop" if self._text.stopped else "length" if last else None
+
+    def _publish(self) -> None:
+        for confirmed, piece in self._unpublished:
+            self._services.counts.confirmed(confirmed, self._services.side)
+            t_s = self._stream.token(step=confirmed.step, token=confirmed.token, text=piece, source=confirmed.source)
+            self._times_s.append(t_s)
+        self._unpublished.clear()
 
     def finish(self, finish: Finish) -> None:
         """End the stream with its result."""
         if self.closed:
             return
+        self._publish()
         expected = self.dialogue.exchange.expected
         self._services.counts.answered(finish, self._times_s[0] if self._times_s else None)
         self._end(
@@ -319,6 +329,7 @@ class Answer(Session):
         """End the stream with an error."""
         if self.closed:
             return
+        self._publish()
         self._services.counts.add("errors_total", kind=error.code)
         self._end(
             Failed(

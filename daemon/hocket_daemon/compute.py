@@ -121,12 +121,15 @@ class Compute:
         for step, done in waiting:
             if (step, done) not in wanted:
                 self._hand_over(Preempted(), done)
-        if wanted:
-            outcome = _outcome(partial(self._batch, [step for step, _ in wanted]))
-            for at, (_, done) in enumerate(wanted):
-                self._hand_over(outcome[at] if isinstance(outcome, list) else outcome, done)
-        self._seen = self._advanced = False
-        self._post(self._on_seen)
+        if not wanted:
+            return
+        outcome = _outcome(partial(self._batch, [step for step, _ in wanted]))
+        for at, (_, done) in enumerate(wanted):
+            self._hand_over(outcome[at] if isinstance(outcome, list) else outcome, done)
+        self._advanced = False
+        if not isinstance(outcome, Preempted):  # whoever interrupts has asked for the next step by then
+            self._seen = False
+            self._post(self._on_seen)
 
     def _batch(self, steps: list[Step[Any]]) -> list[Decoded[Any]]:
         started_s, interrupt = time.monotonic(), Together([step.interrupt for step in steps])

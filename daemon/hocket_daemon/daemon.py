@@ -1,4 +1,4 @@
-"""What both daemons are: a main loop over one inbox, a compute thread, the bus, a link to the retrieval daemon."""
+"""What both daemons are: the bus's loop, a compute thread, a link to the retrieval daemon."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 import structlog
@@ -78,17 +76,16 @@ class Daemon(ABC):
         self.counts = Counts()
         self.answers: dict[bytes, Answer] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
-        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._compute = Compute(self._inbox.put, settings.model.hold_decode_s)
         self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
-        self.bus = Bus(lambda event: self._inbox.put(partial(self._on_event, event)), keys)
+        self.bus = Bus(self._on_event, keys, own_thread=False)
+        self._compute = Compute(self.bus.post, settings.model.hold_decode_s)
         self.server = self.bus.serve(settings.endpoint, self.greet)
-        self._service = Service(self.bus, self.server, self._inbox.put)
+        self._service = Service(self.bus, self.server, self.bus.post)
         self._streams = Streams(self.server, settings.log_bytes)
-        self._metrics = Metrics(settings.metrics, self._inbox.put, self.figures) if settings.metrics else None
+        self._metrics = Metrics(settings.metrics, self.bus.post, self.figures) if settings.metrics else None
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
         self.lookups = Lookups(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
@@ -100,18 +97,17 @@ class Daemon(ABC):
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, lambda *_: self.drain())
             signal.signal(signal.SIGINT, lambda *_: self.stop())
-            signal.signal(signal.SIGHUP, lambda *_: self._inbox.put(self._service.reload))
-            sys.setswitchinterval(5e-4)  # the I/O thread must not wait 5 ms for the compute thread's interpreter turn
+            signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self._service.reload))
+            sys.setswitchinterval(5e-4)  # the main thread must not wait 5 ms for the compute thread's interpreter turn
         self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
         while time.monotonic() < self._end_s and not (self._stopping and self.idle()):
             self.step()
         self.close()
 
     def step(self) -> None:
-        """Wait for one event and whatever is due by then."""
+        """Wait for events and whatever is due by then."""
         try:
-            with suppress(Empty):
-                self._inbox.get(timeout=max(0.0, min(self.due_s() - time.monotonic(), 5.0)))()
+            self.bus.step(self.due_s())
             now = time.monotonic()
             if now >= self.due_s() or now - self._ticked_s >= 5.0:
                 self._ticked_s = now
@@ -124,11 +120,11 @@ class Daemon(ABC):
 
     def stop(self) -> None:
         """Ask the main loop to end at once; safe from any thread and from signal handlers."""
-        self._inbox.put(lambda: self._end_within(0.0))
+        self.bus.post(lambda: self._end_within(0.0))
 
     def drain(self) -> None:
         """The same once what is in work is done, but no later than `drain_s`; a second call ends at once."""
-        self._inbox.put(lambda: self._end_within(0.0 if self._stopping else self.settings.drain_s))
+        self.bus.post(lambda: self._end_within(0.0 if self._stopping else self.settings.drain_s))
 
     @property
     def _stopping(self) -> bool:
@@ -174,12 +170,15 @@ class Daemon(ABC):
         for request in self._streams.unread(self.settings.client_silence_s) & self.answers.keys():
             self.answers[request].fail(Cancelled("the client has gone", "ask again"))
         self.lookups.tick(now)
+        self._streams.forget()
 
     def _forget(self) -> None:
-        for request in [request for request, answer in self.answers.items() if answer.closed]:
+        closed = [request for request, answer in self.answers.items() if answer.closed]
+        for request in closed:
             del self.answers[request]
             self.admission.leave(request, time.monotonic())
-        self._streams.forget()
+        if closed:
+            self._streams.forget()
 
     def idle(self) -> bool:
         """Whether no question is in work."""
@@ -327,7 +326,7 @@ class Daemon(ABC):
         """The numbers among them, for programs."""
         now = {
             "requests": float(len(self.answers)),
-            "events_waiting": float(self._inbox.qsize()),
+            "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }
         return self.profiling.figures() | self._compute.figures() | self.counts.figures() | now

@@ -145,6 +145,7 @@ class Session(ABC):
         step, reading = exchange.next_step(), self._reading
         if self._decoding is not None and self._decoding.stale(exchange.drafted):
             self._decoding.interrupt.set()
+            self._decoding = None
         if reading is None or self._weights is None or self._decoding is not None or self.closed or step is None:
             return
         weighing = self._weights.of(step, exchange.drafted)
@@ -207,11 +208,9 @@ class Session(ABC):
     def _on_distribution(
         self, decoding: _Decoding, outcome: Outcome[Decoded[Distribution]] | Preempted, seconds: float
     ) -> None:
-        self._decoding = None
-        if self.closed:
-            return
-        if isinstance(outcome, Preempted):
-            self.draft_next()
+        if decoding is self._decoding:
+            self._decoding = None
+        if self.closed or isinstance(outcome, Preempted):
             return
         if isinstance(outcome, HocketError):
             self.fail(outcome)

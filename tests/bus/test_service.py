@@ -130,7 +130,7 @@ def test_no_sign_of_life_when_a_part_is_dead(
         if broken == "judge":
             monkeypatch.setattr(zap, "answer", lambda frames, _: [b"1.0", frames[1], b"300", b"later", b"", b""])
         else:
-            loop.bus._post(lambda: time.sleep(3))
+            loop.bus.post(lambda: time.sleep(3))
         assert loop.signs_until_silence() < 20
 
 

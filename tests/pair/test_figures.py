@@ -106,7 +106,7 @@ def test_a_main_loop_that_hangs_is_told(made: Pair) -> None:
     """The page comes all the same."""
     hangs, device = threading.Event(), made.device
     assert isinstance(device, Daemon)
-    device._inbox.put(lambda: hangs.wait(30) and None)
+    device.bus.post(lambda: hangs.wait(30) and None)
     try:
         assert scraped("device") == {"hocket_up": 0.0}
     finally:

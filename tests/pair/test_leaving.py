@@ -82,13 +82,19 @@ def test_a_reader_that_takes_its_time_keeps_its_answer(slow: Pair) -> None:
 
 
 def test_a_vanished_device_frees_its_session_on_the_cloud(slow: Pair) -> None:
-    """A device whose main loop says nothing any more, and no End."""
+    """A device that closes its sockets in the middle, without an End."""
     stream = slow.client().ask("mira?", **LONG)
     next(iter(stream))
     assert slow.device is not None
     assert slow.cloud is not None
     assert slow.cloud._sessions
-    slow.device.bus.close(0)
+    device = slow.device
+
+    def vanish() -> None:
+        device.bus.close(0)
+        device._end_within(0)
+
+    device.bus.post(vanish)
     deadline = time.monotonic() + SOON_S
     while slow.cloud._sessions:
         assert time.monotonic() < deadline

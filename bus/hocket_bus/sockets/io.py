@@ -1,4 +1,4 @@
-"""One I/O thread owns every socket of a process; everything else sees events and calls `send`."""
+"""One thread owns every socket of a process; everything else sees events and calls `send`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,22 @@ from .link import Link
 from .probe import Probe
 from .server import Server
 
-_DRAIN = 200  # messages read from one socket before the others get their turn
+_DRAIN = 32  # messages read from one socket before the others get their turn
 
 log = structlog.get_logger(__name__)
 
 
 class Bus:
-    """The I/O thread. `on_event` is called on it and must not block. Close it, or use it as a context manager."""
+    """The sockets and their loop. `on_event` is called in it and must not block. Close it, or use it as a context
+    manager.
 
-    def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None) -> None:
+    The loop runs on an I/O thread of its own, or is the caller's, who turns it by `step`: then a message costs no
+    change of threads.
+    """
+
+    def __init__(
+        self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True
+    ) -> None:
         """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
         self._on_event = on_event
         self._keys_folder = keys or places.keys()
@@ -51,8 +58,11 @@ class Bus:
         self._ports: list[Server | Link | Probe] = []
         self.awake = Awake()
         self._running = True
-        self._thread = threading.Thread(target=self._run, name="bus", daemon=True)
-        self._thread.start()
+        self._owner: int | None = None  # the thread that turns the loop; None before the first turn
+        self._thread = threading.Thread(target=self._run, name="bus", daemon=True) if own_thread else None
+        if self._thread is not None:
+            self._thread.start()
+            self._owner = self._thread.ident
 
     def serve(self, endpoint: str, greet: Greeter) -> Server:
         """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key."""
@@ -88,8 +98,12 @@ class Bus:
         """Close every socket, giving messages already sent `linger_s` to leave, and end the thread."""
         if not self._running:
             return
-        self._post(lambda: self._stop(linger_s))
-        self._thread.join(timeout=linger_s + 5)
+        if self._thread is None:
+            self._stop(linger_s)
+            self._destroy()
+        else:
+            self.post(lambda: self._stop(linger_s))
+            self._thread.join(timeout=linger_s + 5)
         os.close(self._wake)
 
     def __enter__(self) -> Bus:
@@ -98,49 +112,24 @@ class Bus:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Everything below runs on the I/O thread, except _post and _call.
+    @property
+    def waiting(self) -> int:
+        """Callables that were posted and have not run."""
+        return len(self._commands)
 
-    def _post(self, command: Callable[[], None]) -> None:
+    def post(self, command: Callable[[], None]) -> None:
+        """Run `command` in the loop's next turn; safe from any thread and from signal handlers."""
         if not self._running:  # whoever sends after the end is not heard
             return
         self._commands.append(command)
-        if not self._woken:  # otherwise the I/O thread has yet to begin with what it was woken for
+        if not self._woken:  # otherwise the loop has yet to begin with what it was woken for
             self._woken = True
             os.eventfd_write(self._wake, 1)
 
-    def _call(self, command: Callable[[], None]) -> None:
-        done = threading.Event()
-        failure: list[Exception] = []
-
-        def run() -> None:
-            try:
-                command()
-            except Exception as error:  # noqa: BLE001 - carried to the caller's thread
-                failure.append(error)
-            done.set()
-
-        self._post(run)
-        if not done.wait(5):
-            raise Unavailable("the I/O thread does not answer", "restart this process")
-        if failure:
-            raise failure[0]
-
-    def _add(self, port: Server | Link | Probe, start: Callable[[], None]) -> None:
-        start()
-        self._ports.append(port)
-
-    def _run(self) -> None:
-        while self._running:
-            try:
-                self._step()
-            except Exception:
-                log.exception("error on the I/O thread")  # one bad event must not silence every stream
-        for socket in list(self._readers):
-            socket.close()
-        self._context.destroy()
-
-    def _step(self) -> None:
-        ready = self._poller.poll(self._wait_ms())
+    def step(self, until_s: float = float("inf")) -> None:
+        """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""
+        self._owner = threading.get_ident()
+        ready = self._poller.poll(self._wait_ms(until_s))
         for socket, _ in ready:
             if socket == self._wake:
                 os.eventfd_read(self._wake)
@@ -157,10 +146,51 @@ class Bus:
         for port in self._ports:
             port._tick(now)
 
-    def _wait_ms(self) -> int:
+    # Everything below runs on the loop's thread, except _do and _call.
+
+    def _do(self, command: Callable[[], None]) -> None:
+        """Run `command` on the loop's thread: at once where this is it, or where the loop has not begun."""
+        if self._owner is None or self._owner == threading.get_ident():
+            command()
+        else:
+            self.post(command)
+
+    def _call(self, command: Callable[[], None]) -> None:
+        """The same, waiting for its end and raising what it raises."""
+        done = threading.Event()
+        failure: list[Exception] = []
+
+        def run() -> None:
+            try:
+                command()
+            except Exception as error:  # noqa: BLE001 - carried to the caller's thread
+                failure.append(error)
+            done.set()
+
+        self._do(run)
+        if not done.wait(5):
+            raise Unavailable("the I/O thread does not answer", "restart this process")
+        if failure:
+            raise failure[0]
+
+    def _add(self, port: Server | Link | Probe, start: Callable[[], None]) -> None:
+        start()
+        self._ports.append(port)
+
+    def _run(self) -> None:
+        while self._running:
+            try:
+                self.step()
+            except Exception:
+                log.exception("error on the I/O thread")  # one bad event must not silence every stream
+        self._destroy()
+
+    def _wait_ms(self, until_s: float) -> int:
+        if self._commands:  # left by a turn that failed
+            return 0
         now = time.monotonic()
-        due = min([port._due_s for port in self._ports] + [now + LONGEST_STEP_S])
-        return max(0, int((due - now) * 1000) + 1)
+        due = min([port._due_s for port in self._ports] + [now + LONGEST_STEP_S, until_s])
+        return int((due - now) * 1000) + 1 if due > now else 0
 
     def _stop(self, linger_s: float) -> None:
         for socket in self._readers:
@@ -168,6 +198,11 @@ class Bus:
         for port in self._ports:
             port._closed()
         self._running = False
+
+    def _destroy(self) -> None:
+        for socket in list(self._readers):
+            socket.close()
+        self._context.destroy()
 
     def _load_keys(self, endpoint: str) -> Keys | None:
         """The keys, which tcp needs; None for ipc, which the file system guards."""

@@ -65,7 +65,7 @@ class Link:
         """Send to the other end; while the link is down the message is dropped. Raises Forbidden where it must not."""
         self._gate.check(message)
         frames = encode(message)
-        self._bus._post(lambda: self._send(message, frames))
+        self._bus._do(lambda: self._send(message, frames))
 
     def _open(self) -> None:
         now = time.monotonic()

@@ -53,7 +53,7 @@ class Server:
     def send(self, route: bytes, message: Message) -> None:
         """Send to one connected end; a message to an end that left is dropped."""
         frames = [route, *encode(message)]
-        self._bus._post(lambda: self._send(self._router, frames))
+        self._bus._do(lambda: self._send(self._router, frames))
 
     def rtt_s(self, route: bytes) -> float:
         """The round trip to a connected end, as that end told it last; 0 when it has not."""
@@ -66,11 +66,11 @@ class Server:
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
         frames = [topic, *encode(message)]
-        self._bus._post(lambda: self._publish(frames))
+        self._bus._do(lambda: self._publish(frames))
 
     def blame(self, route: bytes, user: str, error: BadMessage) -> None:
         """Treat a message that came as one that is none: count it, and tell the sender."""
-        self._bus._post(lambda: self._on_bad(route, user, error))
+        self._bus._do(lambda: self._on_bad(route, user, error))
 
     def _bind(self) -> None:
         self._lock = claim(self.endpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -99,6 +100,8 @@ class Daemon(ABC):
             signal.signal(signal.SIGINT, lambda *_: self.stop())
             signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self._service.reload))
             sys.setswitchinterval(5e-4)  # the main thread must not wait 5 ms for the compute thread's interpreter turn
+        gc.collect()
+        gc.freeze()  # what is loaded stays: no later collection looks at it again
         self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
         while time.monotonic() < self._end_s and not (self._stopping and self.idle()):
             self.step()

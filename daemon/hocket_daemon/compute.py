@@ -127,7 +127,9 @@ class Compute:
         for at, (_, done) in enumerate(wanted):
             self._hand_over(outcome[at] if isinstance(outcome, list) else outcome, done)
         self._advanced = False
-        if not isinstance(outcome, Preempted):  # whoever interrupts has asked for the next step by then
+        if isinstance(outcome, Preempted):  # whoever interrupts has asked for the next step by then
+            return
+        if len(wanted) > 1 or self._prompts:  # a session that is alone need not wait for others' next steps
             self._seen = False
             self._post(self._on_seen)
 

@@ -40,9 +40,7 @@ class Bus:
     change of threads.
     """
 
-    def __init__(
-        self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True
-    ) -> None:
+    def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True) -> None:
         """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
         self._on_event = on_event
         self._keys_folder = keys or places.keys()

@@ -129,7 +129,7 @@ class Compute:
         self._advanced = False
         if isinstance(outcome, Preempted):  # whoever interrupts has asked for the next step by then
             return
-        if len(wanted) > 1 or self._prompts:  # a session that is alone need not wait for others' next steps
+        if len(wanted) > 1 or self._steps or self._prompts:  # a session that is alone has nobody to wait for
             self._seen = False
             self._post(self._on_seen)
 

@@ -40,7 +40,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     def decode(steps: list[Step[str]], interrupt: Interrupt) -> list[Decoded[str]]:
         interrupt.heed()
         names = [step.then(None) for step in steps]  # type: ignore[arg-type]
-        made.log.append("".join(sorted(names)))
+        made.log.append("".join(sorted(map(str, names))))
         return [Decoded(name, len(steps)) for name in names]
 
     monkeypatch.setattr(compute_module, "decode", decode)
@@ -132,3 +132,51 @@ def test_a_held_batch_ends_when_the_last_of_its_sessions_gives_it_up(world: Worl
     interrupts[0].set()
     world.until(lambda: len(outcomes) == 2)
     assert all(isinstance(outcome, Preempted) for outcome in outcomes)
+
+
+def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: World) -> None:
+    """The second asks while the first is being decoded alone: two batches later they are one, and stay one."""
+    left = dict.fromkeys("ab", STEPS)
+    under_way, go_on = threading.Event(), threading.Event()
+
+    def slow(name: str) -> Step[str]:
+        def then(_: object) -> str:
+            under_way.set()
+            assert go_on.wait(WAIT_S)
+            return name
+
+        return Step(None, [], then, Interrupt())  # type: ignore[arg-type]
+
+    def again(name: str) -> Callable[[object], None]:
+        def done(_: object) -> None:
+            left[name] -= 1
+            if left[name]:
+                world.compute.decode(world.step(name), done)
+
+        return done
+
+    world.compute.decode(slow("a"), again("a"))
+    assert under_way.wait(WAIT_S)
+    world.compute.decode(world.step("b"), again("b"))
+    go_on.set()
+    world.until(lambda: not any(left.values()))
+    assert world.log[0] == "a"
+    assert world.log[1 : STEPS - 1] == ["ab"] * (STEPS - 2)
+
+
+def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_thread(world: World) -> None:
+    """The main thread hears of the interruption only afterwards: it has asked for the next step already."""
+    world.compute._hold_s = 3600.0
+    begun = {"old": threading.Event(), "new": threading.Event()}
+    interrupts = {name: Interrupt() for name in begun}
+
+    def decode(name: str) -> None:
+        step = Step(None, [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
+        world.compute.decode(step, lambda _: None)
+
+    decode("old")
+    assert begun["old"].wait(WAIT_S)
+    interrupts["old"].set()
+    decode("new")
+    assert begun["new"].wait(WAIT_S)  # though nobody has taken anything from the inbox
+    interrupts["new"].set()

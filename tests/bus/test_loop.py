@@ -1,0 +1,84 @@
+"""A bus whose loop the caller turns: the same events, in the caller's own thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+from hocket_bus.messages import Hello, Notice, Welcome
+from hocket_bus.sockets import Bus, Event, LinkUp, Received
+
+WAIT_S = 10.0
+
+
+def welcome(_: Hello) -> Welcome:
+    return Welcome(role="device", epoch=1)
+
+
+def notice(number: int) -> Notice:
+    return Notice(request=bytes(16), seq=number, text="")
+
+
+def test_events_commands_and_answers_all_run_in_the_thread_that_turns_the_loop(tmp_path: Path) -> None:
+    """A hundred messages each way between a turned loop and one with its own thread, in order, and no other thread."""
+    endpoint, threads, heard = f"ipc://{tmp_path}/x", set(), []
+    answers: list[int] = []
+    done = threading.Event()
+
+    def on_served(event: Event) -> None:
+        threads.add(threading.get_ident())
+        if isinstance(event, Received) and isinstance(event.message, Notice):
+            heard.append(event.message.seq)
+            server.send(event.route, event.message)
+
+    def on_dialed(event: Event) -> None:
+        if isinstance(event, LinkUp):
+            for number in range(100):
+                link.send(notice(number))
+        elif isinstance(event, Received) and isinstance(event.message, Notice):
+            answers.append(event.message.seq)
+            if len(answers) == 100:
+                done.set()
+
+    with Bus(on_served, own_thread=False) as turned:
+        server = turned.serve(endpoint, welcome)
+        with Bus(on_dialed) as dialing:
+            link = dialing.dial(endpoint, Hello(role="client"))
+            deadline_s = time.monotonic() + WAIT_S
+            while not done.is_set() and time.monotonic() < deadline_s:
+                turned.step(deadline_s)
+    assert heard == answers == list(range(100))
+    assert threads == {threading.get_ident()}
+
+
+def test_a_turn_ends_at_its_time_or_when_another_thread_posts(tmp_path: Path) -> None:
+    """Waiting costs no more than was asked for, and what is posted meanwhile is not waited for."""
+    ran: list[int] = []
+    with Bus(lambda _: None, own_thread=False) as bus:
+        bus.serve(f"ipc://{tmp_path}/x", welcome)
+        bus.step(time.monotonic())
+        poster = threading.Thread(target=lambda: bus.post(lambda: ran.append(threading.get_ident())))
+        poster.start()
+        poster.join(WAIT_S)
+        assert bus.waiting == 1
+        bus.step()
+    assert ran == [threading.get_ident()]
+
+
+def test_what_a_failing_turn_left_is_done_by_the_next(tmp_path: Path) -> None:
+    """One bad event silences nobody: the callables behind it run in the next turn, which does not wait."""
+    ran: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("bad")
+
+    with Bus(lambda _: None, own_thread=False) as bus:
+        bus.post(fail)
+        bus.post(lambda: ran.append("next"))
+        for _ in range(2):
+            try:
+                bus.step(time.monotonic() + WAIT_S)
+            except RuntimeError:
+                ran.append("failed")
+    assert ran == ["failed", "next"]

@@ -18,7 +18,7 @@ class Gate(Protocol):
         """Raises Forbidden where `message` must not leave."""
 
     def count(self, message: Message, size_bytes: int) -> None:
-        """ZeroMQ has taken the frames of `message`. Called on the I/O thread; must not block."""
+        """ZeroMQ has taken the frames of `message`. Called in the loop of the bus; must not block."""
 
 
 class Open:

@@ -1,6 +1,6 @@
 """A daemon as a service: ready once it has answered itself, alive for as long as it goes on doing so.
 
-A sign of life needs all of it: the I/O thread connects anew to the daemon's own endpoint, the authentication lets it
+A sign of life needs all of it: the loop of the bus connects anew to the daemon's own endpoint, the authentication lets it
 in, the server answers, and the main loop takes note.
 """
 

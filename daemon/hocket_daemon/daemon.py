@@ -306,7 +306,7 @@ class Daemon(ABC):
     # --- the other side
 
     def greet(self, hello: Hello) -> Welcome | Error:
-        """The answer to Hello. Called on the I/O thread."""
+        """The answer to Hello."""
         if hello.protocol != PROTOCOL_VERSION:
             text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
             return Error(code="protocol", text=text, remedy="install the same hocket on both ends")

@@ -82,7 +82,7 @@ class Bus:
     def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
         """Greet this process's own `server` over a new connection now and every `every_s`.
 
-        `answered` is called on the I/O thread.
+        `answered` is called in the loop.
         """
         probe = Probe(self, server.endpoint, every_s, answered)
         self._call(lambda: self._add(probe, lambda: None))
@@ -167,7 +167,7 @@ class Bus:
 
         self._do(run)
         if not done.wait(5):
-            raise Unavailable("the I/O thread does not answer", "restart this process")
+            raise Unavailable("the loop of the bus does not answer", "restart this process")
         if failure:
             raise failure[0]
 

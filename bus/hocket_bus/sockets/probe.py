@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class Probe:
-    """Says Hello over a new connection every `every_s`, and calls `answered` on the I/O thread at each Welcome."""
+    """Says Hello over a new connection every `every_s`, and calls `answered` in the loop of the bus at each Welcome."""
 
     def __init__(self, bus: Bus, endpoint: str, every_s: float, answered: Callable[[], None]) -> None:
         self._bus = bus

@@ -1,7 +1,7 @@
 """A daemon as a service: ready once it has answered itself, alive for as long as it goes on doing so.
 
-A sign of life needs all of it: the loop of the bus connects anew to the daemon's own endpoint, the authentication lets it
-in, the server answers, and the main loop takes note.
+A sign of life needs all of it: the loop of the bus connects anew to the daemon's own endpoint, the authentication lets
+it in, the server answers, and the main loop takes note.
 """
 
 from __future__ import annotations

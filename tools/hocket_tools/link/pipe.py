@@ -1,6 +1,7 @@
 """One direction of one connection: a reader stamps what arrives, a writer lets it go when it is due.
 
-Two threads rather than an event loop: epoll counts whole milliseconds, a condition variable wakes within 0.1 ms.
+Two threads rather than an event loop: epoll counts whole milliseconds, a condition variable wakes within 0.1 ms. The
+reader itself hands on what is due as it arrives and has nothing before it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Pipe:
         self._changed = threading.Condition()
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._waiting_bytes = 0
+        self._draining = False  # the writer is handing on what it has taken
         self._held = False
         self._cut = False
         self.passed_bytes = 0
@@ -81,31 +83,49 @@ class Pipe:
         arrival_s = time.monotonic() - self._began_s
         with self._changed:
             self._changed.wait_for(lambda: self._cut or self._waiting_bytes < BUFFER_BYTES)
-            self._waiting.append((self._law.release_s(arrival_s, len(chunk)), chunk))
-            self._waiting_bytes += len(chunk)
-            self._changed.notify_all()
-            return not self._cut
+            release_s = self._law.release_s(arrival_s, len(chunk))
+            idle = not (self._waiting or self._draining or self._held or self._cut)
+            if chunk == END or not idle or release_s > arrival_s:
+                self._waiting.append((release_s, chunk))
+                self._waiting_bytes += len(chunk)
+                self._changed.notify_all()
+                return not self._cut
+        return self._hand_on(chunk)
 
-    def _drain(self) -> None:
+    def _hand_on(self, chunk: bytes) -> bool:
+        self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
         try:
-            while (chunk := self._take()) is not None:
-                if chunk == END:
-                    self._sink.shutdown(socket.SHUT_WR)
-                    break
-                self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
-                self._sink.sendall(chunk)
+            self._sink.sendall(chunk)
         except OSError:
             self.cut()
+            return False
+        return True
+
+    def _drain(self) -> None:
+        while (chunk := self._take()) is not None:
+            if chunk == END:
+                self._end_sink()
+                break
+            if not self._hand_on(chunk):
+                break
         self._ended(not self._cut)
+
+    def _end_sink(self) -> None:
+        try:
+            self._sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.cut()
 
     def _take(self) -> bytes | None:
         """The next chunk once it is due and the link is up; None when the pipe is cut."""
         with self._changed:
+            self._draining = False
             while not self._cut:
                 wait_s = self._wait_s()
                 if wait_s is not None and wait_s <= 0:
                     _, chunk = self._waiting.popleft()
                     self._waiting_bytes -= len(chunk)
+                    self._draining = True
                     self._changed.notify_all()
                     return chunk
                 self._changed.wait(wait_s)

@@ -16,21 +16,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-import torch
 from rich.progress import track
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.reading import Reading, at_once, read
 from hocket_tools import console
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
 
 WAYS = ("interrupted", "to the end of the pass")
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 PASSAGE, QUESTION = "The harbour was built in 1871 by Ada Merrow.", "Who built the harbour?"
-HEAD_WIDTH = 64
 PASS_MS = 25.0
 
 
@@ -50,7 +48,8 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     missing = [way for way in WAYS if report.find(way=way) is None]
     if missing:
         with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-            model = _model(Path(folder), settings)
+            save_random_model(Path(folder), width=settings.width, layers=settings.layers, seed=settings.seed)
+            model = LanguageModel(ModelSettings(name=folder, context=256, slots=1), "device")
         pass_s = median(_pass_s(model) for _ in range(9))
         for way in missing:
             gaps_ms = [gap * 1000 for gap in _gaps_s(model, settings, way, pass_s)]
@@ -67,23 +66,6 @@ def run(settings: Settings, json_path: Path | None) -> bool:
         title = "from a rejection to the recomputation"
         draw(json_path.with_suffix(".png"), points, "ms", "share of rejections", "way", title=title)
     return report.finish()
-
-
-def _model(folder: Path, settings: Settings) -> LanguageModel:
-    """A Llama of random weights with the bundled models' tokenizer."""
-    LanguageModel(ModelSettings(slots=1), "device").tokenizer.save_pretrained(folder)
-    torch.manual_seed(settings.seed)
-    heads = max(1, settings.width // HEAD_WIDTH)
-    config = LlamaConfig(
-        vocab_size=2048,
-        hidden_size=settings.width,
-        intermediate_size=4 * settings.width,
-        num_hidden_layers=settings.layers,
-        num_attention_heads=heads,
-        num_key_value_heads=heads,
-    )
-    LlamaForCausalLM(config).save_pretrained(folder)
-    return LanguageModel(ModelSettings(name=str(folder), context=256, slots=1), "device")
 
 
 def _read(model: LanguageModel) -> Reading:

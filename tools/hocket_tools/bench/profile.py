@@ -1,13 +1,15 @@
 """`hocket bench profile`: predicted against measured decode time of the running pair, while other processes load cores.
 
 The offline stage runs once per measurement, on the idle pair; the load begins behind it, so that only the runtime stage
-can follow it. The daemons compare each step with what was predicted just before.
+can follow it. The daemons compare each step with what was predicted just before. The model is the bundled one, or a
+larger one of random weights on both sides: the longer a step takes, the less of that is chance.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -19,11 +21,13 @@ from hocket_bus.messages import Side
 from hocket_client import Client
 from hocket_daemon.offline import Stage
 from hocket_tools import console
+from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.decode_stage import measure_decode
 
 TARGET = 0.15
+WIDTH, LAYERS, CONTEXT = 768, 8, 256  # of the large one: 79 million parameters
 DOCUMENTS = 2
 SIDES: tuple[Side, ...] = ("device", "cloud")
 NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pier {n}." for n in range(1, 7)}
@@ -33,6 +37,7 @@ NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pi
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
+    model: str  # "bundled" or "large"
     loads: list[int]
     questions: int
     tokens: int
@@ -60,7 +65,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _measure(settings: Settings, load: int) -> list[Row]:
-    with bench_pair() as pair:
+    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, bench_pair(model=_model(settings, folder)) as pair:
         for side in SIDES:
             pair.ingest(side, NOTES)
             measure_decode(pair.home, side, Stage(rows=DOCUMENTS, runs=settings.runs))
@@ -68,6 +73,14 @@ def _measure(settings: Settings, load: int) -> list[Row]:
         with _busy(load):
             _ask(pair, settings, load)
         return [{"load": load, "side": side} | _figures(pair, side) for side in SIDES]
+
+
+def _model(settings: Settings, folder: str) -> dict[str, float | str]:
+    """What the daemons' [model] says; a large one is written into `folder`."""
+    if settings.model == "bundled":
+        return {}
+    save_random_model(Path(folder), width=WIDTH, layers=LAYERS, seed=0)
+    return {"name": folder, "context": CONTEXT}
 
 
 def _ask(pair: BenchPair, settings: Settings, load: int) -> None:

@@ -136,12 +136,13 @@ def bench_pair(
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
     slots: int = ModelSettings().slots,
+    model: Mapping[str, float | str] | None = None,
     **settings: float | str,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
     With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `slots` that of both models,
-    `settings` are keys of both daemons' configuration.
+    `model` and `settings` are further keys of both daemons' [model] and of their configuration.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -150,7 +151,8 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            _configure(home, ports, side, ModelSettings(hold_decode_s=held_s, slots=slots), settings)
+            of_model = {"hold_decode_s": held_s, "slots": slots} | dict(model or {})
+            _configure(home, ports, side, of_model, settings)
             _configure_search(home, ports, side, chunk_words)
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
@@ -180,7 +182,9 @@ def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) 
     return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
 
 
-def _configure(home: Home, ports: Ports, side: str, model: ModelSettings, settings: Mapping[str, float | str]) -> None:
+def _configure(
+    home: Home, ports: Ports, side: str, model: Mapping[str, float | str], settings: Mapping[str, float | str]
+) -> None:
     endpoint = home.endpoint("device") if side == "device" else ports.cloud()
     lines = [
         f'endpoint = "{endpoint}"',
@@ -190,7 +194,7 @@ def _configure(home: Home, ports: Ports, side: str, model: ModelSettings, settin
     if side == "device":
         lines.append(f'cloud = "{ports.cloud(far=True)}"')
     lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    lines += ["[model]", f"hold_decode_s = {model.hold_decode_s}", f"slots = {model.slots}"]
+    lines += ["[model]", *(f"{key} = {json.dumps(value)}" for key, value in model.items())]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

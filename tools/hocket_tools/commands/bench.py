@@ -235,6 +235,10 @@ def soak(
 @app.command(epilog="Example: hocket bench profile --load 0,1 --json profile.json")
 def profile(
     *,
+    model: Annotated[
+        Literal["bundled", "large"],
+        typer.Option(help="The bundled models, or a large one of random weights."),
+    ] = "bundled",
     load: Annotated[str, typer.Option(help="Other processes that each load a core.")] = "0,1",
     questions: Annotated[int, typer.Option(min=1, help="Questions of each measurement.")] = 10,
     tokens: Annotated[int, typer.Option(min=2, help="Tokens per answer.")] = 100,
@@ -246,7 +250,7 @@ def profile(
     from hocket_tools.bench import profile as bench
 
     loads = counts(load, "--load")
-    settings = bench.Settings(loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed)
+    settings = bench.Settings(model=model, loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed)
     _leave(bench.run(settings, json_path))
 
 

@@ -1,8 +1,9 @@
 """`hocket bench profile`: predicted against measured decode time of the running pair, while other processes load cores.
 
 The offline stage runs once per measurement, on the idle pair; the load begins behind it, so that only the runtime stage
-can follow it. The daemons compare each step with what was predicted just before. The model is the bundled one, or a
-larger one of random weights on both sides: the longer a step takes, the less of that is chance.
+can follow it. The daemons compare each step with what was predicted just before. The sides answer in turn, each by
+itself, as on machines of their own, or together on the cores of this one. The model is the bundled one, or a larger one
+of random weights on both sides: the longer a step takes, the less of that is chance.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
     model: str  # "bundled" or "large"
+    together: bool
     loads: list[int]
     questions: int
     tokens: int
@@ -85,13 +87,15 @@ def _model(settings: Settings, folder: str) -> dict[str, float | str]:
 
 def _ask(pair: BenchPair, settings: Settings, load: int) -> None:
     questions = range(1, settings.questions + 1)
-    with pair.client("device") as client:
-        for number in track(questions, f"{load} other process(es)", console=console.err(), transient=True):
-            stream = client.ask(
-                f"When does boat number {number} sail?", seed=settings.seed + number, max_tokens=settings.tokens,
-                ignore_eos=True, documents=DOCUMENTS, require_cloud=True,
-            )  # fmt: skip
-            stream.result()
+    together = settings.together
+    for side in SIDES[:1] if together else SIDES:
+        with pair.client(side) as client:
+            for number in track(questions, f"{load} other process(es)", console=console.err(), transient=True):
+                stream = client.ask(
+                    f"When does boat number {number} sail?", seed=settings.seed + number, max_tokens=settings.tokens,
+                    ignore_eos=True, documents=DOCUMENTS, alone=not together, require_cloud=together,
+                )  # fmt: skip
+                stream.result()
 
 
 def _figures(pair: BenchPair, side: Side) -> Row:

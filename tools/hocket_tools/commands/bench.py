@@ -239,6 +239,7 @@ def profile(
         Literal["bundled", "large"],
         typer.Option(help="The bundled models, or a large one of random weights."),
     ] = "bundled",
+    together: Annotated[bool, typer.Option("--together", help="Both sides answer at once, on these cores.")] = False,
     load: Annotated[str, typer.Option(help="Other processes that each load a core.")] = "0,1",
     questions: Annotated[int, typer.Option(min=1, help="Questions of each measurement.")] = 10,
     tokens: Annotated[int, typer.Option(min=2, help="Tokens per answer.")] = 100,
@@ -250,7 +251,9 @@ def profile(
     from hocket_tools.bench import profile as bench
 
     loads = counts(load, "--load")
-    settings = bench.Settings(model=model, loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed)
+    settings = bench.Settings(
+        model=model, together=together, loads=loads, questions=questions, tokens=tokens, runs=runs, seed=seed
+    )
     _leave(bench.run(settings, json_path))
 
 

@@ -46,7 +46,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
         missing = [n for n in settings.devices if report.find(hold_ms=hold_ms, devices=n) is None]
         if missing:
             places = max(settings.devices) + 4
-            with bench_pair((0.0, hold_ms / 1000), slots=2 * places, max_sessions=places) as pair:
+            with bench_pair((0.0, hold_ms / 1000), model={"slots": 2 * places}, max_sessions=places) as pair:
                 ingest(pair)
                 pair.set_rtt(settings.rtt_ms / 1000)
                 with pair.client("device") as client:

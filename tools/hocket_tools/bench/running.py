@@ -18,7 +18,6 @@ from pathlib import Path
 from hocket_bus.errors import Unavailable
 from hocket_bus.places import keys
 from hocket_client import Client
-from hocket_daemon.engine.model import ModelSettings
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
@@ -135,14 +134,13 @@ def bench_pair(
     *,
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
-    slots: int = ModelSettings().slots,
     model: Mapping[str, float | str] | None = None,
     **settings: float | str,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
-    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `slots` that of both models,
-    `model` and `settings` are further keys of both daemons' [model] and of their configuration.
+    With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
+    further keys of both daemons' [model] and of their configuration.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -151,8 +149,7 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            of_model = {"hold_decode_s": held_s, "slots": slots} | dict(model or {})
-            _configure(home, ports, side, of_model, settings)
+            _configure(home, ports, side, {"hold_decode_s": held_s} | dict(model or {}), settings)
             _configure_search(home, ports, side, chunk_words)
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:

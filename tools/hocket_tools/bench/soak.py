@@ -53,7 +53,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     if report.find(fault="calm") is None:
         report.rows.clear()
         places = 3 * settings.devices + 4  # those that vanished hold theirs for a while
-        with bench_pair(slots=2 * places, max_sessions=places) as pair, pair.client("device") as client:
+        with bench_pair(model={"slots": 2 * places}, max_sessions=places) as pair, pair.client("device") as client:
             ingest(pair)
             pair.set_rtt(settings.rtt_ms / 1000)
             expected = [answer(client, seed).token_ids for seed in range(len(QUESTIONS))]

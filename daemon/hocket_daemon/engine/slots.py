@@ -6,6 +6,7 @@ A transformers Cache whose layers write where the pass under way says. Knows not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 import torch
@@ -44,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class SlotLayer(CacheLayerMixin):
-    """Keys and values of one layer: [slots, context, heads, width]."""
+    """Keys and values of one layer: [heads, slots, context, width], so that a head reads its keys of a row in one go."""
 
     def __init__(self, memory: Slots) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -52,10 +53,10 @@ class SlotLayer(CacheLayerMixin):
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         """Allocate at the first write, when heads, widths, dtype and device are known. Raises BadConfiguration."""
-        shapes = [(states.shape[1], states.shape[3]) for states in (key_states, value_states)]
         rows, context = len(self._memory.lengths), self._memory.context
-        self._memory.claim(sum(rows * context * heads * width for heads, width in shapes) * key_states.itemsize)
-        self.keys, self.values = (key_states.new_zeros(rows, context, *shape) for shape in shapes)
+        shapes = [(states.shape[1], rows, context, states.shape[3]) for states in (key_states, value_states)]
+        self._memory.claim(sum(map(prod, shapes)) * key_states.itemsize)
+        self.keys, self.values = (key_states.new_zeros(shape) for shape in shapes)
         self.is_initialized = True
 
     def update(
@@ -66,17 +67,17 @@ class SlotLayer(CacheLayerMixin):
             self.lazy_initialization(key_states, value_states)
         keys, values = self._tensors()
         for memory, states in ((keys, key_states), (values, value_states)):
-            memory.flatten(0, 1).index_copy_(0, self._memory.plan.places, states[0].transpose(0, 1))
-        return keys.transpose(1, 2), values.transpose(1, 2)
+            memory.flatten(1, 2).index_copy_(1, self._memory.plan.places, states[0])
+        return keys.transpose(0, 1), values.transpose(0, 1)
 
     def copy_out(self, row: int, length: int) -> list[Tensor]:
         """Copies of a row's first `length` keys and values on the CPU, [heads, length, width] each."""
-        return [states[row, :length].transpose(0, 1).to("cpu", copy=True).contiguous() for states in self._tensors()]
+        return [states[:, row, :length].to("cpu", copy=True).contiguous() for states in self._tensors()]
 
     def copy_in(self, row: int, length: int, keys: Tensor, values: Tensor) -> None:
         """Put the first `length` of such keys and values at the beginning of a row."""
         for memory, states in zip(self._tensors(), (keys, values), strict=True):
-            memory[row, :length] = states[:, :length].transpose(0, 1).to(memory.device)
+            memory[:, row, :length] = states[:, :length].to(memory.device)
 
     def _tensors(self) -> tuple[Tensor, Tensor]:
         assert self.keys is not None

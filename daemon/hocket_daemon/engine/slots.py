@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class SlotLayer(CacheLayerMixin):
-    """Keys and values of one layer: [heads, slots, context, width], so that a head reads its keys of a row in one go."""
+    """Keys and values of one layer: [heads, slots, context, width], a row's keys for a head side by side."""
 
     def __init__(self, memory: Slots) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -40,14 +40,17 @@ class Embedder:
         self.name = name
         self._bfloat16 = documents_in == "bfloat16"
         self._threads = threads
+        from .packed import packed
+
         self._model = _load_embedder(name)
+        self._quick = packed(self._model)  # for queries, which are one at a time
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
         self.dimension = int(self._model.get_embedding_dimension() or 0)
         self.fingerprint = f"cosine:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
 
     def query(self, text: str) -> Vectors:
         """The vector of a query, shape (dimension,)."""
-        return np.ascontiguousarray(self._encode([self._prefix("query") + text], threads=1)[0])
+        return np.ascontiguousarray(self._encode(self._quick, [self._prefix("query") + text], threads=1)[0])
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """The vectors of chunks, shape (len(texts), dimension)."""
@@ -56,14 +59,15 @@ class Embedder:
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
         for first in range(0, len(order), _BATCH):
             batch = order[first : first + _BATCH]
-            rows[batch] = self._encode([prefix + texts[row] for row in batch], self._threads, self._bfloat16)
+            prefixed = [prefix + texts[row] for row in batch]
+            rows[batch] = self._encode(self._model, prefixed, self._threads, self._bfloat16)
         return rows
 
     def _prefix(self, kind: str) -> str:
         """What the model wants before a text of this kind, as its own folder says."""
         return self._model.prompts.get(kind) or ""
 
-    def _encode(self, texts: list[str], threads: int, bfloat16: bool = False) -> Vectors:
+    def _encode(self, model: SentenceTransformer, texts: list[str], threads: int, bfloat16: bool = False) -> Vectors:
         import torch
 
         with self._tokenizing:
@@ -72,7 +76,7 @@ class Embedder:
         torch.set_num_threads(threads)  # of this thread; for one query a second core brings only waiting
         lower = torch.autocast(self._model.device.type, torch.bfloat16, enabled=bfloat16)
         with torch.inference_mode(), lower:
-            vectors = self._model(features | moved)["sentence_embedding"].float()
+            vectors = model(features | moved)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit
 

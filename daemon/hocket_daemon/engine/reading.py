@@ -81,7 +81,7 @@ class Reading:
 
     def distribution(
         self, answer: list[int], weights: list[float], interrupt: Interrupt | None = None
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float32]:
         """p_s behind the answer tokens `answer`, shape [vocabulary], decoded by itself. Raises Preempted."""
         feed = self.feed(answer)
         return mix(self.take(answer, self.model.read([feed], interrupt)[0] if feed.rows else None), weights)
@@ -125,9 +125,9 @@ def at_once(passes: Generator[None, None, Reading]) -> Reading:
             return end.value  # type: ignore[no-any-return]
 
 
-def mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float64]:
+def mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float32]:
     """The rows' distributions by the passages' relevances, which sum to 1; `weights` is empty without passages."""
-    mixed = np.array(weights or [1.0]) @ rows.astype(np.float64)
+    mixed = np.array(weights or [1.0], np.float32) @ rows
     return np.asarray(mixed / mixed.sum())
 
 

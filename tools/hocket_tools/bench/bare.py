@@ -155,13 +155,13 @@ class Device(Bare):
         self._link.send(message)
 
 
-def distributions(vocabulary: int) -> Sequence[NDArray[np.float64]]:
+def distributions(vocabulary: int) -> Sequence[NDArray[np.float32]]:
     """Peaked distributions like a language model's: a few likely ids over a long tail (Zipf), shuffled."""
     rng = np.random.default_rng(0)
     made = []
     for exponent in rng.uniform(1.5, 3.0, size=16):
         weights = rng.permutation(np.arange(1, vocabulary + 1, dtype=float)) ** -exponent
-        made.append(weights / weights.sum())
+        made.append((weights / weights.sum()).astype(np.float32))
     return made
 
 

@@ -106,16 +106,16 @@ def _readings(model: LanguageModel, settings: Settings) -> list[Reading]:
     ]
 
 
-def _decode(pairs: Sequence[tuple[Reading, list[int]]]) -> list[NDArray[np.float64]]:
+def _decode(pairs: Sequence[tuple[Reading, list[int]]]) -> list[NDArray[np.float32]]:
     steps = [Step(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
     return [decoded.value for decoded in decode(steps, Together([step.interrupt for step in steps]))]
 
 
-def _even(rows: NDArray[np.float32]) -> NDArray[np.float64]:
+def _even(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return mix(rows, [1 / len(rows)] * len(rows))
 
 
-def _draw(settings: Settings, step: int, distribution: NDArray[np.float64]) -> int:
+def _draw(settings: Settings, step: int, distribution: NDArray[np.float32]) -> int:
     return draft(Rule(settings.seed, settings.temperature, 1.0), step, truncate(distribution, WIRE_MASS))
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Callable
 from typing import Literal
 
 import structlog
+
+REST_S = 0.5
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "people"]
@@ -46,3 +50,24 @@ class Sparse:
         self.count += 1
         if self.count & (self.count - 1) == 0:
             self._log.warning(self._event, count=self.count, **facts)
+
+
+class Turns:
+    """The turns of a loop that has to go on: one that fails is logged, and a loop that fails each time fills no disk."""
+
+    def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
+        self._log = log
+        self._event = event
+        self._failed = False
+
+    def run(self, turn: Callable[[], None]) -> None:
+        """One turn; rests behind one that failed like the one before it."""
+        try:
+            turn()
+        except Exception:
+            self._log.exception(self._event)
+            if self._failed:
+                time.sleep(REST_S)
+            self._failed = True
+        else:
+            self._failed = False

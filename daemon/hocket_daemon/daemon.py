@@ -17,6 +17,7 @@ from typing import TypeVar
 import structlog
 
 from hocket_bus.errors import Busy, Cancelled, HocketError, Unavailable
+from hocket_bus.log import Turns
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Accepted,
@@ -79,6 +80,7 @@ class Daemon(ABC):
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
+        self._turns = Turns(log, "error in the main loop")  # one bad event must not end the daemon
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(self._on_event, keys, own_thread=False)
@@ -109,17 +111,17 @@ class Daemon(ABC):
 
     def step(self) -> None:
         """Wait for events and whatever is due by then."""
-        try:
-            self.bus.step(self.due_s())
-            now = time.monotonic()
-            if now >= self.due_s() or now - self._ticked_s >= 5.0:
-                self._ticked_s = now
-                self.tick(now)
-        except Exception:
-            log.exception("error in the main loop")  # one bad event must not end the daemon
+        self._turns.run(self._turn)
         self._forget()
         self._background.step(time.monotonic(), self.idle())
         self.server.load, self.server.waiting = len(self.admission), self._compute.waiting
+
+    def _turn(self) -> None:
+        self.bus.step(self.due_s())
+        now = time.monotonic()
+        if now >= self.due_s() or now - self._ticked_s >= 5.0:
+            self._ticked_s = now
+            self.tick(now)
 
     def stop(self) -> None:
         """Ask the main loop to end at once; safe from any thread and from signal handlers."""

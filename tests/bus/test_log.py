@@ -9,7 +9,7 @@ import structlog
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.log import setup
+from hocket_bus.log import REST_S, Turns, setup
 from hocket_retrieval.config import RetrievalConfig
 
 
@@ -49,3 +49,23 @@ def test_a_word_that_is_none_is_refused(key: str) -> None:
     """At the start, by name of the key."""
     with pytest.raises(BadConfiguration, match=key):
         from_values({"endpoint": "ipc:///x", "state": "/x", key: "loud"}, RetrievalConfig, "file")
+
+
+def test_a_loop_that_fails_every_turn_rests_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One failure costs no time; those behind it cost a rest each, until a turn succeeds."""
+    rests: list[float] = []
+    monkeypatch.setattr("hocket_bus.log.time.sleep", rests.append)
+    turns = Turns(structlog.get_logger(), "a turn failed")
+    outcomes = iter([True, False, True, False, False, False, True, False])
+    seen = []
+    with structlog.testing.capture_logs() as logged:
+        for _ in range(8):
+
+            def turn() -> None:
+                seen.append(next(outcomes))
+                assert seen[-1]
+
+            turns.run(turn)
+    assert len(seen) == 8
+    assert len(logged) == 5
+    assert rests == [REST_S] * 2

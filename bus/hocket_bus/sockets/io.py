@@ -17,6 +17,7 @@ from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import Unavailable
 from hocket_bus.keys import Keys
+from hocket_bus.log import Turns
 from hocket_bus.messages import Hello
 from hocket_bus.wire import MAX_BODY_BYTES
 
@@ -176,11 +177,9 @@ class Bus:
         self._ports.append(port)
 
     def _run(self) -> None:
+        turns = Turns(log, "error on the I/O thread")  # one bad event must not silence every stream
         while self._running:
-            try:
-                self.step()
-            except Exception:
-                log.exception("error on the I/O thread")  # one bad event must not silence every stream
+            turns.run(self.step)
         self._destroy()
 
     def _wait_ms(self, until_s: float) -> int:

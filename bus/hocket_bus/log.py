@@ -53,7 +53,7 @@ class Sparse:
 
 
 class Turns:
-    """The turns of a loop that has to go on: one that fails is logged, and a loop that fails each time fills no disk."""
+    """The turns of a loop that has to go on: one that fails is logged, and one that fails each time fills no disk."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
         self._log = log
@@ -64,7 +64,7 @@ class Turns:
         """One turn; rests behind one that failed like the one before it."""
         try:
             turn()
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it was, it is logged
             self._log.exception(self._event)
             if self._failed:
                 time.sleep(REST_S)

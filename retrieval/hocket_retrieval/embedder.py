@@ -37,11 +37,11 @@ class Embedder:
 
         Chunks are embedded on `threads` cores, in the precision `documents_in`; a query on one, in float32.
         """
+        from .packed import packed
+
         self.name = name
         self._bfloat16 = documents_in == "bfloat16"
         self._threads = threads
-        from .packed import packed
-
         self._model = _load_embedder(name)
         self._quick = packed(self._model)  # for queries, which are one at a time
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once

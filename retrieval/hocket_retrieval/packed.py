@@ -17,16 +17,16 @@ _ROWS = 12  # tokens of a query; others work as well
 
 
 class PackedLinear(nn.Module):
-    """Computes what `linear` does, in float32 on a CPU."""
+    """Computes what `linear` does, in float32 on a CPU; its weight is still there for code that looks at it."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
-        self._bias = None if linear.bias is None else linear.bias.detach()
+        self.weight, self.bias = linear.weight, linear.bias
+        self._packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
 
     def forward(self, rows: Tensor) -> Tensor:
         """[…, in] to […, out]."""
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._weight, self._bias, "none", [], "")
+        out: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._packed, self.bias, "none", [], "")
         return out
 
 

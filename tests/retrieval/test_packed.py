@@ -25,6 +25,7 @@ def test_the_copy_shares_what_it_does_not_pack() -> None:
     assert twin[0].weight is model[0].weight
     assert twin[1][1].weight is model[1][1].weight
     assert isinstance(twin[1][0], PackedLinear)
+    assert twin[1][0].weight is model[1][0].weight
     assert isinstance(model[1][0], nn.Linear)
     with torch.inference_mode():
         torch.testing.assert_close(twin(torch.arange(10)), model(torch.arange(10)), rtol=1e-5, atol=1e-5)

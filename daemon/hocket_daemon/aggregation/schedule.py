@@ -18,6 +18,7 @@ Aggregating = Literal["scheduler", "device", "cloud", "random"]  # what decides;
 DEFAULT_SIDE: Side = "device"
 GAMMA = 0.5  # the paper's choice for both sides (§4.3)
 _ZETA = 0.1  # weight of a new observation; the paper gives none
+_ALPHA = 0.5  # of either side before the first: one that was lucky once must not move the aggregation
 
 
 def other(side: Side) -> Side:
@@ -69,7 +70,7 @@ class Scheduler:
     def observe(self, side: Side, c_dec: float, alpha: float) -> None:
         """A step's decode seconds and acceptance by Eq. 5 of one side."""
         self.c_dec[side] = self._average(self.c_dec.get(side, c_dec), c_dec)
-        self.alpha[side] = self._average(self.alpha.get(side, alpha), alpha)
+        self.alpha[side] = self._average(self.alpha.get(side, _ALPHA), alpha)
 
     def next_side(self, l: Side) -> Side:  # noqa: E741 # the paper's name
         """Eq. 6: the side with the lower latency per token; l where both are equal or nothing is known."""

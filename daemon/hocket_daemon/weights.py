@@ -57,8 +57,10 @@ class Weights:
         """The weights of `step` behind `drafted`; None while they are on their way."""
         if not self._dynamic:
             return self._static
-        every = self._begin.reweigh_every
-        self._ask(self._query(every * (len(drafted) // every), drafted))
+        every, room = self._begin.reweigh_every, self._begin.sampling.max_tokens
+        length = every * (len(drafted) // every)
+        if length + every < room:  # otherwise there is no step left that it would weigh
+            self._ask(self._query(length, drafted))
         return self._ask(self._query(weighed_by(step, every), drafted))
 
     def _query(self, length: int, drafted: PrefixChain) -> str:

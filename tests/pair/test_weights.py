@@ -45,10 +45,14 @@ def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: fl
     assert differing
 
 
-def test_what_is_known_is_not_asked_for_again() -> None:
-    """Each text is scored once; the question's own scores came with the passages."""
+@pytest.mark.parametrize(
+    ("room", "texts"), [(128, ["Mira lives", "Mira lives in", "Mira lives in Osta"]), (4, ["Mira lives"])]
+)
+def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[str]) -> None:
+    """Each text is scored once; the question's own scores came with the passages, and the last tokens weigh no step."""
+    sampling = Sampling(max_tokens=room)
     begin = Begin(
-        session=bytes(16), epoch=0, question="Who?", sampling=Sampling(), aggregation="coupled", task="answer",
+        session=bytes(16), epoch=0, question="Who?", sampling=sampling, aggregation="coupled", task="answer",
         documents=1, eos=[], weights="dynamic", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98, scorer="",
     )  # fmt: skip
     passage = Passage(document="d", title="", ordinal=0, text="t", score=0.5)
@@ -63,10 +67,10 @@ def test_what_is_known_is_not_asked_for_again() -> None:
         begin, found, score, lambda ids: " ".join(["Mira", "lives", "in", "Osta"][: len(ids)]), lambda: None
     )
     drafted = PrefixChain(bytes(16), 0)
-    for step in range(5):
+    for step in range(min(5, room)):
         assert weights.of(step, drafted) == weights.of(step, drafted)
         drafted.append(step)
-    assert asked == ["Mira lives", "Mira lives in", "Mira lives in Osta"]
+    assert asked == texts
 
 
 class Forgetful(ListRetrieval):

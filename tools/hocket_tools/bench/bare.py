@@ -135,6 +135,7 @@ class Device(Bare):
         if isinstance(message, Ask):
             self._server.send(event.route, Accepted(request=message.request))
             self._stream = self._streams.open(message, event.route, event.user)
+            self._seed = message.sampling.seed
             terms = _terms(message)
             self._send(terms)
             self._begin(terms)
@@ -149,7 +150,7 @@ class Device(Bare):
         for confirmed in turn.confirmed:
             self._stream.token(step=confirmed.step, token=confirmed.token, text="", source=confirmed.source)
         if turn.confirmed and self._dialogue.exchange.ended:
-            self._stream.end(_done(self._stream, self._dialogue))
+            self._stream.end(_done(self._stream, self._dialogue, self._seed))
 
     def _send(self, message: Message) -> None:
         self._link.send(message)
@@ -173,11 +174,10 @@ def _terms(ask: Ask) -> Begin:
     )  # fmt: skip
 
 
-def _done(stream: Stream, dialogue: Dialogue) -> Done:
+def _done(stream: Stream, dialogue: Dialogue, seed: int) -> Done:
     return Done(
         request=stream.request, seq=stream.seq, finish="length", token_ids=dialogue.exchange.confirmed.ids, text="",
-        ttft_s=0.0, ms_per_token=0.0, accept_device=None, accept_cloud=None, mode="sync-both", seed=1, solo_steps=[],
-        drafts_device=0, drafts_cloud=0, expect_device=None, expect_cloud=None,
+        ttft_s=0.0, ms_per_token=0.0, accept_device=None, accept_cloud=None, mode="sync-both", seed=seed,
     )  # fmt: skip
 
 

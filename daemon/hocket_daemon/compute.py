@@ -1,6 +1,7 @@
 """The compute thread: jobs go in from the main thread, their outcomes come back on it (docs/batching.md).
 
-In turn: all short jobs, one decode step of every session that waits for one, one forward pass of the oldest prompt.
+In turn: all short jobs, then one forward pass for one decode step of every session that waits and a part of the oldest
+prompt.
 """
 
 from __future__ import annotations
@@ -8,39 +9,64 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import structlog
 
 from hocket_bus.errors import HocketError
 
-from .engine.batch import Decoded, Step, decode
-from .engine.preemption import Preempted, Together
+from .engine.batch import NOTHING, Decoded, Read, Rows, Step, decode
+from .engine.preemption import Interrupt, Preempted, Together
+from .engine.reading import Passes
+from .engine.slots import Feed
 
 T = TypeVar("T")
-Post = Callable[[Callable[[], None]], None]
-Passes = Generator[None, None, T]
-_MORE = object()
+News: TypeAlias = Callable[[], None]
 log = structlog.get_logger(__name__)
+
+
+class Post(Protocol):
+    """Runs callables on the main thread, in this order."""
+
+    def __call__(self, *commands: News) -> None:
+        """Hand them over and return at once."""
+
+
+@dataclass(slots=True, eq=False)
+class _Prompt:
+    """A prompt on its way; `feed` is what the next pass appends of it, NOTHING before it has begun."""
+
+    passes: Passes[Any]
+    interrupt: Interrupt
+    done: Callable[[Any], None]
+    feed: Feed = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What a prompt's passes return."""
+
+    value: object
 
 
 class Compute:
     """One thread; whatever its jobs lead to runs on the main thread, through `post`."""
 
-    def __init__(self, post: Post, hold_decode_s: float) -> None:
-        """`hold_decode_s` lengthens decode steps, for benchmarks."""
+    def __init__(self, post: Post, read: Read, hold_decode_s: float) -> None:
+        """`read` is the model's; `hold_decode_s` lengthens decode steps, for benchmarks."""
         self.steps = 0  # of sessions, decoded so far
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows
         self._post = post
+        self._read = read
         self._hold_s = hold_decode_s
         self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._steps: list[tuple[Step[Any], Callable[[Any], None]]] = []
-        self._prompts: deque[tuple[Passes[Any], Callable[[Any], None]]] = deque()
-        self._seen = True  # the main thread has seen what the last batch gave, and may have asked for the next steps
-        self._advanced = False  # a prompt, since the last batch
+        self._prompts: deque[_Prompt] = deque()
+        self._seen = True  # the main thread has seen what the last pass gave, and may have asked for the next steps
         self._open = True
         self._news = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
@@ -65,9 +91,14 @@ class Compute:
         """Run a short `job` on the compute thread and `done` on the main thread."""
         self._tell(lambda: self._jobs.append((job, done)))
 
-    def prefill(self, passes: Passes[T], done: Callable[[T | HocketError | Preempted], None]) -> None:
-        """Run `passes` to its end, the steps of others between any two of its parts; `done` gets what it returns."""
-        self._tell(lambda: self._prompts.append((passes, done)))
+    def prefill(
+        self, passes: Passes[T], interrupt: Interrupt, done: Callable[[T | HocketError | Preempted], None]
+    ) -> None:
+        """Make the forward passes that `passes` asks for, together with the steps of others.
+
+        `done` gets what it returns, or a Preempted when the interrupt was set before the end.
+        """
+        self._tell(lambda: self._prompts.append(_Prompt(passes, interrupt, done)))
 
     def decode(self, step: Step[T], done: Callable[[Decoded[T] | HocketError | Preempted], None]) -> None:
         """Decode `step` together with whatever else waits by then.
@@ -88,7 +119,8 @@ class Compute:
     def _tell(self, change: Callable[[], None]) -> None:
         with self._news:
             change()
-            self._news.notify()
+            if self._has_work():  # a thread woken for nothing takes the interpreter from whoever told
+                self._news.notify()
 
     # Everything below runs on the compute thread, except _on_seen.
 
@@ -100,57 +132,65 @@ class Compute:
                     return
             while self._jobs:
                 job, done = self._jobs.popleft()
-                self._hand_over(_outcome(job), done)
-            if self._steps and self._seen:
-                self._decode()
-            if self._prompts and self._may_advance():
-                self._prefill()
+                self._post(partial(done, _outcome(job)))
+            if self._seen and (self._steps or self._prompts):
+                self._pass()
 
     def _has_work(self) -> bool:
-        prompts = self._prompts and self._may_advance()
-        return bool(self._jobs or prompts or (self._steps and self._seen) or not self._open)
+        return bool(self._jobs or (self._seen and (self._steps or self._prompts)) or not self._open)
 
-    def _may_advance(self) -> bool:
-        """A prompt advances once beside what a batch leads to, and then only when that has led to no steps."""
-        return self._seen or not self._advanced
-
-    def _decode(self) -> None:
+    def _pass(self) -> None:
         with self._news:
             waiting, self._steps = self._steps, []
         wanted = [(step, done) for step, done in waiting if not step.interrupt.is_set]
-        for step, done in waiting:
-            if (step, done) not in wanted:
-                self._hand_over(Preempted(), done)
-        if not wanted:
-            return
-        outcome = _outcome(partial(self._batch, [step for step, _ in wanted]))
-        for at, (_, done) in enumerate(wanted):
-            self._hand_over(outcome[at] if isinstance(outcome, list) else outcome, done)
-        self._advanced = False
-        if isinstance(outcome, Preempted):  # whoever interrupts has asked for the next step by then
-            return
-        if len(wanted) > 1 or self._steps or self._prompts:  # a session that is alone has nobody to wait for
-            self._seen = False
-            self._post(self._on_seen)
+        self._post(*(partial(done, Preempted()) for step, done in waiting if (step, done) not in wanted))
+        prompt = self._begun()
+        if wanted or prompt is not None:
+            outcome = _outcome(partial(self._decode, [step for step, _ in wanted], prompt))
+            decoded, behind = outcome if isinstance(outcome, tuple) else (outcome, outcome)
+            values = decoded if isinstance(decoded, list) else [decoded] * len(wanted)
+            news: list[News] = [partial(done, value) for (_, done), value in zip(wanted, values, strict=True)]
+            if prompt is not None:
+                news += self._go_on(prompt, behind)
+            self._hand_over(news, preempted=isinstance(decoded, Preempted))
 
-    def _batch(self, steps: list[Step[Any]]) -> list[Decoded[Any]]:
-        started_s, interrupt = time.monotonic(), Together([step.interrupt for step in steps])
-        decoded = decode(steps, interrupt)
-        if self._hold_s and interrupt.wait(started_s + self._hold_s - time.monotonic()):
-            raise Preempted
+    def _decode(self, steps: list[Step[Any]], prompt: _Prompt | None) -> tuple[list[Decoded[Any]] | Preempted, Rows]:
+        interrupts, started_s = [step.interrupt for step in steps], time.monotonic()
+        together = Together([*interrupts, *([prompt.interrupt] if prompt is not None else [])])
+        decoded, behind = decode(self._read, steps, together, prompt.feed if prompt is not None else NOTHING)
+        if not steps:
+            return decoded, behind
+        if self._hold_s and Together(interrupts).wait(started_s + self._hold_s - time.monotonic()):
+            return Preempted(), behind
         self.batches, self.steps, self.rows = self.batches + 1, self.steps + len(steps), self.rows + decoded[0].rows
-        return decoded
+        return decoded, behind
 
-    def _prefill(self) -> None:
-        passes, done = self._prompts[0]
-        outcome = _outcome(partial(_part, passes))
-        self._advanced = True
-        if outcome is not _MORE:
-            self._prompts.popleft()
-            self._hand_over(outcome, done)
+    def _begun(self) -> _Prompt | None:
+        """The oldest prompt that somebody wants, with a part of it to be read."""
+        while self._prompts:
+            prompt = self._prompts[0]
+            if prompt.feed is not NOTHING and not prompt.interrupt.is_set:
+                return prompt
+            self._post(*self._go_on(prompt, Preempted() if prompt.interrupt.is_set else None))
+        return None
 
-    def _hand_over(self, outcome: object, done: Callable[[Any], None]) -> None:
-        self._post(partial(done, outcome))
+    def _go_on(self, prompt: _Prompt, read: object) -> list[News]:
+        """Tell the oldest prompt what its pass gave, None before the first one; what there is to hand over then."""
+        outcome = _outcome(partial(_part, prompt.passes, read))
+        if isinstance(outcome, Feed):
+            prompt.feed = outcome
+            return []
+        self._prompts.popleft()
+        return [partial(prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
+
+    def _hand_over(self, news: list[News], *, preempted: bool) -> None:
+        """The next pass waits until the main thread has seen this one, unless there is nobody to wait for."""
+        alone = len(news) == 1 and not self._steps and not self._prompts
+        if not news or alone or preempted:  # whoever interrupts has asked for the next step by then
+            self._post(*news)
+        else:
+            self._seen = False
+            self._post(*news, self._on_seen)
 
     def _on_seen(self) -> None:
         def see() -> None:
@@ -159,14 +199,12 @@ class Compute:
         self._tell(see)
 
 
-def _part(passes: Passes[object]) -> object:
-    """One part of `passes`: what they return at their end, _MORE before it."""
+def _part(passes: Passes[object], read: object) -> Feed | _Ended:
+    """What `passes` asks for next, or returns, when it is sent what it asked for last or thrown why there is none."""
     try:
-        next(passes)
+        return passes.throw(read) if isinstance(read, Exception) else passes.send(read)  # type: ignore[arg-type]
     except StopIteration as end:
-        ended: object = end.value
-        return ended
-    return _MORE
+        return _Ended(end.value)
 
 
 def _outcome(job: Callable[[], object]) -> object:

@@ -45,12 +45,13 @@ from .aggregation.window import MOST_AHEAD
 from .answer import Answer, Cloud
 from .background import Background
 from .checks import check
-from .compute import Compute, Passes
+from .compute import Compute
 from .config import DaemonSettings
 from .engine.batch import Decoded, Step
 from .engine.documents import Ahead, compute_ahead
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
+from .engine.reading import Passes
 from .figures import Counts, fact
 from .lookups import Lookups
 from .metrics import Metrics
@@ -84,7 +85,7 @@ class Daemon(ABC):
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(self._on_event, keys, own_thread=False)
-        self._compute = Compute(self.bus.post, settings.model.hold_decode_s)
+        self._compute = Compute(self.bus.post, self.model.read, settings.model.hold_decode_s)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._service = Service(self.bus, self.server, self.bus.post)
         self._streams = Streams(self.server, settings.log_bytes)
@@ -199,9 +200,9 @@ class Daemon(ABC):
         """Run `job` on the compute thread and `done` on the main thread."""
         self._compute.run(job, done)
 
-    def prefill(self, passes: Passes[T], done: Callable[[Outcome[T] | Preempted], None]) -> None:
-        """The same for the forward passes of a prompt, between which others decode."""
-        self._compute.prefill(passes, done)
+    def prefill(self, passes: Passes[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
+        """The same for the forward passes of a prompt, in which others decode, too."""
+        self._compute.prefill(passes, interrupt, done)
 
     def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
         """The same for a decode step, together with those of other sessions; Preempted when none is wanted any more."""

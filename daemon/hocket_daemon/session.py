@@ -20,11 +20,10 @@ from .aggregation.distribution import Distribution, truncate
 from .aggregation.prefix import PrefixChain
 from .aggregation.profiler import Profiler
 from .aggregation.schedule import Aggregating
-from .compute import Passes
 from .engine.batch import Decoded, Step
 from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
-from .engine.reading import Reading, mix, read
+from .engine.reading import Passes, Reading, mix, read
 from .figures import Counts
 from .lookups import Lookups
 from .weights import Weighing, Weights
@@ -51,8 +50,8 @@ class Services(Protocol):
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
 
-    def prefill(self, passes: Passes[T], done: Callable[[Outcome[T] | Preempted], None]) -> None:
-        """The same for the forward passes of a prompt, between which others decode."""
+    def prefill(self, passes: Passes[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
+        """The same for the forward passes of a prompt, in which others decode, too."""
 
     def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
         """The same for a decode step, together with those of other sessions; a benchmark may lengthen it."""
@@ -186,9 +185,12 @@ class Session(ABC):
             texts,
             task=begin.task,
             room=begin.sampling.max_tokens,
-            interrupt=self._reading_interrupt,
         )
-        self._services.prefill(passes, lambda outcome: self._on_reading(outcome, time.monotonic() - started_s))
+
+        def done(outcome: Outcome[Reading] | Preempted) -> None:
+            self._on_reading(outcome, time.monotonic() - started_s)
+
+        self._services.prefill(passes, self._reading_interrupt, done)
 
     def _on_reading(self, outcome: Outcome[Reading] | Preempted, seconds: float) -> None:
         if isinstance(outcome, Preempted):  # closed meanwhile

@@ -17,7 +17,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.batch import Step, decode
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
-from hocket_daemon.engine.reading import Reading, at_once, read
+from hocket_daemon.engine.reading import Reading, read, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
 COMMON = {
@@ -41,7 +41,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def opened(model: LanguageModel, rows: int, question: str = "mira soretu?") -> Reading:
-    return at_once(read(model, question, PASSAGES[:rows], task="answer", room=40))
+    return read_at_once(model, question, PASSAGES[:rows], task="answer", room=40)
 
 
 def step(reading: Reading, answer: list[int]) -> Step[np.ndarray]:
@@ -49,7 +49,8 @@ def step(reading: Reading, answer: list[int]) -> Step[np.ndarray]:
 
 
 def together(steps: list[Step[np.ndarray]]) -> list[np.ndarray]:
-    return [decoded.value for decoded in decode(steps, Together([each.interrupt for each in steps]))]
+    decoded, _ = decode(steps[0].reading.model.read, steps, Together([each.interrupt for each in steps]))
+    return [each.value for each in decoded]
 
 
 def bare(model: LanguageModel, reading: Reading, answer: list[int]) -> np.ndarray:
@@ -74,6 +75,30 @@ def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: La
         reading.close()
 
 
+def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they(model: LanguageModel) -> None:
+    """Part by part, in the passes in which another session decodes."""
+    decoding, answer = opened(model, 2), [9]
+    passes = read(model, "duno limba?", PASSAGES[1:4], task="answer", room=40)
+    feed, parts, prompted = next(passes), 0, None
+    while prompted is None:
+        (decoded,), behind = decode(model.read, [step(decoding, answer)], Interrupt(), feed)
+        np.testing.assert_allclose(decoded.value, bare(model, decoding, answer), atol=2e-5)
+        assert (decoded.rows, len(behind)) == (2, len(feed.rows))
+        answer.append(5 + parts)
+        parts += 1
+        try:
+            feed = passes.send(behind)
+        except StopIteration as end:
+            prompted = end.value
+    assert parts > 3
+    (got,) = together([step(prompted, [7, 9])])
+    np.testing.assert_allclose(got, bare(model, prompted, [7, 9]), atol=2e-5)
+    (first,) = together([step(prompted, [])])
+    np.testing.assert_allclose(first, bare(model, prompted, []), atol=2e-5)
+    decoding.close()
+    prompted.close()
+
+
 def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None:
     """A session that got the rows between others' loses nothing by it, and it is not refused while rows are free."""
     held = [opened(model, 1) for _ in range(12)]
@@ -88,7 +113,7 @@ def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None
 
 def test_a_decode_step_copies_none_of_the_slots_it_reads(model: LanguageModel) -> None:
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
-    reading = at_once(read(model, "mira " * 80, PASSAGES * 2, task="answer", room=4))
+    reading = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
     weights = [1 / 12] * 12
     reading.distribution([5], weights)
     heads = 2 if model._weights.config.model_type == "qwen2" else 4

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from queue import SimpleQueue
 
+import numpy as np
 import pytest
 
 from hocket_bus.errors import HocketError
-from hocket_daemon import compute as compute_module
 from hocket_daemon.compute import Compute
-from hocket_daemon.engine.batch import Decoded, Step
+from hocket_daemon.engine.batch import Decoded, Rows, Step
 from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.reading import Passes
+from hocket_daemon.engine.slots import Feed
 
 SESSIONS, STEPS, PARTS, WAIT_S = 3, 8, 5, 20.0
 
@@ -23,41 +26,55 @@ class World:
     def __init__(self, hold_s: float = 0.0) -> None:
         self.log: list[str] = []
         self.inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.compute = Compute(self.inbox.put, hold_s)
+        self.compute = Compute(self.post, self.read, hold_s)
+
+    def post(self, *commands: Callable[[], None]) -> None:
+        for command in commands:
+            self.inbox.put(command)
+
+    def read(self, feeds: Sequence[Feed], interrupt: Interrupt) -> list[Rows]:
+        """The stand-in for a forward pass: writes down whom it is for."""
+        interrupt.heed()
+        self.log.append("".join(sorted(name for feed in feeds for name in feed.tokens)))  # type: ignore[misc]
+        return [np.ones((len(feed.rows), 1), np.float32) for feed in feeds]
 
     def until(self, done: Callable[[], bool]) -> None:
         while not done():
             self.inbox.get(timeout=WAIT_S)()
 
     def step(self, name: str, interrupt: Interrupt | None = None) -> Step[str]:
-        return Step(None, [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
+        return Step(Session(name), [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Session:
+    """Stands in for a reading of one row."""
+
+    name: str
+
+    def feed(self, _: list[int]) -> Feed:
+        return Feed([0], [self.name])  # type: ignore[list-item]
+
+    def take(self, _: list[int], read: Rows) -> Rows:
+        return read
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world() -> Iterator[World]:
     made = World()
-
-    def decode(steps: list[Step[str]], interrupt: Interrupt) -> list[Decoded[str]]:
-        interrupt.heed()
-        names = [step.then(None) for step in steps]  # type: ignore[arg-type]
-        made.log.append("".join(sorted(map(str, names))))
-        return [Decoded(name, len(steps)) for name in names]
-
-    monkeypatch.setattr(compute_module, "decode", decode)
     yield made
     made.compute.close()
 
 
-def prompt(world: World, name: str) -> Iterator[None]:
+def prompt(name: str) -> Passes[str]:
     for at in range(PARTS):
-        world.log.append(f"{name}{at}")
-        if at < PARTS - 1:
-            yield
+        rows = yield Feed([0], [f"{name}{at}"])  # type: ignore[list-item]
+        assert rows.shape == (1, 1)
     return name
 
 
-def test_every_session_decodes_in_every_batch_and_once_between_two_parts_of_prompts(world: World) -> None:
-    """The stated rule: one step of every session that waits, then one part of the oldest prompt."""
+def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it(world: World) -> None:
+    """The stated rule: one pass for one step of every session that waits and one part of the oldest prompt."""
     left = dict.fromkeys("abc", STEPS)
     ended: list[str] = []
 
@@ -75,19 +92,14 @@ def test_every_session_decodes_in_every_batch_and_once_between_two_parts_of_prom
     for name in left:
         world.compute.decode(world.step(name), again(name))
     for name in ("X", "Y"):
-        world.compute.prefill(prompt(world, name), ended.append)  # type: ignore[arg-type]
+        world.compute.prefill(prompt(name), Interrupt(), ended.append)
     assert world.compute.waiting == SESSIONS + 2
     hold.set()
     world.until(lambda: not any(left.values()) and len(ended) == 2)
 
-    batches = [entry for entry in world.log if entry.islower()]
-    parts = [entry for entry in world.log if not entry.islower()]
-    assert batches == ["abc"] * STEPS
-    assert parts == [f"X{at}" for at in range(PARTS)] + [f"Y{at}" for at in range(PARTS)]
+    parts = [f"{name}{at}" for name in "XY" for at in range(PARTS)]
+    assert world.log == [f"{part}abc" for part in parts[:STEPS]] + parts[STEPS:]
     assert ended == ["X", "Y"]
-    between = "".join("B" if entry.islower() else "p" for entry in world.log)
-    assert between.startswith("Bp")
-    assert "pp" not in between[: between.rindex("B")]
     assert (world.compute.batches, world.compute.steps) == (STEPS, STEPS * SESSIONS)
 
 
@@ -108,7 +120,7 @@ def test_stale_steps_are_dropped_and_a_failing_batch_fails_its_steps_alone(
     assert outcomes["a"] == Decoded("a", 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(compute_module, "decode", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        patch.setattr(world.compute, "_read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
         world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
         world.until(lambda: "b" in outcomes)
     assert isinstance(outcomes["b"], HocketError)
@@ -145,7 +157,7 @@ def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: Worl
             assert go_on.wait(WAIT_S)
             return name
 
-        return Step(None, [], then, Interrupt())  # type: ignore[arg-type]
+        return Step(Session(name), [], then, Interrupt())  # type: ignore[arg-type]
 
     def again(name: str) -> Callable[[object], None]:
         def done(_: object) -> None:
@@ -171,7 +183,7 @@ def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_th
     interrupts = {name: Interrupt() for name in begun}
 
     def decode(name: str) -> None:
-        step = Step(None, [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
+        step = Step(Session(name), [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
         world.compute.decode(step, lambda _: None)
 
     decode("old")
@@ -180,3 +192,48 @@ def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_th
     decode("new")
     assert begun["new"].wait(WAIT_S)  # though nobody has taken anything from the inbox
     interrupts["new"].set()
+
+
+def test_a_prompt_that_nobody_wants_ends_with_its_pass_and_the_next_one_goes_on(world: World) -> None:
+    """The pass itself goes on while a step of somebody else is in it; what the prompt held is freed."""
+    freed: list[str] = []
+    given_up = Interrupt()
+
+    def passes(name: str) -> Passes[str]:
+        try:
+            return (yield from prompt(name))
+        finally:
+            freed.append(name)
+
+    ended: dict[str, object] = {}
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    world.compute.decode(world.step("a"), lambda _: given_up.set())
+    world.compute.prefill(passes("X"), given_up, lambda outcome: ended.update(X=outcome))
+    world.compute.prefill(passes("Y"), Interrupt(), lambda outcome: ended.update(Y=outcome))
+    hold.set()
+    world.until(lambda: len(ended) == 2)
+    assert world.log == ["X0a", *(f"Y{at}" for at in range(PARTS))]
+    assert freed == ["X", "Y"]
+    assert isinstance(ended["X"], Preempted)
+    assert ended["Y"] == "Y"
+
+
+def test_a_pass_that_fails_fails_all_that_is_in_it_and_nothing_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Step and prompt get an error each; the thread lives on."""
+    outcomes: dict[str, object] = {}
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(world.compute, "_read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
+        world.compute.decode(world.step("a"), lambda outcome: outcomes.update(a=outcome))
+        world.compute.prefill(prompt("X"), Interrupt(), lambda outcome: outcomes.update(X=outcome))
+        hold.set()
+        world.until(lambda: len(outcomes) == 2)
+    assert isinstance(outcomes["a"], HocketError)
+    assert isinstance(outcomes["X"], HocketError)
+    world.compute.prefill(prompt("Y"), Interrupt(), lambda outcome: outcomes.update(Y=outcome))
+    world.until(lambda: "Y" in outcomes)
+    assert outcomes["Y"] == "Y"

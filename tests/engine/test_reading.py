@@ -10,7 +10,7 @@ import pytest
 
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import Reading, at_once, read
+from hocket_daemon.engine.reading import Reading, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
 WEIGHTS = [0.5, 0.2, 0.3]
@@ -22,7 +22,7 @@ def model(tiny_models: dict[str, Path]) -> LanguageModel:
 
 
 def open_reading(model: LanguageModel, rows: int = 3) -> Reading:
-    return at_once(read(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50))
+    return read_at_once(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
 
 
 def weights(rows: int = 3) -> list[float]:
@@ -66,8 +66,8 @@ def test_rows_of_other_sessions_change_nothing(model: LanguageModel) -> None:
 
 def test_rows_are_mixed_by_relevance(model: LanguageModel) -> None:
     """p_s is the weighted sum of the rows' distributions."""
-    rows = [at_once(read(model, "mira?", [p], task="answer", room=9)) for p in PASSAGES]
-    together = at_once(read(model, "mira?", PASSAGES, task="answer", room=9))
+    rows = [read_at_once(model, "mira?", [p], task="answer", room=9) for p in PASSAGES]
+    together = read_at_once(model, "mira?", PASSAGES, task="answer", room=9)
     expected = sum(w * row.distribution([7, 8], [1.0]) for w, row in zip(WEIGHTS, rows, strict=True))
     np.testing.assert_allclose(together.distribution([7, 8], WEIGHTS), expected, atol=1e-6)
     for reading in (*rows, together):

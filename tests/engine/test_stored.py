@@ -20,8 +20,7 @@ from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.reading import at_once
-from hocket_daemon.engine.reading import read as reading_of
+from hocket_daemon.engine.reading import read_at_once
 from hocket_daemon.engine.slots import Feed
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, model_digest, open_store, text_digest
 
@@ -50,7 +49,7 @@ def opened(folder: Path, plain: LanguageModel, **options: object) -> LanguageMod
 
 def read(model: LanguageModel, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
-    reading = at_once(reading_of(model, "mira soretu?", passages, task="answer", room=20))
+    reading = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
     got = np.log(reading.distribution(answer, [1 / len(passages)] * len(passages)))
     reading.close()
     if model.stored is not None:
@@ -97,7 +96,7 @@ def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(tmp_path:
     model = opened(tmp_path, plain)
 
     def cut(model: LanguageModel) -> np.ndarray:
-        reading = at_once(reading_of(model, "mira?", PASSAGES[3:], task="answer", room=900))
+        reading = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
         got = np.log(reading.distribution([4], [1.0]))
         reading.close()
         return got

@@ -15,7 +15,7 @@ from hocket_daemon.aggregation.noise import exponential
 from hocket_daemon.aggregation.sampler import Rule, eta_device, mix
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import Reading, at_once, read
+from hocket_daemon.engine.reading import Reading, read_at_once
 from hocket_daemon.relevance import query, weigh, weighed_by
 
 DEFAULTS = DeviceSettings(endpoint="ipc://x", retrieval="ipc://x")
@@ -47,7 +47,7 @@ class Reference:
             found[side] = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
-            readings[side] = at_once(read(model, ask.question, texts, task=ask.task, room=room))
+            readings[side] = read_at_once(model, ask.question, texts, task=ask.task, room=room)
         expected = self._generate(ask, readings, found, solo)
         for reading in readings.values():
             reading.close()

@@ -116,12 +116,12 @@ class Bus:
         """Callables that were posted and have not run."""
         return len(self._commands)
 
-    def post(self, command: Callable[[], None]) -> None:
-        """Run `command` in the loop's next turn; safe from any thread and from signal handlers."""
+    def post(self, *commands: Callable[[], None]) -> None:
+        """Run `commands` in the loop's next turn; safe from any thread and from signal handlers."""
         if not self._running:  # whoever sends after the end is not heard
             return
-        self._commands.append(command)
-        if not self._woken:  # otherwise the loop has yet to begin with what it was woken for
+        self._commands.extend(commands)
+        if commands and not self._woken:  # otherwise the loop has yet to begin with what it was woken for
             self._woken = True
             os.eventfd_write(self._wake, 1)
 

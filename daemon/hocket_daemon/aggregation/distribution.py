@@ -103,7 +103,8 @@ def decode(data: bytes) -> Distribution:
     body = _body(data[_HEADER.size :], number * (id_bytes + count_bytes), bool(flags & _PACKED))
     steps, counts = _joined(body[: number * id_bytes], id_bytes), _joined(body[number * id_bytes :], count_bytes)
     ids = steps.cumsum()
-    if steps[1:].min(initial=1) < 1 or ids[-1] >= VOCABULARY_LIMIT or counts.min() < 1 or counts.max() > MAX_COUNT:
+    positive = np.count_nonzero(steps[1:]) == number - 1 and np.count_nonzero(counts) == number
+    if not positive or ids[-1] >= VOCABULARY_LIMIT or counts.max() > MAX_COUNT:
         raise BadMessage("a distribution with ids or counts out of order")
     return Distribution(ids, counts, float(kept))
 
@@ -115,15 +116,17 @@ def _width(values: NDArray[np.int64]) -> int:
 
 def _planes(values: NDArray[np.int64], width: int) -> bytes:
     """The highest byte of all values, then the next: high ones are mostly alike, which LZ4 finds only side by side."""
-    return values.astype(">u4").view(np.uint8).reshape(-1, 4)[:, 4 - width :].T.tobytes()
+    rows = values.astype(">u4").tobytes()
+    return b"".join(rows[column::4] for column in range(4 - width, 4))
 
 
 def _joined(planes: bytes, width: int) -> NDArray[np.int64]:
     """The inverse of `_planes`."""
-    columns = np.frombuffer(planes, dtype=np.uint8).reshape(width, -1)
-    rows = np.zeros((columns.shape[1], 4), dtype=np.uint8)
-    rows[:, 4 - width :] = columns.T
-    return rows.view(">u4").ravel().astype(np.int64)
+    number = len(planes) // width
+    rows = bytearray(4 * number)
+    for plane, column in enumerate(range(4 - width, 4)):
+        rows[column::4] = planes[plane * number : (plane + 1) * number]
+    return np.frombuffer(rows, dtype=">u4").astype(np.int64)
 
 
 def _body(data: bytes, expected_bytes: int, packed: bool) -> bytes:

@@ -38,11 +38,14 @@ def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """p_t = η p_device + (1 − η) p_cloud on the union of both supports, ids ascending. Always device first."""
     both = np.concatenate((device.ids, cloud.ids))
-    order = np.argsort(both, kind="stable")  # two ascending runs: one merge
+    order = both.argsort(kind="stable")  # two ascending runs: one merge
     ids = both[order]
-    first = np.flatnonzero(np.diff(ids, prepend=-1))
-    shares = np.concatenate((eta * device.probabilities, (1.0 - eta) * cloud.probabilities))
-    return ids[first], np.add.reduceat(shares[order], first)
+    shares = np.concatenate((eta * device.probabilities, (1.0 - eta) * cloud.probabilities))[order]
+    shared = (ids[1:] == ids[:-1]).nonzero()[0]
+    shares[shared] += shares[shared + 1]
+    kept = np.ones(len(ids), dtype=bool)
+    kept[shared + 1] = False
+    return ids[kept], shares[kept]
 
 
 def shape(
@@ -50,9 +53,10 @@ def shape(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """What temperature and top-p make of `weights` (not negative, some positive): the ids left, and their weights."""
     if rule.temperature == 0:
-        best = slice(int(np.argmax(weights)), int(np.argmax(weights)) + 1)
-        return ids[best], weights[best]
-    ids, weights = ids[weights > 0], weights[weights > 0]
+        best = int(weights.argmax())
+        return ids[best : best + 1], weights[best : best + 1]
+    if np.count_nonzero(weights) < len(weights):
+        ids, weights = ids[weights > 0], weights[weights > 0]
     if rule.temperature != 1:
         # The floor keeps every weight positive, so that the race divides by no zero.
         weights = np.exp(np.maximum(np.log(weights / weights.max()) / rule.temperature, -700.0))
@@ -61,7 +65,7 @@ def shape(
 
 def race(seed: int, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
     """The token that wins the race over positive `weights` on ascending `ids`; ties go to the lowest id."""
-    return int(ids[np.argmin(exponential(seed, step, ids) / weights)])
+    return int(ids[(exponential(seed, step, ids) / weights).argmin()])
 
 
 def draw(rule: Rule, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:

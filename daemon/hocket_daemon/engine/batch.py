@@ -1,18 +1,23 @@
-"""One decode step of every session that waits for one, in one forward pass (docs/batching.md)."""
+"""One forward pass for all: a decode step of every session that waits for one, and a part of a prompt
+(docs/batching.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .preemption import Interrupt, Together
+from .preemption import Interrupt
 from .reading import Reading
+from .slots import Feed
 
 T = TypeVar("T")
+Rows: TypeAlias = NDArray[np.float32]
+Read: TypeAlias = Callable[[Sequence[Feed], Interrupt], list[Rows]]
+NOTHING = Feed([], [])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +26,7 @@ class Step(Generic[T]):
 
     reading: Reading
     answer: list[int]
-    then: Callable[[NDArray[np.float32]], T]
+    then: Callable[[Rows], T]
     interrupt: Interrupt
 
 
@@ -32,14 +37,21 @@ class Decoded(NamedTuple, Generic[T]):
     rows: int
 
 
-def decode(steps: Sequence[Step[T]], interrupt: Together) -> list[Decoded[T]]:
-    """All steps by one pass; each session has at most one of them. Raises Preempted when none is wanted any more."""
+def decode(
+    read: Read, steps: Sequence[Step[T]], interrupt: Interrupt, prompt: Feed = NOTHING
+) -> tuple[list[Decoded[T]], Rows]:
+    """All steps, of which each session has at most one, and `prompt` by one pass of the model's `read`.
+
+    Returns what became of the steps, and probabilities [rows, vocabulary] of what follows the prompt's rows. Raises
+    Preempted when nobody wants the pass any more.
+    """
     feeds = [step.reading.feed(step.answer) for step in steps]
-    fed = [feed for feed in feeds if feed.rows]
-    read = iter(steps[0].reading.model.read(fed, interrupt) if fed else [])
+    fed = [feed for feed in (*feeds, prompt) if feed.rows]
+    found = iter(read(fed, interrupt) if fed else [])
     taken = [
-        step.reading.take(step.answer, next(read) if feed.rows else None)
+        step.reading.take(step.answer, next(found) if feed.rows else None)
         for step, feed in zip(steps, feeds, strict=True)
     ]
     rows = sum(map(len, taken))
-    return [Decoded(step.then(each), rows) for step, each in zip(steps, taken, strict=True)]
+    behind = next(found, np.empty((0, 0), np.float32))
+    return [Decoded(step.then(each), rows) for step, each in zip(steps, taken, strict=True)], behind

@@ -35,7 +35,7 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: int = 1024  # tokens a row can hold: prompt and answer together
     slots: int = 16  # rows kept at once; a request takes one for each of its documents
     kv_bytes: Annotated[int, Meta(ge=0)] = 4_000_000_000  # the slots' memory; more is refused at the start; 0: any
-    prefill_tokens: Annotated[int, Meta(ge=1)] = 128  # of a prompt in one forward pass; steps of others come between
+    prefill_tokens: Annotated[int, Meta(ge=1)] = 128  # of a prompt in one forward pass, in which others decode
     threads: int = 1  # CPU threads of a forward pass
     dtype: str = "auto"  # "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, bfloat16 on a GPU
     hold_decode_s: float = 0.0  # benchmarks only: a forward pass takes at least this long

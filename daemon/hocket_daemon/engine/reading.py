@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from .preemption import Interrupt
 from .prompt import layout_for
 from .slots import Feed
 from .stored import Prefix
+
+T = TypeVar("T")
+Passes: TypeAlias = Generator[Feed, NDArray[np.float32], T]  # asks for forward passes, and is sent what they gave
 
 
 class Reading:
@@ -50,15 +54,13 @@ class Reading:
         self._computed: list[tuple[int, Prefix]] = []
         self._rows = model.slots.take(len(documents))
 
-    def prefill(self, interrupt: Interrupt | None = None) -> Iterator[None]:
-        """Read documents and question; between two forward passes it yields. Raises Preempted."""
+    def prefill(self) -> Passes[None]:
+        """Read documents and question."""
         query, documents, space = self._prompt
         missing, computed = place_documents(self.model, self._rows, documents, space)
         first: dict[int, NDArray[np.float32]] = {}
         for feed in in_passes(self._rows, [[*ids, *query] for ids in missing], self.model.prefill_tokens):
-            if first:
-                yield
-            first |= zip(feed.rows, self.model.read([feed], interrupt)[0], strict=True)
+            first |= zip(feed.rows, (yield feed), strict=True)
         self._first = np.stack([first[row] for row in self._rows])
         self._prompt_lengths = [self.model.slots.lengths[row] for row in self._rows]
         self._computed = computed
@@ -104,23 +106,24 @@ def read(
     *,
     task: Task,
     room: int,
-    interrupt: Interrupt | None = None,
-) -> Generator[None, None, Reading]:
-    """A reading with its prompt read; between two forward passes it yields. Raises as Reading does, and Preempted."""
+) -> Passes[Reading]:
+    """A reading with its prompt read. Raises as Reading does, and whatever is thrown in instead of a pass's outcome."""
     reading = Reading(model, question, passages, task=task, room=room)
     try:
-        yield from reading.prefill(interrupt)
+        yield from reading.prefill()
     except BaseException:
         reading.close()
         raise
     return reading
 
 
-def at_once(passes: Generator[None, None, Reading]) -> Reading:
-    """All passes of `read`, one behind the other."""
+def read_at_once(model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int) -> Reading:
+    """The same with one pass behind the other."""
+    passes = read(model, question, passages, task=task, room=room)
+    feed = next(passes)
     while True:
         try:
-            next(passes)
+            feed = passes.send(model.read([feed])[0])
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 

@@ -19,7 +19,7 @@ from hocket_daemon.aggregation.sampler import Rule, draft
 from hocket_daemon.engine.batch import Step, decode
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Together
-from hocket_daemon.engine.reading import Reading, at_once, mix, read
+from hocket_daemon.engine.reading import Reading, mix, read_at_once
 from hocket_tools.bench.report import Report
 
 WORDS = "river tower bell gate mill stone harbour winter letter bridge garden lamp market road ship song".split()  # noqa: SIM905
@@ -93,14 +93,12 @@ def _readings(model: LanguageModel, settings: Settings) -> list[Reading]:
         return " ".join(rng.choices(WORDS, k=words))
 
     return [
-        at_once(
-            read(
-                model,
-                text(6) + "?",
-                [text(rng.randint(10, 60)) for _ in range(1 + number % 3)],
-                task="answer",
-                room=settings.tokens,
-            )
+        read_at_once(
+            model,
+            text(6) + "?",
+            [text(rng.randint(10, 60)) for _ in range(1 + number % 3)],
+            task="answer",
+            room=settings.tokens,
         )
         for number in range(settings.sessions)
     ]
@@ -108,7 +106,8 @@ def _readings(model: LanguageModel, settings: Settings) -> list[Reading]:
 
 def _decode(pairs: Sequence[tuple[Reading, list[int]]]) -> list[NDArray[np.float32]]:
     steps = [Step(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
-    return [decoded.value for decoded in decode(steps, Together([step.interrupt for step in steps]))]
+    decoded, _ = decode(pairs[0][0].model.read, steps, Together([step.interrupt for step in steps]))
+    return [each.value for each in decoded]
 
 
 def _even(rows: NDArray[np.float32]) -> NDArray[np.float32]:

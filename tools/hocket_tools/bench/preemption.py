@@ -20,7 +20,7 @@ from rich.progress import track
 
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.reading import Reading, at_once, read
+from hocket_daemon.engine.reading import Reading, read_at_once
 from hocket_tools import console
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.random_model import save_random_model
@@ -69,7 +69,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _read(model: LanguageModel) -> Reading:
-    reading = at_once(read(model, QUESTION, [PASSAGE], task="complete", room=8))
+    reading = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
     reading.distribution([2, 3], [1.0])
     return reading
 

@@ -58,7 +58,7 @@ folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is
 # context = 1024                # tokens a row can hold: prompt and answer together
 # slots = 16                    # rows kept at once; a request takes one for each of its passages
 # kv_bytes = 4_000_000_000      # what the slots' memory may take; more is refused at the start
-# prefill_tokens = 128          # of a prompt in one forward pass; decode steps of others come between
+# prefill_tokens = 128          # of a prompt in one forward pass, in which other sessions decode, too
 # threads = 1                   # CPU threads of a forward pass
 # dtype = "auto"                # float32, bfloat16, float16; auto: float32 on a CPU, bfloat16 on a GPU
 """

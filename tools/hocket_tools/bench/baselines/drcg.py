@@ -15,7 +15,7 @@ from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
 from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.sampler import Rule, draft
 from hocket_daemon.engine.model import LanguageModel
-from hocket_daemon.engine.reading import Reading, at_once, read
+from hocket_daemon.engine.reading import Reading, read_at_once
 from hocket_daemon.relevance import weigh
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
@@ -62,7 +62,7 @@ def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: 
     """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
     weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
     texts = [passage.text for passage in passages]
-    reading = at_once(read(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens))
+    reading = read_at_once(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
     try:
         times_s, ids = _generate(reading, weights, terms)
         return Run([at_s - started_s for at_s in times_s], ids)

@@ -30,6 +30,7 @@ from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
 from .ingest import Progress, Report
+from .priority import give_way
 
 ANSWERING_THREADS = 2
 MAX_WAITING = 64
@@ -272,6 +273,7 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
+    give_way()
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
     try:

@@ -218,12 +218,12 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.drafts += 1
-        self._services.counts.drafted(seconds if decoding.step > 0 else None)
-        if decoding.step > 0:  # the first distribution was there when the question was read
-            self._measure(outcome.rows, seconds)
         turn = self.dialogue.own(decoding.step, decoding.prefix, outcome.value, decoding.log_h, seconds)
-        if turn is not None:
+        if turn is not None:  # before anything is counted, since the other side waits for it
             self.take(turn)
+        self._services.counts.drafted(seconds if decoding.step > 0 else None)
+        if decoding.step > 0 and not self.closed:  # the first distribution was there when the question was read
+            self._measure(outcome.rows, seconds)
         self.draft_next()
 
     def _text_of(self, ids: list[int]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import msgspec
 import numpy as np
+import structlog
 import torch
 from msgspec import Meta
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
 from .attention import use_slots
+from .captured import CapturedSteps, Step, cuda_graph
 from .preemption import Interrupt, decoder_layers
-from .slots import Feed, Slots
+from .slots import Feed, Plan, Slots
 from .stored import KVSettings, open_store
 
 BUNDLED = "bundled"
 VOCABULARY_LIMIT = 1 << 18  # ids travel in 18 bits
+log = structlog.get_logger(__name__)
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,10 +84,21 @@ class LanguageModel:
 
     def open_slots(self, slots: int, most_bytes: int) -> None:
         """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `most_bytes`."""
+        self._captured: CapturedSteps | None = None
         self.slots = Slots(self._weights.config, slots, self._context, most_bytes)
         (row,) = self.slots.take(1)
         self.read([Feed([row], [[0]])])
         self.slots.give_back([row])
+        if self.device.type == "cuda":
+            self.capture(cuda_graph)
+
+    @torch.inference_mode()
+    def capture(self, how: Callable[[Step], Step]) -> None:
+        """Let decode steps be replayed as `how` captures them; a model that cannot be captured is run step by step."""
+        try:
+            self._captured = CapturedSteps(self.slots, self._by_plan, self._weights.dtype, self.device, how)
+        except RuntimeError as error:
+            log.warning("decode steps are not captured, and slower for it", model=self.name, reason=str(error))
 
     def read(self, feeds: Sequence[Feed], interrupt: Interrupt | None = None) -> list[NDArray[np.float32]]:
         """Append every feed in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
@@ -114,11 +128,17 @@ class LanguageModel:
 
     @torch.inference_mode()
     def _forward(self, feeds: Sequence[Feed]) -> Tensor:
-        self.slots.place(feeds, self._weights.dtype, self.device)
-        plan = self.slots.plan
+        if self._captured is not None and self._captured.fits(feeds):
+            self._heed()
+            return self._captured.run(feeds)
+        plan = self.slots.place(feeds, self._weights.dtype, self.device)
         ids = torch.tensor([[token for feed in feeds for row in feed.tokens for token in row]])
+        return self._by_plan(ids.to(self.device), plan)
+
+    def _by_plan(self, ids: Tensor, plan: Plan) -> Tensor:
+        self.slots.plan = plan
         logits: Tensor = self._weights(
-            input_ids=ids.to(self.device),
+            input_ids=ids,
             position_ids=plan.positions,
             attention_mask=self._no_mask,
             past_key_values=self.slots.cache,

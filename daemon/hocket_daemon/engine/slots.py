@@ -153,8 +153,8 @@ class Slots:
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 
-    def place(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> None:
-        """Make the `plan` of the pass that appends `feeds`; all their rows are different."""
+    def place(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Plan:
+        """The plan of the pass that appends `feeds`; all their rows are different."""
         fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
         starts = [self.lengths[row] for row, _ in fed]
         positions = [at for start, (_, n) in zip(starts, fed, strict=True) for at in range(start, start + n)]
@@ -162,9 +162,9 @@ class Slots:
         last = torch.tensor([n for _, n in fed]).cumsum(0) - 1
         runs = list(self._runs(feeds, dtype, device))
         places = rows * self.context + torch.tensor(positions)
-        self.plan = Plan(places.to(device), torch.tensor([positions], device=device), last.to(device), runs)
         for row, n in fed:
             self.lengths[row] += n
+        return Plan(places.to(device), torch.tensor([positions], device=device), last.to(device), runs)
 
     def _runs(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Iterator[Run]:
         for feed in feeds:

@@ -1,0 +1,135 @@
+"""The law of captured decode steps: whatever is fed together, each row reads as by itself, and the others keep theirs.
+
+A stand-in for the graph runs the same fixed shapes anew; with a GPU the graph itself is held to the same law.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from structlog.testing import capture_logs
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from hocket_daemon.engine.captured import Step, cuda_graph
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.reading import Reading, read_at_once
+from hocket_daemon.engine.slots import Feed
+
+PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
+SLOTS = 12
+
+
+class Anew:
+    """Counts what would be graphs, and how often each is replayed."""
+
+    def __init__(self) -> None:
+        self.replayed: list[int] = []
+
+    def __call__(self, step: Step) -> Step:
+        step()
+        number = len(self.replayed)
+        self.replayed.append(0)
+
+        def replay() -> torch.Tensor:
+            self.replayed[number] += 1
+            return step()
+
+        return replay
+
+
+def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> LanguageModel:
+    name = str(tiny_models["device"])
+    model = LanguageModel(ModelSettings(name=name, slots=SLOTS, context=400, dtype="float32"), "device")
+    model.capture(how)
+    return model
+
+
+def bare(model: LanguageModel, reading: Reading, answer: list[int]) -> np.ndarray:
+    query, documents, space = reading._prompt
+    return np.array([model.score([*d.ids[:space], *query, *answer, 0], 1)[0] for d in documents])
+
+
+def grow_and_roll_back(model: LanguageModel, atol: float) -> None:
+    """Sessions of one to five rows, of which some decode and all others lie still, one or two tokens at a time."""
+    rng = random.Random(5)
+    readings = [
+        read_at_once(model, "mira?", (PASSAGES * 2)[:rows], task="answer", room=60) for rows in (1, 3, 2, 5)
+    ]  # the last beyond the first eight rows
+    answers: list[list[int]] = [[rng.randint(2, 200)] for _ in readings]
+    for _ in range(40):
+        chosen = rng.sample(range(4), rng.randint(1, 4))
+        for at in chosen:
+            answers[at] = answers[at][: rng.randint(max(1, len(answers[at]) - 2), len(answers[at]))]
+            answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([1, 1, 1, 2]))]
+        rows = model.read([readings[at].feed(answers[at]) for at in chosen])
+        for at, got in zip(chosen, rows, strict=True):
+            readings[at].take(answers[at], got)
+            np.testing.assert_allclose(got, bare(model, readings[at], answers[at]), atol=atol)
+    for reading in readings:
+        reading.close()
+
+
+def test_a_captured_step_reads_as_transformers_alone(tiny_models: dict[str, Path]) -> None:
+    """And graphs of more than one number of rows and keys are among those that are replayed."""
+    how = Anew()
+    model = loaded(tiny_models, how)
+    assert len(how.replayed) == 2 * 3  # 8 and 12 rows; 128, 256 and 400 keys
+    grow_and_roll_back(model, 2e-5)
+    assert sum(times > 0 for times in how.replayed) >= 3
+
+
+def operations(step: Step) -> set[str]:
+    """What a step is made of, without running it."""
+    with torch.no_grad():
+        graph = make_fx(step, tracing_mode="fake", _allow_non_fake_inputs=True)().graph
+    return {str(node.target) for node in graph.nodes}
+
+
+def test_a_captured_step_asks_the_device_for_no_number(tiny_models: dict[str, Path]) -> None:
+    """A graph holds launches alone: nothing in it may need a value on the way, as `item`, `if` and indexing by
+    truth do."""
+    steps: list[Step] = []
+    loaded(tiny_models, lambda step: steps.append(step) or step)
+    assert len(steps) == 6
+    waits = {"aten._local_scalar_dense.default", "aten.nonzero.default"}
+    for step in steps:
+        found = operations(step)
+        assert "aten.index_copy_.default" in found
+        assert not found & waits
+    assert operations(lambda: steps[0]() * steps[0]().max().item()) & waits
+
+
+def test_a_full_row_that_is_not_fed_keeps_every_key_but_its_last(tiny_models: dict[str, Path]) -> None:
+    """Where a row's end is the context's, there is no place behind it; no session is that long when it decodes."""
+    model = loaded(tiny_models, Anew())
+    full, other = model.slots.take(2)
+    model.read([Feed([full], [[7] * 400]), Feed([other], [[7, 8]])])
+    before = model.slots.copy_out(full, 399)
+    model.read([Feed([other], [[9]])])
+    assert all(torch.equal(kept, now) for kept, now in zip(before, model.slots.copy_out(full, 399), strict=True))
+    assert model.slots.lengths[full] == 400
+
+
+def test_a_model_that_cannot_be_captured_decodes_all_the_same(tiny_models: dict[str, Path]) -> None:
+    """One line in the log says so."""
+
+    def fail(_: Step) -> Step:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    with capture_logs() as logs:
+        model = loaded(tiny_models, fail)
+    assert [entry["log_level"] for entry in logs] == ["warning"]
+    assert "not permitted" in logs[0]["reason"]
+    (rows,) = model.read([Feed(model.slots.take(1), [[7]])])
+    np.testing.assert_allclose(rows[0], model.score([7, 0], 1)[0], atol=2e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is present")
+def test_a_graph_on_a_gpu_reads_as_transformers_alone(tiny_models: dict[str, Path]) -> None:
+    """The real capture, in float32, where sums may be taken in another order."""
+    grow_and_roll_back(loaded(tiny_models, cuda_graph), 1e-3)

@@ -1,11 +1,14 @@
-"""The law of how far a side drafts ahead: far enough to hide a round trip, within its bounds."""
+"""The laws of how far a side drafts ahead: far enough to hide a round trip, within its bounds, and only if it pays."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.aggregation.window import MOST_AHEAD, draft_window
+from hocket_daemon.aggregation.aggregator import AggregatorExchange
+from hocket_daemon.aggregation.exchange import Exchange, Terms
+from hocket_daemon.aggregation.sampler import Rule
+from hocket_daemon.aggregation.window import INTERRUPTION_S, MOST_AHEAD, draft_window, pays_ahead
 
 seconds = st.floats(1e-4, 2.0)
 
@@ -16,3 +19,33 @@ def test_the_window_hides_a_round_trip_within_its_bounds(rtt_s: float, decode_s:
     window = draft_window(rtt_s, decode_s, most)
     assert 1 <= window <= most
     assert window == most or window * decode_s >= rtt_s
+
+
+@given(seconds, st.floats(0, 1), st.floats(0, 1))
+def test_drafting_ahead_pays_the_more_the_further_away_and_the_more_is_accepted(
+    rtt_s: float, one: float, two: float
+) -> None:
+    """Never where nothing is accepted, always where everything is; where half is, beyond what an interruption costs."""
+    less, more = sorted((one, two))
+    assert pays_ahead(rtt_s, more) or not pays_ahead(rtt_s, less)
+    assert pays_ahead(2 * rtt_s, one) or not pays_ahead(rtt_s, one)
+    assert pays_ahead(rtt_s, 1.0)
+    assert not pays_ahead(rtt_s, 0.0)
+    assert pays_ahead(rtt_s, 0.5) == (rtt_s > INTERRUPTION_S)
+
+
+def test_independent_sides_that_are_near_wait_for_each_other() -> None:
+    """And draft ahead again when the link grows longer; `coupled` sides, whose drafts mostly agree, always do."""
+    rule = Rule(1, 1.0, 1.0)
+    near_and_far = (0.001, 0.1, 0.001)
+
+    def windows(exchange: Exchange) -> list[bool]:
+        ahead = []
+        for rtt_s in near_and_far:
+            exchange.pace(rtt_s, 0.025)
+            ahead.append(exchange.window > 1)
+        return ahead
+
+    independent = Terms(bytes(16), rule, "independent", frozenset(), 20)
+    assert windows(AggregatorExchange("cloud", independent)) == [False, True, False]
+    assert windows(Exchange("cloud", Terms(bytes(16), rule, "coupled", frozenset(), 20))) == [True, True, True]

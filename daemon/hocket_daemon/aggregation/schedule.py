@@ -70,7 +70,11 @@ class Scheduler:
     def observe(self, side: Side, c_dec: float, alpha: float) -> None:
         """A step's decode seconds and acceptance by Eq. 5 of one side."""
         self.c_dec[side] = self._average(self.c_dec.get(side, c_dec), c_dec)
-        self.alpha[side] = self._average(self.alpha.get(side, _ALPHA), alpha)
+        self.alpha[side] = self._average(self.accepted(side), alpha)
+
+    def accepted(self, side: Side) -> float:
+        """How often a side's drafts are accepted, as far as is known."""
+        return self.alpha.get(side, _ALPHA)
 
     def next_side(self, l: Side) -> Side:  # noqa: E741 # the paper's name
         """Eq. 6: the side with the lower latency per token; l where both are equal or nothing is known."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 MOST_AHEAD = 32
+INTERRUPTION_S = 0.004  # what a step begun in vain costs: its end at the next layer, and two changes of threads
 
 
 def draft_window(rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> int:
@@ -14,3 +15,11 @@ def draft_window(rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> int:
     """
     steps = min(float(MOST_AHEAD), rtt_s / max(decode_s, 1e-4))  # whatever the other end says of the round trip
     return min(most, max(4, math.ceil(steps) + 2))
+
+
+def pays_ahead(rtt_s: float, accepted: float) -> bool:
+    """Whether it pays to draft behind a draft that is not confirmed and is `accepted` so often, in [0, 1].
+
+    Accepted, it saves waiting for a round trip; rejected, the step that has begun is interrupted.
+    """
+    return accepted * rtt_s > (1 - accepted) * INTERRUPTION_S

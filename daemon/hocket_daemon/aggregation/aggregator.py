@@ -73,7 +73,7 @@ class AggregatorExchange(Exchange):
         """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
         super().pace(rtt_s, decode_s, most)
         self.scheduler.rtt_s = rtt_s
-        if not pays_ahead(rtt_s, self.scheduler.accepted(self._side)):
+        if rtt_s and not pays_ahead(rtt_s, self.scheduler.accepted(self._side)):  # 0: none is known yet
             self.window = 1
 
     def awaits_peer(self) -> bool:

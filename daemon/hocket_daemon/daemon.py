@@ -55,6 +55,7 @@ from .engine.reading import Passes
 from .figures import Counts, fact
 from .lookups import Lookups
 from .metrics import Metrics
+from .priority import come_first
 from .profiling import Profiling
 from .session import Outcome
 from .streams import Stream, Streams
@@ -103,6 +104,8 @@ class Daemon(ABC):
             signal.signal(signal.SIGINT, lambda *_: self.stop())
             signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self._service.reload))
             sys.setswitchinterval(5e-4)  # the main thread must not wait 5 ms for the compute thread's interpreter turn
+            if come_first():
+                log.info("the bus runs in real time")
         gc.collect()
         gc.freeze()  # what is loaded stays: no later collection looks at it again
         self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)

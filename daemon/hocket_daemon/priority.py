@@ -1,0 +1,31 @@
+"""The bus has its turn before forward passes: a draft that waits for a processor is a rejection that comes late."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+_THREADS = Path("/proc/self/task")
+_LIBZMQ = "ZMQbg/IO/"  # what it calls the threads that read and write its sockets
+
+
+def come_first() -> bool:
+    """Run this thread and libzmq's in real time, at its lowest priority, where the system allows it; whether it does.
+
+    Neither threads nor processes that are begun afterwards inherit it.
+    """
+    policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
+    try:
+        for thread in (threading.get_native_id(), *_io_threads()):
+            os.sched_setscheduler(thread, policy, os.sched_param(1))
+    except OSError:
+        return False
+    return True
+
+
+def _io_threads() -> Iterator[int]:
+    for thread in _THREADS.iterdir():
+        if (thread / "comm").read_text(encoding="ascii").startswith(_LIBZMQ):
+            yield int(thread.name)

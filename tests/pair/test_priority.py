@@ -1,0 +1,53 @@
+"""Whose turn comes first in a daemon: the bus's, in real time where the system allows it, and nobody else's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROCESS = """
+import os, sys, threading
+from pathlib import Path
+import zmq
+from hocket_daemon.priority import come_first
+
+def policies():
+    for thread in Path("/proc/self/task").iterdir():
+        name = (thread / "comm").read_text().strip()
+        real_time = os.sched_getscheduler(int(thread.name)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
+        yield ("main" if int(thread.name) == os.getpid() else name if "ZMQ" in name else "other"), real_time
+
+open_end = threading.Event()
+before = threading.Thread(target=open_end.wait)
+before.start()
+with zmq.Context() as context, context.socket(zmq.PAIR):
+    if sys.argv[1:] == ["refused"]:
+        def refuse(*_):
+            raise PermissionError
+        os.sched_setscheduler = refuse
+    print(come_first())
+    after = threading.Thread(target=open_end.wait)
+    after.start()
+    print(sorted(name for name, real_time in policies() if real_time))
+    open_end.set()
+"""
+
+
+def asked(*arguments: str) -> list[str]:
+    command = [sys.executable, "-c", PROCESS, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+
+
+def test_the_bus_runs_in_real_time_and_no_other_thread_does() -> None:
+    """Neither the threads that were there, as the compute thread is, nor those begun afterwards."""
+    done, real_time = asked()
+    if done == "False":
+        pytest.skip("this system allows nobody real time")
+    assert real_time == "['ZMQbg/IO/0', 'main']"
+
+
+def test_where_it_is_refused_everything_stays_as_it_was() -> None:
+    """No error, and a daemon that runs as others do."""
+    assert asked("refused") == ["False", "[]"]

@@ -13,6 +13,7 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import AutoTokenizer, LlamaConfig, OPTConfig, PretrainedConfig, Qwen2Config
 from transformers.models.auto import AutoModelForCausalLM
 
+from alone import alone
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.batch import Step, decode
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
@@ -53,12 +54,6 @@ def together(steps: list[Step[np.ndarray]]) -> list[np.ndarray]:
     return [each.value for each in decoded]
 
 
-def bare(model: LanguageModel, reading: Reading, answer: list[int]) -> np.ndarray:
-    """What transformers itself computes behind each row, with no slots and no batch."""
-    query, documents, space = reading._prompt
-    return np.array([model.score([*d.ids[:space], *query, *answer, 0], 1)[0] for d in documents])
-
-
 def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: LanguageModel) -> None:
     """Sessions of one to three rows that grow, branch and roll back by different lengths, in batches of any make-up."""
     rng = random.Random(3)
@@ -70,7 +65,7 @@ def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: La
             answers[at] = answers[at][: rng.randint(0, len(answers[at]))]
             answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
         for at, got in zip(chosen, together([step(readings[at], answers[at]) for at in chosen]), strict=True):
-            np.testing.assert_allclose(got, bare(model, readings[at], answers[at]), atol=2e-5)
+            np.testing.assert_allclose(got, alone(model, readings[at], answers[at]), atol=2e-5)
     for reading in readings:
         reading.close()
 
@@ -82,7 +77,7 @@ def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they
     feed, parts, prompted = next(passes), 0, None
     while prompted is None:
         (decoded,), behind = decode(model.read, [step(decoding, answer)], Interrupt(), feed)
-        np.testing.assert_allclose(decoded.value, bare(model, decoding, answer), atol=2e-5)
+        np.testing.assert_allclose(decoded.value, alone(model, decoding, answer), atol=2e-5)
         assert (decoded.rows, len(behind)) == (2, len(feed.rows))
         answer.append(5 + parts)
         parts += 1
@@ -92,9 +87,9 @@ def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they
             prompted = end.value
     assert parts > 3
     (got,) = together([step(prompted, [7, 9])])
-    np.testing.assert_allclose(got, bare(model, prompted, [7, 9]), atol=2e-5)
+    np.testing.assert_allclose(got, alone(model, prompted, [7, 9]), atol=2e-5)
     (first,) = together([step(prompted, [])])
-    np.testing.assert_allclose(first, bare(model, prompted, []), atol=2e-5)
+    np.testing.assert_allclose(first, alone(model, prompted, []), atol=2e-5)
     decoding.close()
     prompted.close()
 
@@ -106,7 +101,7 @@ def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None
         reading.close()
     scattered = opened(model, 3)
     (got,) = together([step(scattered, [5, 9])])
-    np.testing.assert_allclose(got, bare(model, scattered, [5, 9]), atol=2e-5)
+    np.testing.assert_allclose(got, alone(model, scattered, [5, 9]), atol=2e-5)
     for reading in (*held[0::3], *held[2::3], scattered):
         reading.close()
 
@@ -137,7 +132,7 @@ def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: LanguageMod
     with pytest.raises(Preempted):
         together(steps)
     for reading, got in zip(readings, together([step(r, [4, 8, 16]) for r in readings]), strict=True):
-        np.testing.assert_allclose(got, bare(model, reading, [4, 8, 16]), atol=2e-5)
+        np.testing.assert_allclose(got, alone(model, reading, [4, 8, 16]), atol=2e-5)
         reading.close()
 
 

@@ -15,9 +15,10 @@ import torch
 from structlog.testing import capture_logs
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from alone import alone
 from hocket_daemon.engine.captured import Step, cuda_graph
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import Reading, read_at_once
+from hocket_daemon.engine.reading import read_at_once
 from hocket_daemon.engine.slots import Feed
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
@@ -49,11 +50,6 @@ def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> Languag
     return model
 
 
-def bare(model: LanguageModel, reading: Reading, answer: list[int]) -> np.ndarray:
-    query, documents, space = reading._prompt
-    return np.array([model.score([*d.ids[:space], *query, *answer, 0], 1)[0] for d in documents])
-
-
 def grow_and_roll_back(model: LanguageModel, atol: float) -> None:
     """Sessions of one to five rows, of which some decode and all others lie still, one or two tokens at a time."""
     rng = random.Random(5)
@@ -69,7 +65,7 @@ def grow_and_roll_back(model: LanguageModel, atol: float) -> None:
         rows = model.read([readings[at].feed(answers[at]) for at in chosen])
         for at, got in zip(chosen, rows, strict=True):
             readings[at].take(answers[at], got)
-            np.testing.assert_allclose(got, bare(model, readings[at], answers[at]), atol=atol)
+            np.testing.assert_allclose(got, alone(model, readings[at], answers[at]), atol=atol)
     for reading in readings:
         reading.close()
 

@@ -83,7 +83,7 @@ class Coin:
     def observe(self, side: str, c_dec: float, alpha: float) -> None:
         pass
 
-    def next_side(self, side: str) -> str:
+    def next_side(self, side: str, *, ahead: bool = True) -> str:
         chosen = self.rng.choice(["device", "cloud"])
         self.switches += chosen != side
         return chosen

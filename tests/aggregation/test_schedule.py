@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.aggregation.schedule import Scheduler, acceptance, latency, latency_difference
+from hocket_bus.messages import Side
+from hocket_daemon.aggregation.schedule import (
+    DEFAULT_SIDE,
+    Scheduler,
+    acceptance,
+    latency,
+    latency_difference,
+    other,
+)
 
 seconds = st.floats(0.0, 2.0)
 share = st.floats(0.0, 1.0)
@@ -46,6 +57,39 @@ def test_acceptance_is_eq_5_as_printed(salt: int, eta_l: float) -> None:
     p_t = eta_l * p_l + (1 - eta_l) * p_r
     delta = 1 - np.minimum(p_l, p_r).sum()
     assert acceptance(p_l, p_t) == pytest.approx(0.5 * (1 - (1 - eta_l) * delta) + 0.5 * (p_l @ p_t), abs=1e-9)
+
+
+def lockstep(device: float, cloud: float, one_way: float, next_side: Callable[[Side], Side], steps: int = 60) -> float:
+    """Seconds that `steps` tokens take where every step waits for the target: who judges, begins the next one first."""
+    begun, c_dec, judge, now = {"device": 0.0, "cloud": 0.0}, {"device": device, "cloud": cloud}, DEFAULT_SIDE, 0.0
+    for _ in range(steps):
+        there = other(judge)
+        now = max(begun[judge] + c_dec[judge], begun[there] + c_dec[there] + one_way)
+        begun = {judge: now, there: now + one_way}
+        judge = next_side(judge)
+    return now
+
+
+def in_turn(device: float, cloud: float, one_way: float) -> float:
+    """The same where the scheduler decides."""
+    scheduler = Scheduler(rtt_s=2 * one_way)
+    scheduler.observe("device", device, 0.5)
+    scheduler.observe("cloud", cloud, 0.5)
+    return lockstep(device, cloud, one_way, lambda side: scheduler.next_side(side, ahead=False))
+
+
+@given(seconds, seconds, st.floats(0.0, 0.5))
+def test_without_drafts_ahead_no_fixed_side_is_faster(device: float, cloud: float, one_way: float) -> None:
+    """Up to the one switch that it may take to begin with."""
+    for fixed in get_args(Side):
+        alone = lockstep(device, cloud, one_way, lambda _, fixed=fixed: fixed)
+        assert in_turn(device, cloud, one_way) <= alone + 2 * one_way + 1e-9
+
+
+def test_without_drafts_ahead_equal_sides_judge_in_turn() -> None:
+    """Then a token waits for one message, and for two, but the first, where one side judges all."""
+    assert in_turn(0.025, 0.025, 0.002) == pytest.approx(60 * 0.027)
+    assert lockstep(0.025, 0.025, 0.002, lambda side: side) == pytest.approx(60 * 0.029 - 0.002)
 
 
 def test_the_bottleneck_aggregates() -> None:

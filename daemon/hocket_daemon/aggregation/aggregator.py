@@ -39,6 +39,7 @@ class AggregatorExchange(Exchange):
         self.scheduler = Scheduler()
         self._made: list[Verdict] = []
         self._heard: Verdict | None = None
+        self._heeded: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
         self._expected: list[tuple[float, float]] = []
         self._greeted = True  # an epoch has begun since this side last went alone
 
@@ -73,6 +74,9 @@ class AggregatorExchange(Exchange):
         """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
         super().pace(rtt_s, decode_s, most)
         self.scheduler.rtt_s = rtt_s
+        for own, remote in self._heeded:  # not when they were heeded: the next step waited for that
+            self._observe(own, remote)
+        self._heeded.clear()
         if rtt_s and not pays_ahead(rtt_s, self.scheduler.accepted(self._side)):  # 0: none is known yet
             self.window = 1
 
@@ -106,7 +110,7 @@ class AggregatorExchange(Exchange):
             return self._side
         decides = self._terms.aggregating
         if decides == "scheduler":
-            return self.scheduler.next_side(self._side)
+            return self.scheduler.next_side(self._side, ahead=self.window > 1)
         return drawn_side(self._terms.rule.seed, step) if decides == "random" else decides
 
     def _heed(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
@@ -115,7 +119,7 @@ class AggregatorExchange(Exchange):
             return None
         self.aggregator, self._heard = verdict.aggregator, None
         if own is not None and remote is not None:
-            self._observe(own, remote)
+            self._heeded.append((own, remote))
         accepted = (verdict.accepted_device, verdict.accepted_cloud)
         return provenance(self._side, step, verdict.token, *accepted[:: 1 if self._side == "device" else -1])
 

@@ -59,6 +59,16 @@ def latency_difference(c_dec_l: float, c_dec_r: float, rtt: float, alpha_l: floa
     return (alpha_l - 1) * rtt
 
 
+def handing_over_gains(c_dec_l: float, c_dec_r: float, rtt: float) -> float:
+    """What it saves, in seconds, that r aggregates the next step where no side drafts ahead, which the paper does not
+    treat.
+
+    r begins that step half a round trip after l. Both drafts are at r once its own is made and l's has come,
+    max(c_l, c_r) + rtt/2 after l began; at l, max(c_l, c_r + rtt) after.
+    """
+    return max(c_dec_l, c_dec_r + rtt) - (max(c_dec_l, c_dec_r) + rtt / 2)
+
+
 @dataclass(slots=True)
 class Scheduler:
     """Moving averages of what Eq. 8 needs; both sides keep one, so that either can decide once it aggregates."""
@@ -76,12 +86,16 @@ class Scheduler:
         """How often a side's drafts are accepted, as far as is known."""
         return self.alpha.get(side, _ALPHA)
 
-    def next_side(self, l: Side) -> Side:  # noqa: E741 # the paper's name
-        """Eq. 6: the side with the lower latency per token; l where both are equal or nothing is known."""
+    def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: E741 # the paper's name
+        """Eq. 6: the side with the lower latency per token; l where both are equal or nothing is known.
+
+        `ahead`: whether the sides draft ahead, as the paper's do.
+        """
         r = other(l)
         if l not in self.c_dec or r not in self.c_dec:
             return l
-        gain = latency_difference(self.c_dec[l], self.c_dec[r], self.rtt_s, self.alpha[l], self.alpha[r])
+        times = self.c_dec[l], self.c_dec[r], self.rtt_s
+        gain = latency_difference(*times, self.alpha[l], self.alpha[r]) if ahead else handing_over_gains(*times)
         return r if gain > 0 else l
 
     @staticmethod

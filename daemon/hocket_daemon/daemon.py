@@ -82,6 +82,7 @@ class Daemon(ABC):
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
+        self._comes_first = False  # the bus runs in real time
         self._turns = Turns(log, "error in the main loop")  # one bad event must not end the daemon
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
@@ -104,8 +105,7 @@ class Daemon(ABC):
             signal.signal(signal.SIGINT, lambda *_: self.stop())
             signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self._service.reload))
             sys.setswitchinterval(5e-4)  # the main thread must not wait 5 ms for the compute thread's interpreter turn
-            if come_first():
-                log.info("the bus runs in real time")
+            self._comes_first = come_first()
         gc.collect()
         gc.freeze()  # what is loaded stays: no later collection looks at it again
         self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
@@ -323,6 +323,7 @@ class Daemon(ABC):
         return {
             "model": self.model.name,
             "compute": f"{self.model.device.type}, {self.settings.model.threads} thread(s)",
+            "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "requests in work": str(len(self.answers)),
             "batching": self._compute.fact(),
             "retrieval": "connected" if self._retrieval.up else "not connected",

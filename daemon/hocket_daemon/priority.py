@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _THREADS = Path("/proc/self/task")
@@ -16,10 +17,19 @@ def come_first() -> bool:
 
     Neither threads nor processes that are begun afterwards inherit it.
     """
-    policy = os.SCHED_RR | os.SCHED_RESET_ON_FORK
+    return _run_in_real_time([threading.get_native_id(), *_io_threads()])
+
+
+def may_come_first() -> bool:
+    """Whether the system would allow it; tried by a thread that ends at once."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: _run_in_real_time([threading.get_native_id()])).result()
+
+
+def _run_in_real_time(threads: list[int]) -> bool:
     try:
-        for thread in (threading.get_native_id(), *_io_threads()):
-            os.sched_setscheduler(thread, policy, os.sched_param(1))
+        for thread in threads:
+            os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError:
         return False
     return True

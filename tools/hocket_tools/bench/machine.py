@@ -7,6 +7,7 @@ import platform
 from importlib import metadata
 
 from hocket_daemon.engine.machine import processor
+from hocket_daemon.priority import may_come_first
 
 PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu")
 
@@ -19,6 +20,7 @@ def describe() -> dict[str, str | int | float]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.release().partition('-')[0]}",
         "python": platform.python_version(),
+        "real_time": may_come_first(),  # then the daemons' buses run in it
     }
     for package in PACKAGES:
         try:

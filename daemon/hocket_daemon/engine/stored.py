@@ -65,7 +65,7 @@ class StoredKV:
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="kv")
         self._waiting = 0
         self._texts: frozenset[str] | None = None
-        self._checked: dict[str, tuple[int, ...]] = {}  # files whose checksum was right, as they were then
+        self._checked: dict[str, tuple[int, ...]] = {}  # files that were right, and what they were then
         self._clock_ns = 0
         self.entries = self.bytes = self.hits = self.misses = 0
         try:
@@ -131,7 +131,7 @@ class StoredKV:
     def _read(self, name: str, key: bytes) -> KV:
         with (self._folder / name).open("rb") as file:
             status = os.fstat(file.fileno())
-            now = (status.st_ino, status.st_size, status.st_mtime_ns)
+            now = _version(status)
             data = np.memmap(file, dtype=np.uint8, mode="c")
         kv = decode(key, data, check=self._checked.get(name) != now)
         self._checked[name] = now
@@ -164,6 +164,7 @@ class StoredKV:
                 break
             self._drop(file)
         self._write(path, parts)
+        self._checked[name] = _version(path.stat())
         self.entries, self.bytes = self.entries + 1, self.bytes + size
         return True
 
@@ -220,6 +221,11 @@ def open_store(settings: KVSettings, weights: PreTrainedModel) -> StoredKV | Non
     if not settings.folder:
         return None
     return StoredKV(Path(settings.folder).expanduser(), settings.budget_bytes, model_digest(weights))
+
+
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    """Differs once a file has been replaced or written to."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def model_digest(weights: PreTrainedModel) -> bytes:

@@ -7,11 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
@@ -22,6 +20,7 @@ from hocket_tools.caller import Caller
 WAIT_S = 60.0
 LOG_H = -2.0  # a device's word weighs less than its cloud's, so that most of the cloud's drafts are accepted
 IDS = 16
+_NUMBERS = np.arange(2, 300)  # of which they are
 
 
 @dataclass
@@ -104,16 +103,18 @@ class Fleet:
 
     def __init__(self, cloud: str, keys: Path, devices: int, tokens: int) -> None:
         """Connects all of them. Raises Unavailable when one cannot."""
-        self._inbox: SimpleQueue[Event] = SimpleQueue()
-        self._bus = Bus(self._inbox.put, keys)
+        self._bus = Bus(self._on_event, keys, own_thread=False)
         self._seen = Seen()
         self._devices: dict[Link, ScriptedDevice] = {}
+        self._missing = devices
         try:
             hello = Hello(role="device", tokenizer=_tokenizer_of(cloud, keys))
             for number in range(devices):
                 link = self._bus.dial(cloud, hello)
                 self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen)
-            self._wait_up(cloud)
+            self._turn(WAIT_S, lambda: not self._missing)
+            if self._missing:
+                raise Unavailable(f"{self._missing} devices cannot connect to {cloud}", "see the cloud's log")
         except BaseException:
             self.close()
             raise
@@ -125,19 +126,24 @@ class Fleet:
         self._seen = Seen()
         for device in self._devices.values():
             device.seen = self._seen
-        deadline = Deadline.after(seconds)
-        while not deadline.passed:
-            try:
-                event = self._inbox.get(timeout=deadline.left_s)
-            except Empty:
-                break
-            if isinstance(event, Received) and isinstance(event.port, Link):
-                self._devices[event.port].receive(event.message)
-            elif isinstance(event, LinkUp):
-                self._devices[event.link].begin()
-            elif isinstance(event, LinkDown):
-                self._seen.breaks += 1
+        self._turn(seconds, lambda: False)
         return self._seen
+
+    def _turn(self, seconds: float, done: Callable[[], bool]) -> None:
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s and not done():
+            self._bus.step(until_s)
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Received) and isinstance(event.port, Link):
+            self._devices[event.port].receive(event.message)
+        elif isinstance(event, LinkUp):
+            if self._missing:
+                self._missing -= 1
+            else:
+                self._devices[event.link].begin()
+        elif isinstance(event, LinkDown):
+            self._seen.breaks += 1
 
     def vanish(self) -> None:
         """Leave without a word."""
@@ -155,19 +161,11 @@ class Fleet:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _wait_up(self, cloud: str) -> None:
-        deadline, missing = Deadline.after(WAIT_S), len(self._devices)
-        while missing:
-            try:
-                missing -= isinstance(self._inbox.get(timeout=deadline.left_s), LinkUp)
-            except Empty:
-                raise Unavailable(f"{missing} devices cannot connect to {cloud}", "see the cloud's log") from None
-
 
 def from_seed(prefix: int) -> Distribution:
     """A device's distribution: a few likely ids, a function of the prefix, and so of the seed, alone."""
     rng = np.random.default_rng(prefix)
-    ids = np.sort(rng.choice(range(2, 300), IDS, replace=False))
+    ids = np.sort(rng.choice(_NUMBERS, IDS, replace=False))
     counts = (65_535 * rng.permutation(1 / np.arange(1, IDS + 1) ** 2)).astype(np.int64)
     return Distribution(ids, counts, 1.0)
 

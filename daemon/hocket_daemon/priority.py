@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 _THREADS = Path("/proc/self/task")
@@ -17,19 +18,18 @@ def come_first() -> bool:
 
     Neither threads nor processes that are begun afterwards inherit it.
     """
-    return _run_in_real_time([threading.get_native_id(), *_io_threads()])
+    return all(map(_run_in_real_time, [threading.get_native_id(), *_io_threads()]))
 
 
 def may_come_first() -> bool:
     """Whether the system would allow it; tried by a thread that ends at once."""
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: _run_in_real_time([threading.get_native_id()])).result()
+        return pool.submit(lambda: _run_in_real_time(threading.get_native_id())).result()
 
 
-def _run_in_real_time(threads: list[int]) -> bool:
+def _run_in_real_time(thread: int) -> bool:
     try:
-        for thread in threads:
-            os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+        os.sched_setscheduler(thread, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError:
         return False
     return True
@@ -37,5 +37,6 @@ def _run_in_real_time(threads: list[int]) -> bool:
 
 def _io_threads() -> Iterator[int]:
     for thread in _THREADS.iterdir():
-        if (thread / "comm").read_text(encoding="ascii").startswith(_LIBZMQ):
-            yield int(thread.name)
+        with suppress(OSError):  # it has ended meanwhile
+            if (thread / "comm").read_text(encoding="ascii").startswith(_LIBZMQ):
+                yield int(thread.name)

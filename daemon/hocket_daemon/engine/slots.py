@@ -6,6 +6,7 @@ A transformers Cache whose layers write where the pass under way says. Knows not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -156,23 +157,28 @@ class Slots:
     def place(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Plan:
         """The plan of the pass that appends `feeds`; all their rows are different."""
         fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
-        starts = [self.lengths[row] for row, _ in fed]
-        positions = [at for start, (_, n) in zip(starts, fed, strict=True) for at in range(start, start + n)]
-        rows = torch.tensor([row for row, n in fed for _ in range(n)])
-        last = torch.tensor([n for _, n in fed]).cumsum(0) - 1
-        runs = list(self._runs(feeds, dtype, device))
-        places = rows * self.context + torch.tensor(positions)
+        placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
+        positions = torch.tensor([position for _, position in placed])
+        places = torch.tensor([row * self.context + position for row, position in placed])
+        last = torch.tensor([end - 1 for end in accumulate(n for _, n in fed)])
+        mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
+        runs = list(self._runs(feeds, mask))
         for row, n in fed:
             self.lengths[row] += n
-        return Plan(places.to(device), torch.tensor([positions], device=device), last.to(device), runs)
+        return Plan(places.to(device), positions[None].to(device), last.to(device), runs)
 
-    def _runs(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Iterator[Run]:
+    def _runs(self, feeds: Sequence[Feed], mask: Tensor) -> Iterator[Run]:
+        before = 0
         for feed in feeds:
             for first, end in _neighbours(feed):
-                width, row = len(feed.tokens[first]), feed.rows[first]
-                starts = self.lengths[row : row + end - first]
-                mask = _mask(starts, width, dtype, device)
-                yield Run(slice(row, row + len(starts)), width * len(starts), max(starts) + width, mask)
+                width, rows = len(feed.tokens[first]), slice(feed.rows[first], feed.rows[first] + end - first)
+                starts = self.lengths[rows]
+                tokens, length = width * len(starts), max(starts) + width
+                own = None  # everything is seen
+                if width > 1 or min(starts) < max(starts):
+                    own = mask[before : before + tokens, :length].view(len(starts), 1, width, length)
+                yield Run(rows, tokens, length, own)
+                before += tokens
 
 
 def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
@@ -191,10 +197,7 @@ def _neighbours(feed: Feed) -> Iterator[tuple[int, int]]:
             first = at
 
 
-def _mask(starts: list[int], width: int, dtype: torch.dtype, device: torch.device) -> Tensor | None:
-    """What each of `width` new tokens may not see, in rows that hold `starts` tokens already."""
-    if width == 1 and min(starts) == max(starts):
-        return None
-    own = torch.tensor(starts)[:, None, None, None] + torch.arange(width)[None, None, :, None]
-    hidden = torch.arange(max(starts) + width) > own
-    return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, float("-inf")).to(device)
+def _mask(positions: Tensor, length: int, dtype: torch.dtype) -> Tensor:
+    """[tokens, length], for all runs at once: what is added to a token's score of every key, to see none behind it."""
+    hidden = torch.arange(length) > positions[:, None]
+    return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, float("-inf"))

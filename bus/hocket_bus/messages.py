@@ -35,7 +35,7 @@ from .egress import DataClass
 from .errors import Code
 from .fields import Count, Digest, Id, Line, Message as Message, Record, Scorers, Seconds, Text, TokenId, TokenIds
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
@@ -275,13 +275,17 @@ class Ready(Message, frozen=True):
 
 
 class Draft(Message, frozen=True):
-    """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it."""
+    """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
+
+    `digest` is that of the `confirmed` tokens which the side has confirmed.
+    """
 
     session: Id
     epoch: Count
     step: Count
     prefix: Digest
     confirmed: Count
+    digest: Digest
     token: TokenId
     log_h: float | None
     decode_s: Seconds

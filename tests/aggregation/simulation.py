@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -132,7 +133,7 @@ class World:
             )
             for side in shares
         }
-        self.drafts_sent = dict.fromkeys(shares, 0)
+        self.sent: dict[str, Counter[type]] = {side: Counter() for side in shares}
         if aggregation in ("coupled", "independent"):
             for node in self.nodes.values():
                 node.dialogue.exchange.window = rng.randint(1, 8)
@@ -197,7 +198,7 @@ class World:
 
     def send(self, side: str, message: wire.Message) -> None:
         other = "cloud" if side == "device" else "device"
-        self.drafts_sent[side] += isinstance(message, wire.Draft)
+        self.sent[side][type(message)] += 1
         if not self.link_up:
             return
         if self.near_ties and side == "device" and isinstance(message, wire.Draft) and self.rng.random() < 0.05:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from simulation import World, check
 
-from hocket_bus.messages import AGGREGATIONS
+from hocket_bus.messages import AGGREGATIONS, Draft, Sync, Target
 
 
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
@@ -32,12 +32,25 @@ def test_a_near_tie_that_the_cloud_decides_otherwise_is_repaired_by_the_devices_
     assert sum(world.nodes["cloud"].dialogue.exchange.corrections for world in worlds) > 20
 
 
+@pytest.mark.parametrize("aggregation", ["coupled", "sync-both"])
+def test_a_cloud_that_judges_itself_is_sent_no_word_before_the_last_drafts(aggregation: str) -> None:
+    """R4: both sides confirm the same tokens, and messages are drafts alone until the device has no more to draft."""
+    for seed in range(60):
+        world = check(seed, aggregation, breaks=False, near_ties=False)
+        device, cloud = (world.nodes[side] for side in ("device", "cloud"))
+        assert cloud.ids == device.ids[: len(cloud.ids)]
+        window, other = (node.dialogue.exchange.window for node in (device, cloud))
+        assert len(cloud.ids) >= len(device.ids) - window - other
+        assert world.sent["device"][Target] <= window
+        assert world.sent["device"][Sync] == world.sent["cloud"][Sync] == 0
+
+
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
 def test_without_the_devices_drafts_the_tokens_are_the_same(aggregation: str) -> None:
     """The device sends targets only: the same ids, through breaks too, and not one draft of its own on the way."""
     worlds = [check(seed, aggregation, breaks=seed % 2 > 0, near_ties=False, shares_drafts=False) for seed in range(80)]
-    assert sum(world.drafts_sent["device"] for world in worlds) == 0
-    assert sum(world.drafts_sent["cloud"] for world in worlds) > 500
+    assert sum(world.sent["device"][Draft] for world in worlds) == 0
+    assert sum(world.sent["cloud"][Draft] for world in worlds) > 500
     assert any(set(world.nodes["device"].sources) - {"solo"} for world in worlds if world.breaks)
 
 

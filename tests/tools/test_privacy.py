@@ -31,12 +31,12 @@ BEGIN = Begin(
 PAYLOAD = encode(truncate(np.array([0.0, 0.1, 0.2, 0.7]), 0.98))
 
 
-def drafted(before: list[int], token: int, payload: bytes = PAYLOAD) -> Draft:
+def drafted(before: list[int], token: int, payload: bytes = PAYLOAD, *, confirmed: int = 0) -> Draft:
     chain = PrefixChain(BEGIN.session, BEGIN.sampling.seed)
     for each in before:
         chain.append(each)
     return Draft(
-        session=BEGIN.session, epoch=0, step=len(before), prefix=chain.digest, confirmed=0,
+        session=BEGIN.session, epoch=0, step=len(before), prefix=chain.digest, confirmed=confirmed, digest=0,
         token=token, log_h=0.0, decode_s=0.0, payload=payload,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_rejected_drafts_are_placed_and_searched() -> None:
         drafted([0, 1, 2, 3], 4),
     ]
     sent += [target(2, [9])]
-    (seen,) = leaks.sessions(sent)
+    (seen,) = leaks.sessions(sent, {})
     assert seen.answer == [0, 1, 9]
     assert seen.rejected() == [(0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3, 4)]
 
@@ -107,13 +107,22 @@ def test_rejected_drafts_are_placed_and_searched() -> None:
     answered = privacy.Capture(sent, 0, 0, published | {"Why?": [0, 1, 2, 3, 4]})
     assert privacy.beyond(answered, [seen], private, text) == [set()]
     unpublished = privacy.Capture([BEGIN, target(0, [0, 1, 2, 3, 4])], 0, 0, {"Who?": [0, 1]})
-    assert privacy.beyond(unpublished, leaks.sessions(unpublished.sent), private, text) == [grams(" ".join(words[:5]))]
+    seen_there = leaks.sessions(unpublished.sent, unpublished.published)
+    assert privacy.beyond(unpublished, seen_there, private, text) == [grams(" ".join(words[:5]))]
+
+
+def test_the_cloud_knows_the_tokens_that_it_confirms_itself() -> None:
+    """No word is sent: how far a draft says that the answer is tells which tokens the cloud has computed by then."""
+    sent = [BEGIN, drafted([], 1), drafted([1], 2), drafted([1, 9], 3, confirmed=2), drafted([1, 9, 3], 4, confirmed=2)]
+    (seen,) = leaks.sessions(sent, {"Who?": [1, 9, 3, 5]})
+    assert seen.answer == [1, 9]
+    assert seen.rejected() == [(1, 2), (1, 9, 3), (1, 9, 3, 4)]
 
 
 def test_the_rebuilt_share_grows_with_what_the_cloud_may_think_of() -> None:
     """Tokens 1 2 3 stand in the answer; 2 and 1 could follow 2 3, 2 more likely; 7 8 9 is only ever known otherwise."""
     sent = [BEGIN, target(0, [1, 2, 3]), drafted([1, 2, 3], 3), target(3, [3])]
-    seen = leaks.sessions(sent)
+    seen = leaks.sessions(sent, {})
     own = {(1, 2, 3), (2, 3, 1), (2, 3, 2), (7, 8, 9)}
     shares = [leaks.rebuilt(own, leaks.continuations(seen, [], likeliest)) for likeliest in (None, 0, 1, 2, 3)]
     assert shares == [0.25, 0.25, 0.25, 0.5, 0.75]

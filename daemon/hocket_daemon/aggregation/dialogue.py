@@ -42,6 +42,7 @@ class Dialogue:
         terms = Terms(begin.session, rule, begin.aggregation, eos, room, aggregating, shares_drafts)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
+        self._asked = False  # cloud: out of step, and waiting for the device's word
         self.remote_drafts = 0
         self._side = side
         self._session = begin.session
@@ -69,6 +70,7 @@ class Dialogue:
             self._answer(message, turn)
         elif isinstance(message, Target):
             if self._side == "cloud":
+                self._asked = False
                 self.exchange.add_target(message.first, message.ids, message.digest)
         elif isinstance(message, Aggregated):
             if isinstance(self.exchange, AggregatorExchange):
@@ -95,7 +97,7 @@ class Dialogue:
         return [self._message(own) for own in drafts]
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
-        self.epoch = epoch
+        self.epoch, self._asked = epoch, False
         if isinstance(self.exchange, AggregatorExchange):
             self.exchange.begin_epoch(confirmed)
 
@@ -113,11 +115,17 @@ class Dialogue:
         turn.confirmed = self.exchange.advance()
         if isinstance(self.exchange, AggregatorExchange) and not self.exchange.solo:
             turn.send += [self._aggregated(verdict) for verdict in self.exchange.take_verdicts()]
-        elif self._side == "device" and turn.confirmed:
+        elif self._side == "device" and turn.confirmed and self._gives_word():
             turn.send.append(self._target(first))
-        elif self._side == "cloud" and self.exchange.out_of_step:
+        elif self._side == "cloud" and self.exchange.out_of_step and not self._asked:
+            self._asked = True
             turn.send.append(self._sync())
         return turn
+
+    def _gives_word(self) -> bool:
+        """R4: a cloud that holds both drafts needs no word; the next draft's digest tells it whether it is right."""
+        shared = self.exchange.sends_drafts and not self.exchange.solo
+        return not shared or self.exchange.next_step() is None
 
     def _message(self, own: Draft) -> wire.Draft:
         return wire.Draft(
@@ -126,6 +134,7 @@ class Dialogue:
             step=own.step,
             prefix=own.prefix,
             confirmed=len(self.exchange.confirmed),
+            digest=self.exchange.confirmed.digest,
             token=own.token,
             log_h=own.log_h,
             decode_s=own.decode_s,
@@ -160,6 +169,7 @@ def _draft(message: wire.Draft) -> Draft:
         message.step,
         message.prefix,
         message.confirmed,
+        message.digest,
         message.token,
         codec.decode(message.payload),
         message.log_h,

@@ -20,11 +20,15 @@ _DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
+    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests.
+
+    Its side had confirmed so many tokens, of that `digest`.
+    """
 
     step: int
     prefix: int
     confirmed: int
+    digest: int
     token: int
     distribution: Distribution
     log_h: float | None
@@ -71,8 +75,8 @@ class Exchange:
         self._own: dict[int, Draft] = {}
         self._remote: dict[int, Draft] = {}
         self._word: dict[int, int] = {}
-        self._word_digest = (0, self.confirmed.digest)
         self._peer_confirmed = 0
+        self._peer_at = (0, self.confirmed.digest)
 
     @property
     def ended(self) -> bool:
@@ -110,21 +114,21 @@ class Exchange:
         if step != len(self.drafted) or prefix != self.drafted.digest:
             return None
         token = self._draw(step, distribution)
-        own = Draft(step, prefix, len(self.confirmed), token, distribution, log_h, decode_s)
+        confirmed = self.confirmed
+        own = Draft(step, prefix, len(confirmed), confirmed.digest, token, distribution, log_h, decode_s)
         self._own[step] = own
         self.drafted.append(token)
         return own
 
     def add_remote(self, remote: Draft) -> None:
         """R1: keep the latest draft of every step that is not confirmed yet."""
-        self._peer_confirmed = max(self._peer_confirmed, remote.confirmed)
+        self._hear(remote.confirmed, remote.digest)
         if len(self.confirmed) <= remote.step < self._terms.max_tokens:
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:
         """R5, cloud: the device's word is final; cut back to the first token that differs from it."""
-        self._peer_confirmed = max(self._peer_confirmed, first + len(ids))
-        self._word_digest = (first + len(ids), digest)
+        self._hear(first + len(ids), digest)
         for step, token in enumerate(ids, start=first):
             if step < len(self.confirmed) and self.confirmed.ids[step] != token:
                 self.corrections += 1
@@ -141,7 +145,7 @@ class Exchange:
                 break
             self._confirm(confirmed.token)
             news.append(confirmed)
-        length, digest = self._word_digest
+        length, digest = self._peer_at
         self.out_of_step = length <= len(self.confirmed) and self.confirmed.at(length) != digest
         self._forget()
         return news
@@ -160,6 +164,10 @@ class Exchange:
         """Whether the next step lacks nothing but the other side's draft."""
         step = len(self.confirmed)
         return not self.ended and not self.solo and step in self._own and self._valid(self._remote, step) is None
+
+    def _hear(self, confirmed: int, digest: int) -> None:
+        self._peer_confirmed = max(self._peer_confirmed, confirmed)
+        self._peer_at = (confirmed, digest)
 
     def _draw(self, step: int, distribution: Distribution) -> int:
         return draft(self._terms.rule, step, distribution)

@@ -43,8 +43,11 @@ class Seen:
         return [ids for ids in sorted(drafted) if ids != tuple(self.answer[: len(ids)])]
 
 
-def sessions(messages: Iterable[Message]) -> list[Seen]:
-    """The sessions in `messages`, in the order of their beginnings; drafts are placed by the digest of their prefix."""
+def sessions(messages: Iterable[Message], published: Mapping[str, list[int]]) -> list[Seen]:
+    """The sessions in `messages`, in the order of their beginnings; drafts are placed by the digest of their prefix.
+
+    A cloud that is sent drafts computes the tokens that they confirm: those of the answer `published` to the question.
+    """
     seen: dict[bytes, Seen] = {}
     prefixes: dict[bytes, dict[int, tuple[int, ...]]] = defaultdict(dict)
     for message in messages:
@@ -52,12 +55,17 @@ def sessions(messages: Iterable[Message]) -> list[Seen]:
             seen.setdefault(message.session, Seen(message))
             _note(message, prefixes[message.session], ())
         elif isinstance(message, Target | Aggregated | Draft):
-            _add(seen[message.session], prefixes[message.session], message)
+            one = seen[message.session]
+            _add(one, prefixes[message.session], message, published.get(one.begin.question, []))
     return list(seen.values())
 
 
-def _add(seen: Seen, prefixes: dict[int, tuple[int, ...]], message: Target | Aggregated | Draft) -> None:
+def _add(
+    seen: Seen, prefixes: dict[int, tuple[int, ...]], message: Target | Aggregated | Draft, published: Sequence[int]
+) -> None:
     if isinstance(message, Draft):
+        seen.answer += published[len(seen.answer) : message.confirmed]
+        _note(seen.begin, prefixes, tuple(seen.answer))
         before = prefixes[message.prefix]
         seen.guesses.append(Guess(before, message.token, codec.decode(message.payload)))
         _note(seen.begin, prefixes, (*before, message.token))

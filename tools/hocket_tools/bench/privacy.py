@@ -124,7 +124,7 @@ def _configure(home: Home, ledger: Path, *, drafts: bool) -> None:
 
 def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts: bool) -> Row:
     encode, to_text = _tokenizer()
-    seen = leaks.sessions(captured.sent)
+    seen = leaks.sessions(captured.sent, captured.published)
     outside = beyond(captured, seen, private, to_text)
     row: Row = {
         "drafts": drafts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from hocket_tools.caller import Caller
 
 WAIT_S = 60.0
 LOG_H = -2.0  # a device's word weighs less than its cloud's, so that most of the cloud's drafts are accepted
-IDS = 16
+DISTRIBUTIONS, IDS = 1024, 16
 _NUMBERS = np.arange(2, 300)  # of which they are
 
 
@@ -38,8 +38,12 @@ class Seen:
 class ScriptedDevice:
     """One device: begins, drafts, confirms, ends, and begins anew."""
 
-    def __init__(self, number: int, send: Callable[[Message], None], tokens: int, seen: Seen) -> None:
+    def __init__(
+        self, number: int, send: Callable[[Message], None], tokens: int, seen: Seen, made: Sequence[Distribution]
+    ) -> None:
+        """`made` are its distributions: the digest of a prefix names the one that follows it."""
         self._number = number
+        self._made = made
         self._send = send
         self._tokens = tokens
         self.seen = seen
@@ -79,7 +83,8 @@ class ScriptedDevice:
     def _draft(self) -> None:
         exchange = self._dialogue.exchange
         while (step := exchange.next_step()) is not None and not exchange.ended:
-            turn = self._dialogue.own(step, exchange.drafted.digest, from_seed(exchange.drafted.digest), LOG_H, 0.0)
+            prefix = exchange.drafted.digest
+            turn = self._dialogue.own(step, prefix, self._made[prefix % len(self._made)], LOG_H, 0.0)
             assert turn is not None
             self._take(turn)
         if exchange.ended:
@@ -107,11 +112,14 @@ class Fleet:
         self._seen = Seen()
         self._devices: dict[Link, ScriptedDevice] = {}
         self._missing = devices
+        made = [
+            from_seed(number) for number in range(DISTRIBUTIONS)
+        ]  # beforehand, so that the cloud is what is measured
         try:
             hello = Hello(role="device", tokenizer=_tokenizer_of(cloud, keys))
             for number in range(devices):
                 link = self._bus.dial(cloud, hello)
-                self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen)
+                self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen, made)
             self._turn(WAIT_S, lambda: not self._missing)
             if self._missing:
                 raise Unavailable(f"{self._missing} devices cannot connect to {cloud}", "see the cloud's log")
@@ -162,9 +170,9 @@ class Fleet:
         self.close()
 
 
-def from_seed(prefix: int) -> Distribution:
-    """A device's distribution: a few likely ids, a function of the prefix, and so of the seed, alone."""
-    rng = np.random.default_rng(prefix)
+def from_seed(seed: int) -> Distribution:
+    """A device's distribution: a few likely ids."""
+    rng = np.random.default_rng(seed)
     ids = np.sort(rng.choice(_NUMBERS, IDS, replace=False))
     counts = (65_535 * rng.permutation(1 / np.arange(1, IDS + 1) ** 2)).astype(np.int64)
     return Distribution(ids, counts, 1.0)

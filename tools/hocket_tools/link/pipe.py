@@ -1,14 +1,8 @@
-"""One direction of one connection: a reader stamps what arrives, a writer lets it go when it is due.
-
-Two threads rather than an event loop: epoll counts whole milliseconds, a condition variable wakes within 0.1 ms. The
-reader itself hands on what is due as it arrives and has nothing before it.
-"""
+"""One direction of one connection: what arrives is stamped, and let go when it is due."""
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
+import asyncio
 from collections import deque
 from collections.abc import Callable
 
@@ -18,121 +12,111 @@ BUFFER_BYTES = 16 * 2**20
 END = b""
 
 
-class Pipe:
-    """Copies `source` to `sink` late. Every wait ends when the pipe is cut.
+class Pipe(asyncio.Protocol):
+    """Copies late what its `source` sends to its `sink`, which is the source of the pipe `back`.
 
-    ended(clean) is called once, from the writer thread: clean is False after a broken socket.
+    ended(clean) is called once the end has been handed on, and when the source is lost: clean is False then.
     """
 
-    def __init__(
-        self, source: socket.socket, sink: socket.socket, law: DelayLaw, began_s: float, ended: Callable[[bool], None]
-    ) -> None:
-        self._source, self._sink, self._law, self._began_s, self._ended = source, sink, law, began_s, ended
-        self._changed = threading.Condition()
+    source: asyncio.Transport
+    back: Pipe
+
+    def __init__(self, law: DelayLaw, began_s: float, ended: Callable[[bool], None]) -> None:
+        self._law, self._began_s, self._ended = law, began_s, ended
+        self._loop = asyncio.get_running_loop()
         self._waiting: deque[tuple[float, bytes]] = deque()
         self._waiting_bytes = 0
-        self._draining = False  # the writer is handing on what it has taken
-        self._held = False
-        self._cut = False
+        self._held = True  # until it is started
+        self._sink_full = False
+        self._timer: asyncio.TimerHandle | None = None
         self.passed_bytes = 0
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._fill, self._drain)]
-
-    def start(self, held: bool) -> None:
-        """Begin copying; a held pipe accepts bytes but lets none go."""
-        self._held = held
-        for thread in self._threads:
-            thread.start()
 
     def hold(self, held: bool) -> None:
         """Stop or resume letting bytes go; nothing is lost."""
-        with self._changed:
-            self._held = held
-            self._changed.notify_all()
+        self._held = held
+        self._let_go()
 
     def use(self, law: DelayLaw) -> None:
         """Delay what arrives from now on by another law; what is under way keeps its time and its place."""
-        with self._changed:
-            law.follow(self._law)
-            self._law = law
+        law.follow(self._law)
+        self._law = law
 
     def cut(self) -> None:
-        """Drop what is under way and end both threads."""
-        with self._changed:
-            self._cut = True
-            self._changed.notify_all()
+        """Drop what is under way."""
+        self._held = True
+        self._waiting.clear()
 
-    def join(self, deadline_s: float) -> None:
-        """Wait for both threads until `deadline_s` on the monotonic clock; a thread does not wait for itself."""
-        for thread in self._threads:
-            if thread.ident is not None and thread is not threading.current_thread():
-                thread.join(max(0.0, deadline_s - time.monotonic()))
+    # --- what asyncio calls
 
-    def _fill(self) -> None:
-        chunk = None
-        while chunk != END:
-            try:
-                chunk = self._source.recv(self._law.chunk_bytes)
-            except OSError:
-                self.cut()
-                return
-            if not self._put(chunk):
-                return
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The source is connected."""
+        assert isinstance(transport, asyncio.Transport)
+        transport.set_write_buffer_limits(BUFFER_BYTES)
+        self.source = transport
 
-    def _put(self, chunk: bytes) -> bool:
-        """Stamp and queue one chunk, waiting for room: a full buffer stops reading, so the sender feels it."""
-        arrival_s = time.monotonic() - self._began_s
-        with self._changed:
-            self._changed.wait_for(lambda: self._cut or self._waiting_bytes < BUFFER_BYTES)
-            release_s = self._law.release_s(arrival_s, len(chunk))
-            idle = not (self._waiting or self._draining or self._held or self._cut)
-            if chunk == END or not idle or release_s > arrival_s:
-                self._waiting.append((release_s, chunk))
-                self._waiting_bytes += len(chunk)
-                self._changed.notify_all()
-                return not self._cut
-        return self._hand_on(chunk)
+    def data_received(self, data: bytes) -> None:
+        """Stamp and queue."""
+        for first in range(0, len(data), self._law.chunk_bytes):
+            self._put(data[first : first + self._law.chunk_bytes])
+        self._let_go()
+        self._be_felt()
 
-    def _hand_on(self, chunk: bytes) -> bool:
-        self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
-        try:
-            self._sink.sendall(chunk)
-        except OSError:
-            self.cut()
-            return False
+    def eof_received(self) -> bool:
+        """The source says no more, and may still be told something."""
+        self._put(END)
+        self._let_go()
         return True
 
-    def _drain(self) -> None:
-        while (chunk := self._take()) is not None:
-            if chunk == END:
-                self._end_sink()
-                break
-            if not self._hand_on(chunk):
-                break
-        self._ended(not self._cut)
+    def connection_lost(self, _exc: Exception | None) -> None:
+        """After an error, or because both ends are closed."""
+        self._ended(False)
 
-    def _end_sink(self) -> None:
-        try:
-            self._sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            self.cut()
+    def pause_writing(self) -> None:
+        """Our source, the sink of the pipe back, takes no more for now."""
+        self.back._sink_full = True
+        self.back._be_felt()
 
-    def _take(self) -> bytes | None:
-        """The next chunk once it is due and the link is up; None when the pipe is cut."""
-        with self._changed:
-            self._draining = False
-            while not self._cut:
-                wait_s = self._wait_s()
-                if wait_s is not None and wait_s <= 0:
-                    _, chunk = self._waiting.popleft()
-                    self._waiting_bytes -= len(chunk)
-                    self._draining = True
-                    self._changed.notify_all()
-                    return chunk
-                self._changed.wait(wait_s)
-        return None
+    def resume_writing(self) -> None:
+        """It does again."""
+        self.back._sink_full = False
+        self.back._be_felt()
 
-    def _wait_s(self) -> float | None:
-        """Seconds until the first chunk is due; None when only a change can free it."""
-        if self._held or not self._waiting:
-            return None
-        return self._waiting[0][0] + self._began_s - time.monotonic()
+    # --- one direction, in order
+
+    def _put(self, chunk: bytes) -> None:
+        self._waiting.append((self._law.release_s(self._loop.time() - self._began_s, len(chunk)), chunk))
+        self._waiting_bytes += len(chunk)
+
+    def _let_go(self) -> None:
+        """Hand on what is due, and come back when the next is."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiting and not self._held:
+            due_s = self._waiting[0][0] + self._began_s
+            if due_s > self._loop.time():
+                self._timer = self._loop.call_at(due_s, self._on_due)
+                return
+            self._hand_on(self._waiting.popleft()[1])
+
+    def _on_due(self) -> None:
+        self._let_go()
+        self._be_felt()
+
+    def _hand_on(self, chunk: bytes) -> None:
+        sink = self.back.source
+        if chunk == END:
+            if not sink.is_closing():
+                sink.write_eof()
+            self._ended(True)
+            return
+        self._waiting_bytes -= len(chunk)
+        self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
+        sink.write(chunk)
+
+    def _be_felt(self) -> None:
+        """A full buffer stops reading, so that the sender feels it."""
+        if self._waiting_bytes >= BUFFER_BYTES or self._sink_full:
+            self.source.pause_reading()
+        else:
+            self.source.resume_reading()

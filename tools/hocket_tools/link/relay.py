@@ -1,12 +1,20 @@
-"""The link itself: accepts connections, joins each to the target by two pipes, goes down and comes back."""
+"""The link itself: accepts connections, joins each to the target by two pipes, goes down and comes back.
+
+One event loop in a thread of its own: a thread for each direction would take more of a small machine than the link.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import select
+import selectors
 import socket
 import threading
-import time
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
+from typing import TypeVar
 
 import structlog
 
@@ -16,7 +24,7 @@ from hocket_tools.link.pipe import Pipe
 
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 2.0
-ACCEPT_POLL_S = 0.2
+T = TypeVar("T")
 
 
 def start(listen: str, target: str, conditions: Conditions | None = None) -> Link:
@@ -33,72 +41,61 @@ class Link:
     def __init__(self, listen: tuple[str, int], target: tuple[str, int], conditions: Conditions) -> None:
         self._target, self._conditions = target, conditions
         self._log = structlog.get_logger("hocket.link").bind(target=f"{target[0]}:{target[1]}")
-        self._began_s = time.monotonic()
-        self._lock = threading.Lock()
         self._connections: set[_Connection] = set()
+        self._joining: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count()
-        self._up = threading.Event()
-        self._up.set()
-        self._closed = False
         self._passed_bytes = (0, 0)
         family = socket.AF_INET6 if ":" in listen[0] else socket.AF_INET
         self._listener = socket.create_server(listen, family=family, backlog=128)
-        self._listener.settimeout(ACCEPT_POLL_S)
         self.port: int = self._listener.getsockname()[1]
-        self._thread = threading.Thread(target=self._accept, name="hocket-link", daemon=True)
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="hocket-link", daemon=True)
         self._thread.start()
+        self._ready.wait(CONNECT_TIMEOUT_S)
 
     def set(self, conditions: Conditions) -> None:
         """Change the weather: bytes that arrive from now on follow `conditions`."""
-        with self._lock:
+
+        def change() -> None:
             self._conditions = conditions
             for connection in self._connections:
                 connection.use(conditions)
 
+        self._do(change)
+
     def partition(self, *, cut: bool = False) -> None:
         """Take the link down: nothing flows, new connections wait; with `cut` the open ones are closed as well."""
-        self._hold(True)
+        self._do(lambda: self._hold(True))
         if cut:
             self.cut()
 
     def heal(self) -> None:
         """Bring the link back: what waited goes on its way, nothing is lost."""
-        self._hold(False)
+        self._do(lambda: self._hold(False))
 
     def cut(self) -> None:
         """Close every open connection now, dropping what is under way; new ones are taken as before."""
-        with self._lock:
-            connections = list(self._connections)
-        for connection in connections:
-            connection.cut()
+        self._do(self._cut)
 
     def close(self) -> None:
         """Stop listening and close everything; returns within about two seconds, may be called twice."""
-        with self._lock:
-            self._closed = True
-        self._up.set()
+        self._do(self._closed.set)
         self._thread.join(CLOSE_TIMEOUT_S)
-        self._listener.close()
-        with self._lock:
-            connections = list(self._connections)
-        deadline_s = time.monotonic() + CLOSE_TIMEOUT_S
-        for connection in connections:
-            connection.cut()
-        for connection in connections:
-            connection.join(deadline_s)
 
     @property
     def connections(self) -> int:
         """How many connections are open through the link."""
-        with self._lock:
-            return len(self._connections)
+        return self._do(lambda: len(self._connections))
 
     @property
     def passed_bytes(self) -> tuple[int, int]:
         """Bytes handed on forward and backward so far by connections that have ended or still run."""
-        with self._lock:
+
+        def count() -> tuple[int, int]:
             totals = [self._passed_bytes, *(connection.passed_bytes for connection in self._connections)]
-        return sum(total[0] for total in totals), sum(total[1] for total in totals)
+            return sum(total[0] for total in totals), sum(total[1] for total in totals)
+
+        return self._do(count)
 
     def __enter__(self) -> Link:
         return self
@@ -106,103 +103,139 @@ class Link:
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
 
-    def _hold(self, held: bool) -> None:
-        with self._lock:
-            if held:
-                self._up.clear()
-            else:
-                self._up.set()
-            for connection in self._connections:
-                connection.hold(held)
+    def _do(self, job: Callable[[], T]) -> T:
+        """What `job` gives on the loop's thread, or here once that has ended."""
+        if not self._thread.is_alive():
+            return job()
 
-    def _accept(self) -> None:
-        while not self._closed:
-            try:
-                client, _ = self._listener.accept()
-            except TimeoutError:
-                continue
-            except OSError as error:
-                self._log.error("link stopped accepting", error=str(error))
-                return
-            threading.Thread(target=self._join_to_target, args=(client,), daemon=True).start()
+        async def run() -> T:
+            return job()
 
-    def _join_to_target(self, client: socket.socket) -> None:
-        """A connection made while the link is down reaches the target when it is up again, as a retried SYN would."""
-        self._up.wait()
-        if self._closed:
-            client.close()
-            return
-        try:
-            server = socket.create_connection(self._target, timeout=CONNECT_TIMEOUT_S)
-        except OSError as error:
-            client.close()
-            if not self._closed:
-                self._log.warning("target not reachable, connection closed", error=str(error))
-            return
-        server.settimeout(None)
-        with self._lock:
-            if not self._closed:
-                connection = _Connection(self, next(self._numbers), client, server, self._conditions)
-                self._connections.add(connection)
-                connection.start(held=not self._up.is_set())
-                return
-        client.close()
+        return asyncio.run_coroutine_threadsafe(run(), self._loop).result(CONNECT_TIMEOUT_S)
+
+    # Everything below runs on the loop's thread.
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(_Exact())) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._began_s = self._loop.time()
+        self._closed, self._up = asyncio.Event(), asyncio.Event()
+        self._up.set()
+        server = await self._loop.create_server(lambda: _Client(self._on_client), sock=self._listener)
+        self._ready.set()
+        await self._closed.wait()
         server.close()
+        for task in self._joining:
+            task.cancel()
+        await asyncio.gather(*self._joining, return_exceptions=True)
+        self._cut()
+
+    def _hold(self, held: bool) -> None:
+        if held:
+            self._up.clear()
+        else:
+            self._up.set()
+        for connection in self._connections:
+            connection.hold(held)
+
+    def _cut(self) -> None:
+        for connection in list(self._connections):
+            connection.cut()
+
+    def _on_client(self, client: asyncio.Transport) -> None:
+        task = self._loop.create_task(self._join_to_target(client))
+        self._joining.add(task)
+        task.add_done_callback(self._joining.discard)
+
+    async def _join_to_target(self, client: asyncio.Transport) -> None:
+        """A connection made while the link is down reaches the target when it is up again, as a retried SYN would."""
+        try:
+            await self._up.wait()
+            connection = _Connection(self, next(self._numbers), self._conditions)
+            reaching = self._loop.create_connection(lambda: connection.backward, *self._target)
+            await asyncio.wait_for(reaching, CONNECT_TIMEOUT_S)
+        except OSError as error:
+            client.abort()
+            self._log.warning("target not reachable, connection closed", error=str(error))
+        except asyncio.CancelledError:
+            client.abort()
+            raise
+        else:
+            self._connections.add(connection)
+            connection.start(client, held=not self._up.is_set())
 
     def _forget(self, connection: _Connection) -> None:
-        with self._lock:
-            if connection in self._connections:
-                self._connections.discard(connection)
-                forward, backward = connection.passed_bytes
-                self._passed_bytes = self._passed_bytes[0] + forward, self._passed_bytes[1] + backward
+        if connection in self._connections:
+            self._connections.discard(connection)
+            forward, backward = connection.passed_bytes
+            self._passed_bytes = self._passed_bytes[0] + forward, self._passed_bytes[1] + backward
+
+
+class _Exact(selectors.EpollSelector):
+    """epoll waits for whole milliseconds; select, which here waits for epoll's own descriptor, for microseconds."""
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None or timeout > 0:
+            select.select([self.fileno()], [], [], timeout)
+        return super().select(0)
+
+
+class _Client(asyncio.Protocol):
+    """Whoever has connected; nothing is read before the target is reached."""
+
+    def __init__(self, made: Callable[[asyncio.Transport], None]) -> None:
+        self._made = made
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.pause_reading()
+        self._made(transport)
 
 
 class _Connection:
     """One client joined to the target; each half closes when the other end has closed it."""
 
-    def __init__(
-        self, link: Link, number: int, client: socket.socket, server: socket.socket, conditions: Conditions
-    ) -> None:
-        self._link, self._number, self._sockets = link, number, (client, server)
+    def __init__(self, link: Link, number: int, conditions: Conditions) -> None:
+        self._link, self._number = link, number
         self._open_pipes = 2
-        self._lock = threading.Lock()
-        for end in self._sockets:
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         forward, backward = self._laws(conditions)
-        self._forward = Pipe(client, server, forward, link._began_s, self._pipe_ended)
-        self._backward = Pipe(server, client, backward, link._began_s, self._pipe_ended)
+        self._forward = Pipe(forward, link._began_s, self._pipe_ended)
+        self.backward = Pipe(backward, link._began_s, self._pipe_ended)
+        self._forward.back, self.backward.back = self.backward, self._forward
 
     @property
     def passed_bytes(self) -> tuple[int, int]:
-        return self._forward.passed_bytes, self._backward.passed_bytes
+        return self._forward.passed_bytes, self.backward.passed_bytes
 
-    def start(self, held: bool) -> None:
-        self._forward.start(held)
-        self._backward.start(held)
+    def start(self, client: asyncio.Transport, held: bool) -> None:
+        self._forward.connection_made(client)
+        client.set_protocol(self._forward)
+        if self.backward.source.is_closing():  # reached, and lost at once
+            self.cut()
+            return
+        self.hold(held)
+        client.resume_reading()
 
     def hold(self, held: bool) -> None:
         self._forward.hold(held)
-        self._backward.hold(held)
+        self.backward.hold(held)
 
     def use(self, conditions: Conditions) -> None:
         forward, backward = self._laws(conditions)
         self._forward.use(forward)
-        self._backward.use(backward)
+        self.backward.use(backward)
 
     def cut(self) -> None:
-        """Wake every thread of the connection; shutdown frees those inside recv or send."""
-        self._forward.cut()
-        self._backward.cut()
-        for end in self._sockets:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # the other end was first
+        """Both ends see the end of the connection, whatever was still to come."""
         self._link._forget(self)
-
-    def join(self, deadline_s: float) -> None:
-        self._forward.join(deadline_s)
-        self._backward.join(deadline_s)
+        for pipe in (self._forward, self.backward):
+            pipe.cut()
+            with suppress(OSError):  # the other end was first
+                pipe.source.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+            pipe.source.abort()
 
     def _laws(self, conditions: Conditions) -> tuple[DelayLaw, DelayLaw]:
         return (
@@ -211,12 +244,10 @@ class _Connection:
         )
 
     def _pipe_ended(self, clean: bool) -> None:
-        if not clean:
+        self._open_pipes -= 1
+        if not clean and self in self._link._connections:
             self.cut()
-        with self._lock:
-            self._open_pipes -= 1
-            last = self._open_pipes == 0
-        if last:
-            for end in self._sockets:
-                end.close()
+        elif self._open_pipes == 0:
             self._link._forget(self)
+            self._forward.source.close()
+            self.backward.source.close()

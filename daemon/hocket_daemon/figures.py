@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import cache
 from typing import get_args
 
 from hocket_bus.errors import Code
@@ -12,6 +13,7 @@ from .aggregation.exchange import Confirmed
 from .aggregation.schedule import other
 
 
+@cache
 def labelled(name: str, **labels: str) -> str:
     """A figure's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
     pairs = ",".join(f'{key}="{value}"' for key, value in labels.items())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 import lz4.block
 import numpy as np
@@ -25,7 +26,7 @@ _HEADER = struct.Struct("!BHf")  # flags, number of ids, kept mass
 _PACKED = 16  # above two bits each for the bytes of an id and of a count, less one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Distribution:
     """p(ids[i]) = counts[i] / counts.sum(); ids ascend. `kept` is the share of the full distribution these ids held."""
 
@@ -33,7 +34,7 @@ class Distribution:
     counts: NDArray[np.int64]
     kept: float
 
-    @property
+    @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """Shape of `ids`, summing to 1."""
         return self.counts / np.float64(self.counts.sum())
@@ -104,7 +105,8 @@ def decode(data: bytes) -> Distribution:
     steps, counts = _joined(body[: number * id_bytes], id_bytes), _joined(body[number * id_bytes :], count_bytes)
     ids = steps.cumsum()
     positive = np.count_nonzero(steps[1:]) == number - 1 and np.count_nonzero(counts) == number
-    if not positive or ids[-1] >= VOCABULARY_LIMIT or counts.max() > MAX_COUNT:
+    within = ids[-1] < VOCABULARY_LIMIT and (count_bytes < 4 or counts.max() <= MAX_COUNT)  # three bytes hold no more
+    if not (positive and within):
         raise BadMessage("a distribution with ids or counts out of order")
     return Distribution(ids, counts, float(kept))
 
@@ -116,17 +118,17 @@ def _width(values: NDArray[np.int64]) -> int:
 
 def _planes(values: NDArray[np.int64], width: int) -> bytes:
     """The highest byte of all values, then the next: high ones are mostly alike, which LZ4 finds only side by side."""
-    rows = values.astype(">u4").tobytes()
-    return b"".join(rows[column::4] for column in range(4 - width, 4))
+    rows = values.astype("<u4").tobytes()
+    return b"".join(rows[column::4] for column in reversed(range(width)))
 
 
 def _joined(planes: bytes, width: int) -> NDArray[np.int64]:
     """The inverse of `_planes`."""
     number = len(planes) // width
     rows = bytearray(4 * number)
-    for plane, column in enumerate(range(4 - width, 4)):
-        rows[column::4] = planes[plane * number : (plane + 1) * number]
-    return np.frombuffer(rows, dtype=">u4").astype(np.int64)
+    for plane in range(width):
+        rows[width - 1 - plane :: 4] = planes[plane * number : (plane + 1) * number]
+    return np.frombuffer(rows, dtype="<u4").astype(np.int64)
 
 
 def _body(data: bytes, expected_bytes: int, packed: bool) -> bytes:

@@ -1,5 +1,7 @@
 """Laws of the relay, over real sockets."""
 
+import asyncio
+import errno
 import random
 import socket
 import threading
@@ -10,7 +12,8 @@ import pytest
 import structlog
 
 from hocket_tools.link import Conditions, Link, Path, start
-from hocket_tools.link.pipe import BUFFER_BYTES
+from hocket_tools.link.law import DelayLaw
+from hocket_tools.link.pipe import BUFFER_BYTES, Pipe
 
 DEADLINE_S = 20.0
 
@@ -196,6 +199,28 @@ def test_each_half_closes_on_its_own(echo: Echo) -> None:
         client.shutdown(socket.SHUT_WR)
         assert receive(client, 100) == b"last words"
         until(lambda: link.connections == 0)
+
+
+def test_an_end_that_nobody_is_left_to_hear_breaks_the_connection() -> None:
+    """The other end may reset the connection in the same moment in which it is told that no more comes."""
+
+    class Gone(asyncio.Transport):
+        def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+            """Nothing is written."""
+
+        def write_eof(self) -> None:
+            raise OSError(errno.ENOTCONN, "not connected")
+
+    async def ended() -> list[bool]:
+        clean: list[bool] = []
+        there, back = (Pipe(DelayLaw(Conditions(), Path(), ""), 0.0, clean.append) for _ in range(2))
+        there.back = back
+        back.connection_made(Gone())
+        there.hold(False)
+        assert there.eof_received()
+        return clean
+
+    assert asyncio.run(ended()) == [False]
 
 
 def test_many_connections_run_side_by_side(echo: Echo) -> None:

@@ -106,9 +106,7 @@ class Pipe(asyncio.Protocol):
     def _hand_on(self, chunk: bytes) -> None:
         sink = self.back.source
         if chunk == END:
-            if not sink.is_closing():
-                sink.write_eof()
-            self._ended(True)
+            self._ended(_end(sink))
             return
         self._waiting_bytes -= len(chunk)
         self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
@@ -120,3 +118,12 @@ class Pipe(asyncio.Protocol):
             self.source.pause_reading()
         else:
             self.source.resume_reading()
+
+
+def _end(sink: asyncio.Transport) -> bool:
+    """Tell `sink` that no more comes; whether it was still there."""
+    try:
+        sink.write_eof()
+    except OSError:
+        return False
+    return True

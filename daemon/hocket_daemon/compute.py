@@ -23,6 +23,8 @@ from .engine.preemption import Interrupt, Preempted, Together
 from .engine.reading import Passes
 from .engine.slots import Feed
 
+MANY = 4  # steps in one pass, from which on the main thread lets it finish
+YIELD_S = 0.02  # after its beginning at most
 T = TypeVar("T")
 News: TypeAlias = Callable[[], None]
 log = structlog.get_logger(__name__)
@@ -68,6 +70,9 @@ class Compute:
         self._prompts: deque[_Prompt] = deque()
         self._seen = True  # the main thread has seen what the last pass gave, and may have asked for the next steps
         self._open = True
+        self._yield_until_s = 0.0
+        self._finished = threading.Event()
+        self._finished.set()
         self._news = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
         self._thread.start()
@@ -106,6 +111,14 @@ class Compute:
         `done` gets a Preempted when the interrupts of all of them were set before the end.
         """
         self._tell(lambda: self._steps.append((step, done)))
+
+    def let_finish(self) -> None:
+        """Called by the main thread before each turn: leaves the interpreter to a pass for many sessions, for a while.
+
+        Two threads that want one interpreter take longer side by side than one behind the other, and what comes
+        meanwhile is for the next pass anyway. A pass for a few is short, and may be one to be interrupted.
+        """
+        self._finished.wait(max(0.0, self._yield_until_s - time.monotonic()))
 
     def close(self) -> None:
         """Drop what has not begun and wait for the rest."""
@@ -157,7 +170,13 @@ class Compute:
     def _decode(self, steps: list[Step[Any]], prompt: _Prompt | None) -> tuple[list[Decoded[Any]] | Preempted, Rows]:
         interrupts, started_s = [step.interrupt for step in steps], time.monotonic()
         together = Together([*interrupts, *([prompt.interrupt] if prompt is not None else [])])
-        decoded, behind = decode(self._read, steps, together, prompt.feed if prompt is not None else NOTHING)
+        if len(steps) >= MANY:
+            self._yield_until_s = started_s + YIELD_S
+            self._finished.clear()
+        try:
+            decoded, behind = decode(self._read, steps, together, prompt.feed if prompt is not None else NOTHING)
+        finally:
+            self._finished.set()
         if not steps:
             return decoded, behind
         if self._hold_s and Together(interrupts).wait(started_s + self._hold_s - time.monotonic()):

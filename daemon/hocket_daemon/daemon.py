@@ -121,6 +121,7 @@ class Daemon(ABC):
         self.server.load, self.server.waiting = len(self.admission), self._compute.waiting
 
     def _turn(self) -> None:
+        self._compute.let_finish()
         self.bus.step(self.due_s())
         now = time.monotonic()
         if now >= self.due_s() or now - self._ticked_s >= 5.0:

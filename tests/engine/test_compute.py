@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import HocketError
-from hocket_daemon.compute import Compute
+from hocket_daemon import compute
+from hocket_daemon.compute import MANY, Compute
 from hocket_daemon.engine.batch import Decoded, Rows, Step
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.reading import Passes
@@ -237,3 +238,36 @@ def test_a_pass_that_fails_fails_all_that_is_in_it_and_nothing_else(
     world.compute.prefill(prompt("Y"), Interrupt(), lambda outcome: outcomes.update(Y=outcome))
     world.until(lambda: "Y" in outcomes)
     assert outcomes["Y"] == "Y"
+
+
+@pytest.mark.parametrize(
+    ("sessions", "yield_s", "waits"), [(MANY, 600.0, True), (MANY, 0.0, False), (MANY - 1, 600.0, False)]
+)
+def test_the_main_thread_waits_for_a_pass_of_many_sessions_and_for_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, sessions: int, yield_s: float, waits: bool
+) -> None:
+    """Until the pass ends, or its time is over; a pass for a few is not waited for at all."""
+    begun, release, outcomes = threading.Event(), threading.Event(), []
+
+    def read(feeds: Sequence[Feed], interrupt: Interrupt) -> list[Rows]:
+        begun.set()
+        release.wait(WAIT_S)
+        return world.read(feeds, interrupt)
+
+    monkeypatch.setattr(compute, "YIELD_S", yield_s)
+    monkeypatch.setattr(world.compute, "_read", read)
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    for number in range(sessions):
+        world.compute.decode(world.step(str(number)), outcomes.append)
+    world.compute.let_finish()  # nothing is under way
+    hold.set()
+    assert begun.wait(WAIT_S)
+    main = threading.Thread(target=world.compute.let_finish)
+    main.start()
+    main.join(0.3 if waits else WAIT_S)
+    assert main.is_alive() is waits
+    release.set()
+    main.join(WAIT_S)
+    assert not main.is_alive()
+    world.until(lambda: len(outcomes) == sessions)

@@ -211,16 +211,27 @@ def test_an_end_that_nobody_is_left_to_hear_breaks_the_connection() -> None:
         def write_eof(self) -> None:
             raise OSError(errno.ENOTCONN, "not connected")
 
-    async def ended() -> list[bool]:
+    async def ended(own: socket.socket) -> list[bool]:
         clean: list[bool] = []
         there, back = (Pipe(DelayLaw(Conditions(), Path(), ""), 0.0, clean.append) for _ in range(2))
         there.back = back
-        back.connection_made(Gone())
+        back.connection_made(Gone({"socket": own}))
         there.hold(False)
         assert there.eof_received()
         return clean
 
-    assert asyncio.run(ended()) == [False]
+    with socket.socket() as own:
+        assert asyncio.run(ended(own)) == [False]
+
+
+def test_nothing_waits_for_an_acknowledgement(echo: Echo) -> None:
+    """Small messages leave at once on both ends: held back, one could be 40 ms late on a link that says 0."""
+    with start("127.0.0.1:0", echo.address) as link, connect(link) as client:
+        round_trip_s(client)
+        (connection,) = link._connections
+        for pipe in (connection._forward, connection.backward):
+            end = pipe.source.get_extra_info("socket")
+            assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_many_connections_run_side_by_side(echo: Echo) -> None:

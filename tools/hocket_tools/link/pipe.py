@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import deque
 from collections.abc import Callable
 
@@ -52,6 +53,7 @@ class Pipe(asyncio.Protocol):
         """The source is connected."""
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(BUFFER_BYTES)
+        transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.source = transport
 
     def data_received(self, data: bytes) -> None:

@@ -175,12 +175,17 @@ class Link:
 
 
 class _Exact(selectors.EpollSelector):
-    """epoll waits for whole milliseconds; select, which here waits for epoll's own descriptor, for microseconds."""
+    """epoll waits for whole milliseconds; select, which then waits for epoll's own descriptor, for microseconds."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout > 0:
-            select.select([self.fileno()], [], [], timeout)
-        return super().select(0)
+        if timeout is None or timeout <= 0:
+            return super().select(timeout)
+        whole = timeout // 1e-3 * 1e-3
+        ready = super().select(whole)
+        if not ready:
+            select.select([self.fileno()], [], [], timeout - whole)
+            ready = super().select(0)
+        return ready
 
 
 class _Client(asyncio.Protocol):

@@ -46,7 +46,7 @@ class Seen:
 def sessions(messages: Iterable[Message], published: Mapping[str, list[int]]) -> list[Seen]:
     """The sessions in `messages`, in the order of their beginnings; drafts are placed by the digest of their prefix.
 
-    A cloud that is sent drafts computes the tokens that they confirm: those of the answer `published` to the question.
+    A cloud that is sent drafts computes the tokens itself: those of the answer `published` to the question.
     """
     seen: dict[bytes, Seen] = {}
     prefixes: dict[bytes, dict[int, tuple[int, ...]]] = defaultdict(dict)
@@ -57,6 +57,8 @@ def sessions(messages: Iterable[Message], published: Mapping[str, list[int]]) ->
         elif isinstance(message, Target | Aggregated | Draft):
             one = seen[message.session]
             _add(one, prefixes[message.session], message, published.get(one.begin.question, []))
+    for one in (each for each in seen.values() if each.guesses):
+        one.answer += published.get(one.begin.question, [])[len(one.answer) :]
     return list(seen.values())
 
 

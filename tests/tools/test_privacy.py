@@ -112,7 +112,7 @@ def test_rejected_drafts_are_placed_and_searched() -> None:
 
 
 def test_the_cloud_knows_the_tokens_that_it_computes_itself() -> None:
-    """No word is sent: drafts are placed by what they say is confirmed, and in the end the cloud has the whole answer."""
+    """No word is sent: drafts are placed by what they say is confirmed, and the cloud ends with the whole answer."""
     sent = [BEGIN, drafted([], 1), drafted([1], 2), drafted([1, 9], 3, confirmed=2), drafted([1, 9, 3], 4, confirmed=2)]
     (seen,) = leaks.sessions(sent, {"Who?": [1, 9, 3, 5]})
     assert seen.answer == [1, 9, 3, 5]

@@ -229,7 +229,7 @@ def test_nothing_waits_for_an_acknowledgement(echo: Echo) -> None:
     with start("127.0.0.1:0", echo.address) as link, connect(link) as client:
         round_trip_s(client)
         (connection,) = link._connections
-        for pipe in (connection._forward, connection.backward):
+        for pipe in (connection.forward, connection.backward):
             end = pipe.source.get_extra_info("socket")
             assert end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 

@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import TypeVar
 
@@ -124,10 +125,13 @@ class Link:
         self._began_s = self._loop.time()
         self._closed, self._up = asyncio.Event(), asyncio.Event()
         self._up.set()
-        server = await self._loop.create_server(lambda: _Client(self._on_client), sock=self._listener)
+        self._listener.setblocking(False)
+        self._loop.add_reader(self._listener, self._accept)
         self._ready.set()
         await self._closed.wait()
-        server.close()
+        self._loop.remove_reader(self._listener)
+        self._accept()  # whoever has connected by now sees an end, not a reset
+        self._listener.close()
         for task in self._joining:
             task.cancel()
         await asyncio.gather(*self._joining, return_exceptions=True)
@@ -145,27 +149,32 @@ class Link:
         for connection in list(self._connections):
             connection.cut()
 
-    def _on_client(self, client: asyncio.Transport) -> None:
-        task = self._loop.create_task(self._join_to_target(client))
-        self._joining.add(task)
-        task.add_done_callback(self._joining.discard)
+    def _accept(self) -> None:
+        with suppress(BlockingIOError):
+            while True:
+                client, _ = self._listener.accept()
+                connection = _Connection(self, next(self._numbers), self._conditions)
+                task = self._loop.create_task(self._join_to_target(client, connection))
+                task.add_done_callback(partial(self._on_joined, client, connection))
+                self._joining.add(task)
 
-    async def _join_to_target(self, client: asyncio.Transport) -> None:
+    def _on_joined(self, client: socket.socket, connection: _Connection, task: asyncio.Task[None]) -> None:
+        self._joining.discard(task)
+        if connection not in self._connections:  # also where the task was cancelled before it began
+            client.close()
+
+    async def _join_to_target(self, client: socket.socket, connection: _Connection) -> None:
         """A connection made while the link is down reaches the target when it is up again, as a retried SYN would."""
         try:
             await self._up.wait()
-            connection = _Connection(self, next(self._numbers), self._conditions)
             reaching = self._loop.create_connection(lambda: connection.backward, *self._target)
             await asyncio.wait_for(reaching, CONNECT_TIMEOUT_S)
+            await self._loop.connect_accepted_socket(lambda: connection.forward, client)
         except OSError as error:
-            client.abort()
             self._log.warning("target not reachable, connection closed", error=str(error))
-        except asyncio.CancelledError:
-            client.abort()
-            raise
         else:
             self._connections.add(connection)
-            connection.start(client, held=not self._up.is_set())
+            connection.start(self._conditions, held=not self._up.is_set())
 
     def _forget(self, connection: _Connection) -> None:
         if connection in self._connections:
@@ -188,18 +197,6 @@ class _Exact(selectors.EpollSelector):
         return ready
 
 
-class _Client(asyncio.Protocol):
-    """Whoever has connected; nothing is read before the target is reached."""
-
-    def __init__(self, made: Callable[[asyncio.Transport], None]) -> None:
-        self._made = made
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.pause_reading()
-        self._made(transport)
-
-
 class _Connection:
     """One client joined to the target; each half closes when the other end has closed it."""
 
@@ -207,36 +204,34 @@ class _Connection:
         self._link, self._number = link, number
         self._open_pipes = 2
         forward, backward = self._laws(conditions)
-        self._forward = Pipe(forward, link._began_s, self._pipe_ended)
+        self.forward = Pipe(forward, link._began_s, self._pipe_ended)
         self.backward = Pipe(backward, link._began_s, self._pipe_ended)
-        self._forward.back, self.backward.back = self.backward, self._forward
+        self.forward.back, self.backward.back = self.backward, self.forward
 
     @property
     def passed_bytes(self) -> tuple[int, int]:
-        return self._forward.passed_bytes, self.backward.passed_bytes
+        return self.forward.passed_bytes, self.backward.passed_bytes
 
-    def start(self, client: asyncio.Transport, held: bool) -> None:
-        self._forward.connection_made(client)
-        client.set_protocol(self._forward)
-        if self.backward.source.is_closing():  # reached, and lost at once
+    def start(self, conditions: Conditions, held: bool) -> None:
+        self.use(conditions)  # which may have changed while the link was down
+        if self.forward.source.is_closing() or self.backward.source.is_closing():  # reached, and lost at once
             self.cut()
-            return
-        self.hold(held)
-        client.resume_reading()
+        else:
+            self.hold(held)
 
     def hold(self, held: bool) -> None:
-        self._forward.hold(held)
+        self.forward.hold(held)
         self.backward.hold(held)
 
     def use(self, conditions: Conditions) -> None:
         forward, backward = self._laws(conditions)
-        self._forward.use(forward)
+        self.forward.use(forward)
         self.backward.use(backward)
 
     def cut(self) -> None:
         """Both ends see the end of the connection, whatever was still to come."""
         self._link._forget(self)
-        for pipe in (self._forward, self.backward):
+        for pipe in (self.forward, self.backward):
             pipe.cut()
             with suppress(OSError):  # the other end was first
                 pipe.source.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
@@ -254,5 +249,5 @@ class _Connection:
             self.cut()
         elif self._open_pipes == 0:
             self._link._forget(self)
-            self._forward.source.close()
+            self.forward.source.close()
             self.backward.source.close()

@@ -190,7 +190,7 @@ class _Exact(selectors.EpollSelector):
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         whole = timeout // 1e-3 * 1e-3
-        ready = super().select(whole)
+        ready = super().select(whole - 1e-6)  # which is rounded up
         if not ready:
             select.select([self.fileno()], [], [], timeout - whole)
             ready = super().select(0)

@@ -110,6 +110,8 @@ class Pipe(asyncio.Protocol):
         if chunk == END:
             self._ended(_end(sink))
             return
+        if sink.is_closing():  # lost, and about to be cut
+            return
         self._waiting_bytes -= len(chunk)
         self.passed_bytes += len(chunk)  # before the send: whoever has received bytes finds them counted
         sink.write(chunk)

@@ -31,9 +31,9 @@ def laptop(tmp_path: Path, server: Machine) -> Machine:
 
 
 def reason(machine: Machine) -> str:
-    event = machine.until(lambda event: isinstance(event, LinkDown))
+    """Why it is not trusted; on a busy machine silence may be noticed first."""
+    event = machine.until(lambda event: isinstance(event, LinkDown) and isinstance(event.reason, Untrusted))
     assert isinstance(event, LinkDown)
-    assert isinstance(event.reason, Untrusted)
     return str(event.reason)
 
 
@@ -73,13 +73,11 @@ def test_a_server_with_another_key_is_not_talked_to(server: Machine, laptop: Mac
 
 def test_an_end_without_encryption_is_not_talked_to(laptop: Machine) -> None:
     """A plain ZeroMQ socket at the address."""
-    context = zmq.Context()
-    plain = context.socket(zmq.ROUTER)
-    plain.bind(AT)
-    with laptop.bus() as here:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as plain, laptop.bus() as here:
+        plain.linger = 0
+        plain.bind(AT)
         dial(here)
         assert "does not speak encrypted" in reason(laptop)
-    context.destroy(0)
 
 
 def test_an_authentication_that_does_not_answer_is_not_waited_for(

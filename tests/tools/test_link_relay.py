@@ -208,6 +208,9 @@ def test_an_end_that_nobody_is_left_to_hear_breaks_the_connection() -> None:
         def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
             """Nothing is written."""
 
+        def resume_reading(self) -> None:
+            """Nothing is read."""
+
         def write_eof(self) -> None:
             raise OSError(errno.ENOTCONN, "not connected")
 
@@ -215,7 +218,8 @@ def test_an_end_that_nobody_is_left_to_hear_breaks_the_connection() -> None:
         clean: list[bool] = []
         there, back = (Pipe(DelayLaw(Conditions(), Path(), ""), 0.0, clean.append) for _ in range(2))
         there.back = back
-        back.connection_made(Gone({"socket": own}))
+        for pipe in (there, back):
+            pipe.connection_made(Gone({"socket": own}))
         there.hold(False)
         assert there.eof_received()
         return clean
@@ -271,6 +275,21 @@ def test_a_full_buffer_stops_the_sender(echo: Echo) -> None:
             assert sent >= BUFFER_BYTES
             return
         pytest.fail("the sender never had to wait")
+
+
+def test_a_sender_that_had_to_wait_goes_on_when_the_link_is_up(echo: Echo) -> None:
+    """More than the buffer holds, sent while the link is down, arrives whole after it."""
+    size = 2 * BUFFER_BYTES
+    with start("127.0.0.1:0", echo.address) as link, connect(link) as client:
+        round_trip_s(client)
+        link.partition()
+        sender = threading.Thread(target=client.sendall, args=(b"x" * size,), daemon=True)
+        sender.start()
+        (connection,) = link._connections
+        until(lambda: connection.forward._waiting_bytes >= BUFFER_BYTES)
+        link.heal()
+        assert len(receive(client, size)) == size
+        sender.join(DEADLINE_S)
 
 
 def test_close_ends_everything_even_a_waiting_connection(echo: Echo) -> None:

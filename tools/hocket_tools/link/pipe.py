@@ -35,7 +35,7 @@ class Pipe(asyncio.Protocol):
     def hold(self, held: bool) -> None:
         """Stop or resume letting bytes go; nothing is lost."""
         self._held = held
-        self._let_go()
+        self._on_due()
 
     def use(self, law: DelayLaw) -> None:
         """Delay what arrives from now on by another law; what is under way keeps its time and its place."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from hocket_bus.errors import BadConfiguration, Unavailable, Untrusted
 from hocket_bus.keys import Peer, write_own
 from hocket_bus.messages import Cancel, Hello, Notice
 from hocket_bus.sockets import Bus, LinkDown, Received, new_key_pair
+from hocket_bus.sockets.greeting import SIGNATURE
 from hocket_client import Client
 from machines import AT, PORT, WAIT_S, Machine, dial, is_up, serve, tapped
 
@@ -78,6 +82,52 @@ def test_an_end_without_encryption_is_not_talked_to(laptop: Machine) -> None:
         plain.bind(AT)
         dial(here)
         assert "does not speak encrypted" in reason(laptop)
+
+
+@contextmanager
+def hanging_up(greeting: bytes) -> Iterator[None]:
+    """At the address, one that hangs up on every handshake and gives `greeting` to who asks for that alone."""
+
+    def answer(visitor: socket.socket) -> None:
+        with visitor, suppress(OSError):
+            visitor.settimeout(0.2)  # libzmq sends its signature and waits; who asks for the greeting sends more
+            asked = visitor.recv(64)
+            if asked == SIGNATURE and greeting:
+                visitor.sendall(greeting)
+                visitor.recv(64)
+
+    def serve_all() -> None:
+        with suppress(OSError):
+            while True:
+                answer(listener.accept()[0])
+
+    with socket.create_server(("127.0.0.1", PORT)) as listener:
+        thread = threading.Thread(target=serve_all)
+        thread.start()
+        try:
+            yield
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "says"), [(b"NULL", "does not speak encrypted"), (b"CURVE", "compare the fingerprints")]
+)
+def test_why_an_end_hangs_up_is_asked_for(laptop: Machine, mechanism: bytes, says: str) -> None:
+    """It looks the same in the handshake, whether the other end has another key or does not encrypt."""
+    with hanging_up(SIGNATURE + mechanism.ljust(52, b"\0")), laptop.bus() as here:
+        dial(here)
+        assert says in reason(laptop)
+
+
+def test_an_end_that_only_hangs_up_is_not_judged(laptop: Machine) -> None:
+    """A daemon that is ending does so, and it is none of the two."""
+    with hanging_up(b""), laptop.bus() as here:
+        dial(here)
+        event = laptop.until(lambda event: isinstance(event, LinkDown))
+        assert isinstance(event, LinkDown)
+        assert isinstance(event.reason, Unavailable)
 
 
 def test_an_authentication_that_does_not_answer_is_not_waited_for(

@@ -64,9 +64,14 @@ def connected(frames: Sequence[bytes]) -> bool:
 
 
 def doubtful(frames: Sequence[bytes]) -> bool:
-    """Whether the other end just hung up in the handshake: it may not have the key, or not have read our greeting."""
+    """Whether the other end just hung up in the handshake: it may not have the key, or not encrypt."""
     event = parse_monitor_message(list(frames))
     return (event["event"], int(event["value"])) == (zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL, errno.EPIPE)
+
+
+def unencrypted(endpoint: str) -> Untrusted:
+    """The refusal of an end that would have heard everything in clear."""
+    return Untrusted(f"{endpoint} does not speak encrypted", "is hocket listening there, or another program?")
 
 
 def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None) -> HocketError:
@@ -79,7 +84,7 @@ def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None) -> Hocket
             f"there, run: hocket keys allow NAME '{keys.own.public}'",
         )
     if kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
-        return Untrusted(f"{endpoint} does not speak encrypted", "is hocket listening there, or another program?")
+        return unencrypted(endpoint)
     if doubtful(frames):
         return Untrusted(
             f"{endpoint} has not the key that is known here",

@@ -17,8 +17,9 @@ from hocket_bus.log import Sparse
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 
-from .curve import MONITORED, connected, doubtful, verdict
+from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
+from .greeting import Greeting
 
 if TYPE_CHECKING:
     from .io import Bus
@@ -27,7 +28,6 @@ PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is 
 LIVENESS_S = 3.0
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
-HUNG_UP_TIMES = 3  # an end that does not encrypt mostly lets us see so, but may hang up first
 
 log = structlog.get_logger(__name__)
 
@@ -48,7 +48,7 @@ class Link:
         self._welcome: Welcome | None = None
         self._subscribed = False
         self._failures = 0
-        self._hung_up = 0  # in the handshake, since the last time that something else happened
+        self._encrypts = False  # so says the greeting of an end that has hung up on us
         self._due_s = 0.0
         self._opened_s = 0.0
         self._heard_s = 0.0
@@ -101,13 +101,27 @@ class Link:
         self._hear_out()
         if not self._sockets:  # its last words were that it refuses us
             return
-        if doubtful(frames) and self._hung_up < HUNG_UP_TIMES:
-            self._hung_up += 1
-            self._drop_sockets()
-            self._due_s = time.monotonic() + BACKOFF_S[0]
+        if doubtful(frames) and not self._encrypts:
+            self._look()
             return
         reason = verdict(frames, self.endpoint, self._bus.keys)
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
+
+    def _look(self) -> None:
+        """Whether the end that hung up encrypts at all; if so it is tried once more, for it may have been ending."""
+        self._drop_sockets()
+        socket = self._bus._context.socket(zmq.STREAM)
+        socket.linger = 0
+        self._sockets = [socket]
+        self._bus._watch(socket, Greeting(socket, self._on_greeted).take)
+        socket.connect(self.endpoint)
+
+    def _on_greeted(self, encrypts: bool) -> None:
+        if not encrypts:
+            self._fail(unencrypted(self.endpoint), REFUSED_BACKOFF_S)
+            return
+        self._drop_sockets()
+        self._encrypts, self._due_s = True, time.monotonic() + BACKOFF_S[0]
 
     def _hear_out(self) -> None:
         """What the other end said before it hung up has arrived by now."""
@@ -168,8 +182,7 @@ class Link:
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         self._drop_sockets()
-        self._hung_up = 0
-        self.up, self.round_trip = False, Estimate()
+        self.up, self._encrypts, self.round_trip = False, False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
         self._due_s = time.monotonic() + max(wait_s, backoff_s)

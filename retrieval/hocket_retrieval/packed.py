@@ -1,11 +1,12 @@
-"""Linear layers for few rows at a time, as a query has, their weights laid out beforehand as oneDNN reads them.
+"""Linear layers whose weights are laid out beforehand as oneDNN reads them, which suits few rows at a time.
 
-What an ordinary layer does then is bound by reading its weights in an order that suits many rows.
+What an ordinary layer does with few rows is bound by reading its weights in an order that suits many.
 """
 
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from itertools import chain
 from typing import TypeVar
 
@@ -13,31 +14,39 @@ import torch
 from torch import Tensor, nn
 
 M = TypeVar("M", bound=nn.Module)
-_ROWS = 12  # tokens of a query; others work as well
+_ROWS = 16  # that the layout is for; others work as well
+_PRECISIONS = (torch.float32, torch.bfloat16)
 
 
 class PackedLinear(nn.Module):
-    """Computes what `linear` does, in float32 on a CPU; its weight is still there for code that looks at it."""
+    """Computes what `linear` does on a CPU, without holding its weight. Raises RuntimeError where it cannot."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self.weight, self.bias = linear.weight, linear.bias
+        self.weight = linear.weight.detach().to("meta")  # some architectures ask for its precision
+        self.bias = linear.bias
         self._packed = torch.ops.mkldnn._reorder_linear_weight(linear.weight.detach(), _ROWS)
 
     def forward(self, rows: Tensor) -> Tensor:
         """[…, in] to […, out]."""
-        out: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._packed, self.bias, "none", [], "")
+        out: Tensor = torch.ops.mkldnn._linear_pointwise.default(rows, self._packed, self.bias, "none", [], "")
         return out
 
 
-def packed(model: M) -> M:
-    """A copy of `model` with packed layers, which shares all other memory with it; `model` where oneDNN is wanting."""
+def pack(model: nn.Module) -> None:
+    """Replace the layers of `model`, so that it can no longer be trained or saved; none where oneDNN is wanting."""
     if not torch.backends.mkldnn.is_available() or any(weight.device.type != "cpu" for weight in model.parameters()):
-        return model
+        return
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.Linear) and child.weight.dtype in _PRECISIONS:
+                with suppress(RuntimeError):  # this processor has no instructions for the precision
+                    setattr(module, name, PackedLinear(child))
+
+
+def packed(model: M) -> M:
+    """A copy of `model` with packed layers, which shares all other memory with it."""
     shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     twin: M = copy.deepcopy(model, shared)
-    for module in list(twin.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, nn.Linear) and child.weight.dtype == torch.float32:
-                setattr(module, name, PackedLinear(child))
+    pack(twin)
     return twin

@@ -14,6 +14,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from conftest import save_tiny_model
 from hocket_daemon.engine.documents import compute_ahead
@@ -22,7 +23,7 @@ from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.reading import read_at_once
 from hocket_daemon.engine.slots import Feed
-from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, model_digest, open_store, text_digest
+from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, open_store, text_digest
 
 PASSAGES = [
     "kala mira duno, soretu limba",
@@ -190,23 +191,32 @@ def test_a_disk_that_cannot_be_written_costs_no_answer(
 def test_the_key_changes_with_everything_the_numbers_depend_on(tiny_models: dict[str, Path], tmp_path: Path) -> None:
     """Other ids, weights, configuration or dtype: other names; the same again: the same."""
 
-    def name(model: LanguageModel, ids: list[int]) -> str:
-        return StoredKV(tmp_path, 1, model_digest(model._weights))._name(Prefix("text", ids))[0]
+    def name(folder: Path, ids: list[int], dtype: str = "float32") -> str:
+        settings = ModelSettings(name=str(folder), slots=1, dtype=dtype)
+        stored = LanguageModel(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
+        assert stored is not None
+        return stored._name(Prefix("text", ids))[0]
 
-    def load(folder: Path, dtype: str = "float32") -> LanguageModel:
-        return LanguageModel(ModelSettings(name=str(folder), slots=1, dtype=dtype), "device")
+    def changed(change: Callable[[PreTrainedModel], object]) -> Path:
+        folder = save_tiny_model(tmp_path / change.__name__, seed=1)
+        weights = AutoModelForCausalLM.from_pretrained(folder)
+        with torch.no_grad():
+            change(weights)
+        weights.save_pretrained(folder)
+        return folder
 
-    model = load(tiny_models["device"])
-    names = [name(model, ids) for ids in ([1, 2], [1, 3], [1], [1, 2, 0], [513])]
-    names += [name(load(tiny_models["device"], "bfloat16"), [1, 2])]
-    names += [name(load(save_tiny_model(tmp_path / "other", seed=9)), [1, 2])]
-    assert name(load(save_tiny_model(tmp_path / "same", seed=1)), [1, 2]) == names[0]
-    model._weights.config.rms_norm_eps *= 2
-    names += [name(model, [1, 2])]
-    model = load(tiny_models["device"])
-    with torch.no_grad():
-        model._weights.get_output_embeddings().weight[3, 3] += 1e-3
-    names += [name(model, [1, 2])]
+    def nothing(_: PreTrainedModel) -> None: ...
+
+    def configuration(model: PreTrainedModel) -> None:
+        model.config.rms_norm_eps *= 2
+
+    def weight(model: PreTrainedModel) -> None:
+        model.model.layers[-1].mlp.down_proj.weight[3, 3] += 1e-3
+
+    names = [name(tiny_models["device"], ids) for ids in ([1, 2], [1, 3], [1], [1, 2, 0], [513])]
+    names += [name(tiny_models["device"], [1, 2], "bfloat16")]
+    assert name(changed(nothing), [1, 2]) == names[0]
+    names += [name(changed(change), [1, 2]) for change in (configuration, weight)]
     assert len(set(names)) == len(names)
 
 

@@ -13,12 +13,13 @@ import structlog
 import torch
 from msgspec import Meta
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
+from hocket_retrieval.packed import pack
 
 from .attention import use_slots
 from .captured import CapturedSteps, Step, cuda_graph
@@ -66,6 +67,9 @@ class LanguageModel:
                 f"'{folder}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
             )
         self.eos = _eos_ids(self._weights, self.tokenizer)
+        self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
+        pack(self._weights)
+        use_slots(self._weights)
         self._interrupt: Interrupt | None = None
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # transformers makes one unless it is given one
         for layer in decoder_layers(self._weights):
@@ -76,11 +80,6 @@ class LanguageModel:
     def compute(self) -> str:
         """What the forward passes run on."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
-
-    @property
-    def weight_bytes(self) -> int:
-        """What a pass reads of the weights; those that two layers share count once."""
-        return sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
 
     def open_slots(self, slots: int, most_bytes: int) -> None:
         """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `most_bytes`."""
@@ -165,17 +164,7 @@ def _load(folder: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTra
         reason = str(error).strip().splitlines()[0]
         remedy = "name a folder or a Hugging Face model under [model] name, or 'bundled'"
         raise BadConfiguration(f"the model '{folder}' does not load ({reason})", remedy) from error
-    if device.type == "cpu":
-        _lay_by_columns(weights)
-    use_slots(weights)
     return weights, tokenizer
-
-
-def _lay_by_columns(weights: PreTrainedModel) -> None:
-    """A pass over few rows is bound by reading the weights, which goes faster along long runs of memory."""
-    for module in weights.modules():
-        if isinstance(module, nn.Linear):
-            module.weight.data = module.weight.data.t().contiguous().t()
 
 
 def _dtype(name: str, device: torch.device) -> torch.dtype:

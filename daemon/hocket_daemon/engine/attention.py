@@ -48,9 +48,11 @@ def _attend(
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if any(kwargs.get(name) is not None for name in _STRANGE):
         raise _unfit("this kind")
-    parts = query[0].transpose(0, 1).split([run.tokens for run in plan.runs])
+    sizes = [run.tokens for run in plan.runs]
+    again = query.shape[2] - sum(sizes)  # of the last token, whose keys are its own
+    *parts, _ = query[0].transpose(0, 1).split([*sizes, again])
     seen = [_attend_run(run, part, key, value, scaling) for run, part in zip(plan.runs, parts, strict=True)]
-    return torch.cat(seen)[None], None
+    return torch.cat([*seen, *[seen[-1][-1:]] * again])[None], None
 
 
 def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:

@@ -131,8 +131,9 @@ class LanguageModel:
             self._heed()
             return self._captured.run(feeds)
         plan = self.slots.place(feeds, self._weights.dtype, self.device)
-        ids = torch.tensor([[token for feed in feeds for row in feed.tokens for token in row]])
-        return self._by_plan(ids.to(self.device), plan)
+        ids = [token for feed in feeds for row in feed.tokens for token in row]
+        ids += [ids[-1]] * (len(plan.places) - len(ids))
+        return self._by_plan(torch.tensor([ids], device=self.device), plan)
 
     def _by_plan(self, ids: Tensor, plan: Plan) -> Tensor:
         self.slots.plan = plan

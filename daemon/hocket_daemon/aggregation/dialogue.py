@@ -77,7 +77,7 @@ class Dialogue:
                 self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
             self.remote_drafts += 1
-            self.exchange.add_remote(_draft(message))
+            self.exchange.add_remote(_draft(message), message.confirmed, message.digest)
         return self._advance(turn)
 
     def go_alone(self) -> Turn:
@@ -165,16 +165,8 @@ class Dialogue:
 
 
 def _draft(message: wire.Draft) -> Draft:
-    return Draft(
-        message.step,
-        message.prefix,
-        message.confirmed,
-        message.digest,
-        message.token,
-        codec.decode(message.payload),
-        message.log_h,
-        message.decode_s,
-    )
+    distribution = codec.decode(message.payload)
+    return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
 
 
 def _verdict(message: Aggregated) -> Verdict:

@@ -20,15 +20,10 @@ _DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests.
-
-    Its side had confirmed so many tokens, of that `digest`.
-    """
+    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
 
     step: int
     prefix: int
-    confirmed: int
-    digest: int
     token: int
     distribution: Distribution
     log_h: float | None
@@ -114,15 +109,17 @@ class Exchange:
         if step != len(self.drafted) or prefix != self.drafted.digest:
             return None
         token = self._draw(step, distribution)
-        confirmed = self.confirmed
-        own = Draft(step, prefix, len(confirmed), confirmed.digest, token, distribution, log_h, decode_s)
+        own = Draft(step, prefix, token, distribution, log_h, decode_s)
         self._own[step] = own
         self.drafted.append(token)
         return own
 
-    def add_remote(self, remote: Draft) -> None:
-        """R1: keep the latest draft of every step that is not confirmed yet."""
-        self._hear(remote.confirmed, remote.digest)
+    def add_remote(self, remote: Draft, confirmed: int, digest: int) -> None:
+        """R1: keep the latest draft of every step that is not confirmed yet.
+
+        The other side has confirmed so many tokens, of that `digest`.
+        """
+        self._hear(confirmed, digest)
         if len(self.confirmed) <= remote.step < self._terms.max_tokens:
             self._remote[remote.step] = remote
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from functools import cached_property
+from math import exp
 
 import lz4.block
 import numpy as np
@@ -20,7 +21,7 @@ VOCABULARY_LIMIT = 1 << 18
 COUNTS_PER_ID = 2_048
 MAX_COUNT = COUNTS_PER_ID * MAX_IDS
 _TWO_BYTES = 65_535
-_LIKELY = (64.0, 8.0, 4.0, 2.0)  # times the floor that surely suffices: tried first, since far fewer ids lie above
+_LIKELY = 64.0  # times the floor that surely suffices: tried first, since far fewer ids lie above
 _COMPRESS_FROM_BYTES = 256
 _HEADER = struct.Struct("!BHf")  # flags, number of ids, kept mass
 _PACKED = 16  # above two bits each for the bytes of an id and of a count, less one
@@ -45,8 +46,7 @@ def truncate(probabilities: NDArray[np.floating], wire_mass: float) -> Distribut
 
     `probabilities` has shape [vocabulary] and sums to 1; their mass is counted in float64. Ties go to the lowest id.
     """
-    candidates = _candidates(probabilities, wire_mass)
-    values = probabilities[candidates]
+    candidates, values = _candidates(probabilities, wire_mass)
     highest = values if len(values) <= MAX_IDS else np.partition(values, -MAX_IDS)[-MAX_IDS:]
     falling = np.sort(highest)[::-1]
     size = min(int(falling.cumsum(dtype=np.float64).searchsorted(wire_mass)) + 1, len(falling))
@@ -59,15 +59,28 @@ def truncate(probabilities: NDArray[np.floating], wire_mass: float) -> Distribut
     return Distribution(candidates[inside], _counts(heads / kept), float(np.float32(min(1.0, kept))))
 
 
-def _candidates(probabilities: NDArray[np.floating], wire_mass: float) -> NDArray[np.int64]:
-    """Ids above a floor that together hold the mass: sorting these few costs far less than sorting all."""
+def _candidates(
+    probabilities: NDArray[np.floating], wire_mass: float
+) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
+    """Ids above a floor that together hold the mass, and theirs: sorting these few costs far less than sorting all."""
     # All ids at or below `safe` hold less than 1 - wire_mass.
     safe = (1.0 - wire_mass) / (len(probabilities) + 1)
-    for times in _LIKELY:
-        likely = (probabilities > times * safe).nonzero()[0]
-        if probabilities[likely].sum(dtype=np.float64) > wire_mass:
-            return likely
-    return (probabilities > safe).nonzero()[0]
+    floor = _LIKELY * safe
+    while True:
+        ids = (probabilities > floor).nonzero()[0]
+        values = probabilities[ids]
+        missing = wire_mass - float(values.sum(dtype=np.float64))
+        if missing < 0 or floor <= safe:
+            return ids, values
+        floor = max(safe, _lower(floor, len(ids), missing))
+
+
+def _lower(floor: float, above: int, missing: float) -> float:
+    """A floor that likely lets in what is missing.
+
+    Of a tail c / rank, which is Zipf's, c = floor · above, and c · log(floor / lower) is the mass in between.
+    """
+    return floor * min(0.5, 0.9 * exp(-missing / (floor * above))) if above else 0.0
 
 
 def _counts(p: NDArray[np.float64]) -> NDArray[np.int64]:

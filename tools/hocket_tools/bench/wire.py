@@ -1,7 +1,8 @@
 """`hocket bench wire`: what a draft weighs on the wire, and what encoding, decoding and aggregating cost.
 
 Distributions, over shuffled ids: peaked, 97 % on a geometric head; mixed, 40 to 95 % on such a head; the rest of both,
-and all of flat, follows Zipf with exponent 1. The probabilities exist beforehand: a softmax is not timed.
+and all of flat, follows Zipf with exponent 1. The probabilities have just been written, as a softmax leaves them, which
+is not timed.
 Bytes with headers are those of a whole draft message and of ZeroMQ's frames (one flag byte, and one byte of length or
 eight from 256 bytes on).
 """
@@ -129,7 +130,8 @@ def _cell(settings: Settings, vocabulary: int, mass: float, shape: str) -> Row:
 
 
 def _cost(p: Vector, mass: float, step: int, other: Distribution) -> _Cost:
-    head, cut_us = _timed(lambda: truncate(p, mass))
+    written = p.copy()
+    head, cut_us = _timed(lambda: truncate(written, mass))
     token = draft(RULE, step, head)
     frames, encode_us = _timed(lambda: wire.encode(message_of(head, token, step)))
     received, decode_us = _timed(lambda: _decoded(frames))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
 Vectors = NDArray[np.float32]
+Features: TypeAlias = dict[str, Any]  # what a model is called with
+_OF_TOKENS = ("input_ids", "token_type_ids", "attention_mask")  # each [texts, tokens]
 _BATCH = 32
 
 
@@ -50,7 +52,8 @@ class Embedder:
 
     def query(self, text: str) -> Vectors:
         """The vector of a query, shape (dimension,)."""
-        return np.ascontiguousarray(self._encode(self._quick, [self._prefix("query") + text], threads=1)[0])
+        tokens = _to_round_length(self._tokens([self._prefix("query") + text]))
+        return np.ascontiguousarray(self._encode(self._quick, tokens, threads=1)[0])
 
     def documents(self, texts: Sequence[str]) -> Vectors:
         """The vectors of chunks, shape (len(texts), dimension)."""
@@ -60,25 +63,38 @@ class Embedder:
         for first in range(0, len(order), _BATCH):
             batch = order[first : first + _BATCH]
             prefixed = [prefix + texts[row] for row in batch]
-            rows[batch] = self._encode(self._model, prefixed, self._threads, self._bfloat16)
+            rows[batch] = self._encode(self._model, self._tokens(prefixed), self._threads, self._bfloat16)
         return rows
 
     def _prefix(self, kind: str) -> str:
         """What the model wants before a text of this kind, as its own folder says."""
         return self._model.prompts.get(kind) or ""
 
-    def _encode(self, model: SentenceTransformer, texts: list[str], threads: int, bfloat16: bool = False) -> Vectors:
+    def _tokens(self, texts: list[str]) -> Features:
+        with self._tokenizing:
+            return self._model.preprocess(texts)
+
+    def _encode(self, model: SentenceTransformer, tokens: Features, threads: int, bfloat16: bool = False) -> Vectors:
         import torch
 
-        with self._tokenizing:
-            features = self._model.preprocess(texts)
-        moved = {key: value.to(self._model.device) for key, value in features.items() if torch.is_tensor(value)}
+        moved = {key: value.to(self._model.device) for key, value in tokens.items() if torch.is_tensor(value)}
         torch.set_num_threads(threads)  # of this thread; for one query a second core brings only waiting
         lower = torch.autocast(self._model.device.type, torch.bfloat16, enabled=bfloat16)
         with torch.inference_mode(), lower:
-            vectors = model(features | moved)["sentence_embedding"].float()
+            vectors = model(tokens | moved)["sentence_embedding"].float()
             unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit
+
+
+def _to_round_length(tokens: Features) -> Features:
+    """One text's tokens with others behind them that are not looked at, as many as a product takes anyway."""
+    from torch.nn.functional import pad
+
+    from .packed import rounded
+
+    length = tokens["input_ids"].shape[1]
+    more = rounded(length) - length
+    return tokens | {key: pad(tokens[key], (0, more)) for key in _OF_TOKENS if key in tokens}
 
 
 class Reranker:

@@ -1,6 +1,7 @@
 """Linear layers whose weights are laid out beforehand as oneDNN reads them, which suits few rows at a time.
 
-What an ordinary layer does with few rows is bound by reading its weights in an order that suits many.
+What an ordinary layer does with few rows is bound by reading its weights in an order that suits many. For every number
+of rows oneDNN compiles code that it keeps, half a MiB for each shape of a layer; so numbers of rows are few.
 """
 
 from __future__ import annotations
@@ -12,10 +13,17 @@ from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 M = TypeVar("M", bound=nn.Module)
 _ROWS = 16  # that the layout is for; others work as well
 _PRECISIONS = (torch.float32, torch.bfloat16)
+
+
+def rounded(rows: int) -> int:
+    """The number of rows that a product of so many is computed for. Fewer than four take no less time than four."""
+    step = 2 if rows <= 32 else 4 if rows <= 64 else 16 if rows <= 192 else 64
+    return max(4, -(-rows // step) * step)
 
 
 class PackedLinear(nn.Module):
@@ -29,6 +37,14 @@ class PackedLinear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """[…, in] to […, out]."""
+        number = rows.numel() // rows.shape[-1]
+        more = rounded(number) - number
+        if not more:
+            return self._product(rows)
+        flat = functional.pad(rows.reshape(number, -1), (0, 0, 0, more))
+        return self._product(flat)[:number].view(*rows.shape[:-1], -1)
+
+    def _product(self, rows: Tensor) -> Tensor:
         out: Tensor = torch.ops.mkldnn._linear_pointwise.default(rows, self._packed, self.bias, "none", [], "")
         return out
 

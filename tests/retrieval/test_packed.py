@@ -1,10 +1,14 @@
 """Laws of packed layers: they compute what the ordinary ones do, and cost no memory but their own."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from hocket_retrieval.packed import PackedLinear, packed
+from hocket_retrieval.packed import PackedLinear, packed, rounded
 
 
 @pytest.mark.parametrize("rows", [1, 7, 12, 40, 300])
@@ -16,6 +20,32 @@ def test_a_packed_layer_computes_what_the_ordinary_one_does(rows: int, bias: boo
     given = torch.randn(2, rows, 48)
     with torch.inference_mode():
         torch.testing.assert_close(PackedLinear(linear)(given), linear(given), rtol=1e-5, atol=1e-5)
+
+
+class Heights(TorchDispatchMode):
+    """The numbers of rows that products are computed for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[int] = set()
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> object:
+        if func is torch.ops.mkldnn._linear_pointwise.default:
+            self.seen.add(args[0].numel() // args[0].shape[-1])
+        return func(*args, **(kwargs or {}))
+
+
+def test_products_have_few_heights() -> None:
+    """For each of them oneDNN keeps code; what is computed in vain is at most three rows, or a third."""
+    layer = PackedLinear(nn.Linear(8, 8))
+    with torch.inference_mode(), Heights() as heights:
+        for rows in range(1, 257):
+            layer(torch.zeros(1, rows, 8))
+    assert heights.seen == {rounded(rows) for rows in range(1, 257)}
+    assert len(heights.seen) <= 32
+    assert all(0 <= rounded(rows) - rows < max(4, rows / 3) for rows in range(1, 2000))
 
 
 def test_the_copy_shares_what_it_does_not_pack() -> None:

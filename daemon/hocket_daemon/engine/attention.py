@@ -52,7 +52,7 @@ def _attend(
     again = query.shape[2] - sum(sizes)  # of the last token, whose keys are its own
     *parts, _ = query[0].transpose(0, 1).split([*sizes, again])
     seen = [_attend_run(run, part, key, value, scaling) for run, part in zip(plan.runs, parts, strict=True)]
-    return torch.cat([*seen, *[seen[-1][-1:]] * again])[None], None
+    return torch.cat([*seen, seen[-1][-1:].expand(again, -1, -1)])[None], None
 
 
 def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:

@@ -16,10 +16,9 @@ from transformers import PretrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy
+from hocket_retrieval.packed import rounded
 
 from .entry import KV
-
-LEAST = 3  # tokens of a pass: oneDNN computes one or two in more time than three
 
 
 class Feed(NamedTuple):
@@ -39,7 +38,7 @@ class Run(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One forward pass: every token of every feed in a line; in a short one the last token again, up to LEAST."""
+    """One forward pass: every token of every feed in a line, and the last one again up to a round number."""
 
     places: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
@@ -160,7 +159,7 @@ class Slots:
         """The plan of the pass that appends `feeds`; all their rows are different."""
         fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
-        placed += [placed[-1]] * (LEAST - len(placed))
+        placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
         places = torch.tensor([row * self.context + position for row, position in placed])
         last = torch.tensor([end - 1 for end in accumulate(n for _, n in fed)])

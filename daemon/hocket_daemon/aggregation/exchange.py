@@ -142,8 +142,9 @@ class Exchange:
                 break
             self._confirm(confirmed.token)
             news.append(confirmed)
+        # What the peer had confirmed when it sent its last message follows from what came here by then, in order.
         length, digest = self._peer_at
-        self.out_of_step = length <= len(self.confirmed) and self.confirmed.at(length) != digest
+        self.out_of_step = length > len(self.confirmed) or self.confirmed.at(length) != digest
         self._forget()
         return news
 

@@ -53,7 +53,8 @@ def pack(model: nn.Module) -> None:
     """Replace the layers of `model`, so that it can no longer be trained or saved; none where oneDNN is wanting."""
     if not torch.backends.mkldnn.is_available() or any(weight.device.type != "cpu" for weight in model.parameters()):
         return
-    for module in list(model.modules()):
+    parents = [module for module in model.modules() if not isinstance(module, nn.Linear)]  # so that these are freed
+    for module in parents:
         for name, child in module.named_children():
             if isinstance(child, nn.Linear) and child.weight.dtype in _PRECISIONS:
                 with suppress(RuntimeError):  # this processor has no instructions for the precision

@@ -1,5 +1,6 @@
 """Laws of packed layers: they compute what the ordinary ones do, and cost no memory but their own."""
 
+import weakref
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ from torch import nn
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from hocket_retrieval.packed import PackedLinear, packed, rounded
+import hocket_retrieval.packed
+from hocket_retrieval.packed import PackedLinear, pack, packed, rounded
 
 
 @pytest.mark.parametrize("rows", [1, 7, 12, 40, 300])
@@ -59,6 +61,21 @@ def test_the_copy_shares_what_it_does_not_pack() -> None:
     assert isinstance(model[1][0], nn.Linear)
     with torch.inference_mode():
         torch.testing.assert_close(twin(torch.arange(10)), model(torch.arange(10)), rtol=1e-5, atol=1e-5)
+
+
+def test_weights_are_freed_as_others_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model takes the memory of one block more while it is packed, not its own again."""
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8, bias=False)) for _ in range(4)])
+    alive = [weakref.ref(block[0].weight) for block in model]
+    held: list[int] = []
+
+    def noted(layer: nn.Linear) -> PackedLinear:
+        held.append(sum(each() is not None for each in alive))
+        return PackedLinear(layer)
+
+    monkeypatch.setattr(hocket_retrieval.packed, "PackedLinear", noted)
+    pack(model)
+    assert held == [4, 3, 2, 1]
 
 
 def test_a_layer_that_cannot_be_packed_stays_as_it_is() -> None:

@@ -67,6 +67,7 @@ class LanguageModel:
                 f"'{folder}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
             )
         self.eos = _eos_ids(self._weights, self.tokenizer)
+        # What a pass reads of them; those that two layers share count once.
         self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
         pack(self._weights)
         use_slots(self._weights)

@@ -12,6 +12,7 @@ from transformers import Qwen2Config
 
 from hocket_tools.bench import determinism, engine, load, soak
 from hocket_tools.bench.report import Report
+from hocket_tools.pair.home import NAMES
 
 
 def test_engine_compares_like_with_like_and_says_that_no_gpu_was_present(tmp_path: Path) -> None:
@@ -66,18 +67,24 @@ def test_claims_are_judged_for_every_hold_and_a_differing_answer_is_a_miss() -> 
     assert [claim["holds"] for claim in report.claims] == [True, False, False, True, True, True, True]
 
 
-@pytest.mark.parametrize(("grown_mib", "left_over"), [(0.0, 0.0), (17.0, 0.0), (0.0, 1.0)])
-def test_a_soak_misses_when_memory_grows_or_something_is_left_over(grown_mib: float, left_over: float) -> None:
+@pytest.mark.parametrize(
+    ("grown", "grown_mib", "left_over"),
+    [("cloud", 0.0, 0.0), *((name, 17.0, 0.0) for name in NAMES), ("cloud", 0.0, 1.0)],
+)
+def test_a_soak_misses_when_memory_grows_or_something_is_left_over(
+    grown: str, grown_mib: float, left_over: float
+) -> None:
     """Growth is from the first quarter of the faults to the last; what is wrong afterwards counts by itself."""
     report = Report({})
     for number in range(8):
-        sizes = {"device_mib": 500.0, "cloud_mib": 500.0 + number + grown_mib * (number > 5)}
+        sizes = {f"{name}_mib": 500.0 for name in NAMES}
+        sizes[f"{grown}_mib"] += number + grown_mib * (number > 5)
         report.rows.append({"fault": "connections broken", **sizes})
     counts = {"answers": 9, "failed": 0, "differing": 0, "wrong_afterwards": 0, "sessions_left_over": left_over}
-    report.rows.append({"fault": "calm", "device_mib": 0.0, "cloud_mib": 0.0, **counts})
+    report.rows.append({"fault": "calm", **{f"{name}_mib": 0.0 for name in NAMES}, **counts})
     soak.claim(report)
-    cloud, left = report.claims[1], report.claims[-1]
-    assert (cloud["measured"], cloud["holds"]) == (6 + grown_mib, not grown_mib)
+    memory, left = report.claims[NAMES.index(grown)], report.claims[-1]
+    assert (memory["measured"], memory["holds"]) == (6 + grown_mib, not grown_mib)
     assert left["holds"] == (not left_over)
     assert sum(claim["holds"] is False for claim in report.claims) == bool(grown_mib) + bool(left_over)
 

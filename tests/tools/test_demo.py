@@ -7,9 +7,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from time import sleep
 
 import pytest
 
+from hocket_bus.deadline import Deadline
 from processes import guarded
 
 pytestmark = pytest.mark.timeout(300)
@@ -65,18 +67,22 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     assert list((folder / "t").iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_an_interrupted_demo_leaves_nothing_behind(
     folder: Path, tiny_models: dict[str, Path], number: signal.Signals, status: int
 ) -> None:
-    """Ctrl-C and SIGTERM during the start stop all four daemons and remove the folder."""
+    """Ctrl-C, SIGTERM and SIGKILL during the start: all four daemons are stopped and the folder is removed."""
     with guarded(demo(folder, tiny_models)) as process:
         assert process.stderr is not None
         assert "starting" in process.stderr.readline()
-        while len(daemons(folder)) < 4:
+        while len(daemons(folder)) < 5:  # and what sweeps up
             assert process.poll() is None
         process.send_signal(number)
         process.communicate(timeout=120)
     assert process.returncode == status
+    if number == signal.SIGKILL:
+        deadline = Deadline.after(120)
+        while daemons(folder) and not deadline.passed:
+            sleep(0.1)
     assert daemons(folder) == []
     assert list((folder / "t").iterdir()) == []

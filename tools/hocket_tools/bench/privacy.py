@@ -23,13 +23,13 @@ from hocket_tools.bench import leaks
 from hocket_tools.bench.canaries import Canary, canaries, documents, grams
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.commands.documents import read_in
+from hocket_tools.commands.pair import START_S
 from hocket_tools.link.tap import Tap, messages
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.processes import stop
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
-START_S = 240.0
 _CONTROL, _PUBLIC = 1, 2  # added to the seed: sentences that nobody read, and those that the cloud reads
 
 Encode = Callable[[str], list[int]]

@@ -21,6 +21,7 @@ from hocket_client import Client
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
+from hocket_tools.commands.pair import START_S
 from hocket_tools.link import Conditions, Link, start
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.loopback import trust_self
@@ -28,7 +29,6 @@ from hocket_tools.pair.processes import running
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
-START_S = 180.0
 FAR = 10
 FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
 ATTEMPTS = 100
@@ -98,11 +98,11 @@ class BenchPair:
         """Where a side's daemon listens."""
         return self.home.endpoint("device") if side == "device" else self._ports.cloud(far=far)
 
-    def pid(self, side: str) -> int:
-        """The process of a side's daemon. Raises Unavailable when it has ended."""
-        found = running(self.home, side)
+    def pid(self, name: str) -> int:
+        """The process of a daemon. Raises Unavailable when it has ended."""
+        found = running(self.home, name)
         if found is None:
-            raise Unavailable(f"the {side} daemon has ended", "that is a fault of its own: run the benchmark again")
+            raise Unavailable(f"the {name} daemon has ended", "that is a fault of its own: run the benchmark again")
         return found
 
     def ingest(self, side: str, documents: Mapping[str, str]) -> None:

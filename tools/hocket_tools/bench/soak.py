@@ -1,4 +1,4 @@
-"""`hocket bench soak`: minutes of random faults, after which both daemons are as large as before and still right.
+"""`hocket bench soak`: minutes of random faults, after which all daemons are as large as before and still right.
 
 Scripted devices and a real one share one cloud across an emulated link, as in `hocket bench load`. Every few seconds a
 fault is drawn: connections broken, the link down, a fleet that vanishes in the middle of its sessions, a daemon that
@@ -28,10 +28,10 @@ from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
+from hocket_tools.pair.home import NAMES
 from hocket_tools.pair.state import daemon_state
 
 GROWTH_MIB = 16.0
-SIDES = ("device", "cloud")
 BETWEEN_S, LASTING_S = (2.0, 5.0), (0.5, 6.0)  # between two faults; of one that lasts
 CALM_S = 40.0  # until the cloud has let go of those that vanished
 
@@ -61,13 +61,13 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     report.claims.clear()
     claim(report)
     if json_path is not None:
-        sizes = [_size(row, side) for row in report.rows for side in SIDES]
-        draw(json_path.with_suffix(".png"), sizes, "minutes", "mib", "side", title="resident memory under faults")
+        sizes = [_size(row, name) for row in report.rows for name in NAMES]
+        draw(json_path.with_suffix(".png"), sizes, "minutes", "mib", "daemon", title="resident memory under faults")
     return report.finish()
 
 
 class _Soak:
-    """One run: a row for each fault, with both daemons' memory behind it."""
+    """One run: a row for each fault, with the daemons' memory behind it."""
 
     def __init__(
         self, report: Report, pair: BenchPair, client: Client, expected: list[list[int]], settings: Settings
@@ -117,7 +117,7 @@ class _Soak:
             real.stop()
 
     def _note(self, fault: str, real: RealDevice, **more: Value) -> None:
-        sizes: Row = {f"{side}_mib": memory_mib(self._pair.pid(side)) for side in SIDES}
+        sizes: Row = {f"{name}_mib": memory_mib(self._pair.pid(name)) for name in NAMES}
         counts: Row = {"answers": real.answers, "failed": real.failed, "alone": real.alone, "differing": real.differing}
         minutes = (time.monotonic() - self._started_s) / 60
         self._report.add({"minutes": minutes, "fault": fault, **sizes, **counts, **more})
@@ -168,12 +168,12 @@ def claim(report: Report) -> None:
     faults = [row for row in report.rows if row["fault"] != "calm"]
     calm = report.rows[-1]
     quarter = max(1, len(faults) // 4)
-    for side in SIDES:
+    for name in NAMES:
         early, late = (
-            max(float(row[f"{side}_mib"] or 0) for row in rows) for rows in (faults[:quarter], faults[-quarter:])
+            max(float(row[f"{name}_mib"] or 0) for row in rows) for rows in (faults[:quarter], faults[-quarter:])
         )
-        name = f"growth of the {side} from the first quarter of {len(faults)} faults to the last, MiB"
-        report.claim(name, f"<= {GROWTH_MIB:g}", late - early, late - early <= GROWTH_MIB)
+        what = f"growth of the {name} from the first quarter of {len(faults)} faults to the last, MiB"
+        report.claim(what, f"<= {GROWTH_MIB:g}", late - early, late - early <= GROWTH_MIB)
     for what in ("failed", "differing"):
         number = int(calm[what] or 0)
         report.claim(f"answers of the real device that are {what}, of {calm['answers']}", "0", number, number == 0)
@@ -182,5 +182,5 @@ def claim(report: Report) -> None:
         report.claim(what.replace("_", " "), "0", number, number == 0)
 
 
-def _size(row: Row, side: str) -> Row:
-    return {"minutes": row["minutes"], "side": side, "mib": row[f"{side}_mib"]}
+def _size(row: Row, name: str) -> Row:
+    return {"minutes": row["minutes"], "daemon": name, "mib": row[f"{name}_mib"]}

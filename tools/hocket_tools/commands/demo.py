@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
+
+from hocket_tools.commands.pair import START_S, StartWait
 
 
 def register(app: typer.Typer) -> None:
@@ -15,9 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command("demo", epilog="Example: hocket demo")(demo)
 
 
-def demo(
-    wait: Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")] = 150.0,
-) -> None:
+def demo(wait: StartWait = START_S) -> None:
     """Start a pair, let both sides read sample documents, ask a question that needs both, stop everything.
 
     Fails when the answer lacks what the documents say.

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
 UNAVAILABLE = 69
+START_S = 300.0  # a cold disk can take minutes; a daemon that dies is noticed at once
+StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
 LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
@@ -24,10 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("status", epilog="Example: hocket status --json")(status)
 
 
-def up(
-    home: Folder = None,
-    wait: Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")] = 120.0,
-) -> None:
+def up(home: Folder = None, wait: StartWait = START_S) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
     The first call writes four configuration files with every key explained. The daemons go on when the terminal

@@ -1,8 +1,14 @@
-"""A pair that is gone afterwards, processes and files, whatever happens in between."""
+"""A pair that is gone afterwards, processes and files, whatever happens in between.
+
+Run as a program, this module is what sweeps up: a process of its own, since an owner that is killed can do nothing.
+"""
 
 from __future__ import annotations
 
+import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,19 +20,41 @@ from hocket_tools.pair.processes import stop
 
 @contextmanager
 def temporary_home() -> Iterator[Home]:
-    """The home of a pair in a temporary folder; its daemons are stopped at the end, also on SIGTERM and SIGHUP."""
+    """The home of a pair in a temporary folder; at the end of this context or of its process, all of it goes.
+
+    SIGTERM and SIGHUP end the context, too.
+    """
     before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
-        with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-            home = Home(Path(folder))
-            try:
-                yield home
-            finally:
-                stop(home, list(NAMES))
+        home = Home(Path(tempfile.mkdtemp(prefix="hocket-")))
+        with _swept(home):
+            yield home
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
+@contextmanager
+def _swept(home: Home) -> Iterator[None]:
+    """Only this process can write to the sweeper's input, which therefore ends with this context or process."""
+    command = [sys.executable, "-P", "-m", "hocket_tools.pair.temporary", str(home.at)]
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True
+    ):  # a session of its own: Ctrl-C is for the owner
+        yield
+
+
+def sweep(home: Home) -> None:
+    """Wait for the end of the input, then stop the pair's daemons and remove its folder."""
+    sys.stdin.buffer.read()
+    stop(home, list(NAMES))
+    shutil.rmtree(home.at, ignore_errors=True)
+
+
 def _leave(number: int, _: object) -> None:
     raise SystemExit(128 + number)
+
+
+if __name__ == "__main__":
+    sweep(Home(Path(sys.argv[1])))

@@ -11,7 +11,7 @@ from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.state import DaemonState, daemon_state
 
-PROBE_S = 0.5
+FIRST_PROBE_S, LONGEST_PROBE_S = 0.5, 4.0  # a busy machine may need more for one answer
 CONFIGURATION_STATUS = 78
 
 
@@ -44,10 +44,11 @@ def _wait(
     home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None]
 ) -> list[DaemonState]:
     states = {name: DaemonState(name, started.get(name), problem="starting") for name in NAMES}
+    probe_s = FIRST_PROBE_S
     while True:
         for name in _unsettled(states.values()):
             _check_alive(home, name, started)
-            states[name] = daemon_state(home, name, PROBE_S)
+            states[name] = daemon_state(home, name, probe_s)
         tell(list(states.values()))
         waiting = _unsettled(states.values())
         if not waiting:
@@ -55,6 +56,7 @@ def _wait(
         if deadline.passed:
             raise _silent(home, states[waiting[0]])
         time.sleep(processes.POLL_S)
+        probe_s = min(LONGEST_PROBE_S, 1.2 * probe_s)
 
 
 def _unsettled(states: Iterable[DaemonState]) -> list[str]:

@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 import structlog
 import torch
+from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 
 def pytest_configure() -> None:
-    """A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts."""
+    """The same examples everywhere, however slow the machine is.
+
+    A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts.
+    """
+    settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

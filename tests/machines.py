@@ -15,8 +15,8 @@ from hocket_bus.keys import Keys, Peer, write_own, write_peers
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, Server, new_key_pair
 from hocket_bus.sockets.curve import guard
+from waiting import WAIT_S
 
-WAIT_S = 20.0
 PORT = 17_631  # and the next one
 AT = f"tcp://127.0.0.1:{PORT}"
 

@@ -54,7 +54,7 @@ def test_the_sides_share_one_tokenizer():
     assert tokenizer.convert_tokens_to_ids(["<|bos|>", "<|eos|>", "<|pad|>"]) == [0, 1, 2]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.text())
 def test_tokenizer_round_trips_any_text(text):
     """Nothing is lost in any alphabet, emoji and control characters included."""

@@ -19,7 +19,8 @@ from hocket_bus.messages import Cancel, Hello, Notice
 from hocket_bus.sockets import Bus, LinkDown, Received, new_key_pair
 from hocket_bus.sockets.greeting import SIGNATURE
 from hocket_client import Client
-from machines import AT, PORT, WAIT_S, Machine, dial, is_up, serve, tapped
+from machines import AT, PORT, Machine, dial, is_up, serve, tapped
+from waiting import WAIT_S
 
 NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
 
@@ -241,4 +242,4 @@ def test_a_refused_client_says_why_at_once(server: Machine, laptop: Machine) -> 
     with server.bus() as there:
         serve(there)
         with pytest.raises(Untrusted, match=keys.fingerprint(laptop.own.public)):
-            Client(AT, connect_s=60.0, keys=laptop.folder)
+            Client(AT, connect_s=WAIT_S, keys=laptop.folder)

@@ -19,7 +19,8 @@ from hocket_bus.keys import Keys, Peer
 from hocket_bus.messages import Accepted, Cancel, Hello, Notice
 from hocket_bus.sockets import LinkDown, Received
 from hocket_bus.wire import decode, encode
-from machines import AT, PORT, WAIT_S, Machine, dial, is_up, serve, tapped
+from machines import AT, PORT, Machine, dial, is_up, serve, tapped
+from waiting import WAIT_S
 
 NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
 

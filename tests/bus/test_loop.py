@@ -8,8 +8,7 @@ from pathlib import Path
 
 from hocket_bus.messages import Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
-
-WAIT_S = 10.0
+from waiting import WAIT_S
 
 
 def welcome(_: Hello) -> Welcome:

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.sockets import PING_S, Bus, Event, LinkUp, Received
 from hocket_tools.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
+from waiting import WAIT_S
 
-WAIT_S = 20.0
 PORT = 17_621  # a daemon takes two neighbouring ones
 
 
@@ -38,8 +40,10 @@ def near(value_s: float, expected_s: float) -> bool:
     return abs(value_s - expected_s) <= 0.2 * expected_s
 
 
-def test_both_ends_follow_a_step_from_20_to_200_ms_within_3_s(tmp_path: Path) -> None:
-    """Two echoes after the step the dialing end knows it; the next ping tells the other end."""
+@pytest.mark.parametrize("within_s", [WAIT_S, pytest.param(3.0, marks=pytest.mark.long)])
+def test_both_ends_follow_a_step_from_20_to_200_ms(tmp_path: Path, within_s: float) -> None:
+    """Two echoes after the step the dialing end knows it, the next ping tells the other end: in 3 s, where the machine
+    does not stand still meanwhile."""
     up, route = threading.Event(), threading.Event()
     routes: list[bytes] = []
 
@@ -68,9 +72,9 @@ def test_both_ends_follow_a_step_from_20_to_200_ms_within_3_s(tmp_path: Path) ->
 
         emulated.set(Conditions.symmetric(0.200))
 
-        assert await_true(lambda: near(ends.link.rtt_s, 0.200), 3.0)
+        assert await_true(lambda: near(ends.link.rtt_s, 0.200), within_s)
         assert average_s < ends.link.round_trip.average < 0.200
-        assert await_true(lambda: near(ends.server.rtt_s(routes[0]), 0.200), 3.0)
+        assert await_true(lambda: near(ends.server.rtt_s(routes[0]), 0.200), within_s)
 
 
 def test_two_echoes_fit_into_three_seconds() -> None:

@@ -18,9 +18,9 @@ from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, new_key_pair
 from manager import Manager, manager
+from waiting import WAIT_S
 
 AT = "tcp://127.0.0.1:17651"
-WAIT_S = 20.0
 
 
 @pytest.fixture

@@ -14,8 +14,7 @@ from hocket_bus.errors import BadConfiguration, ProtocolError, Unavailable
 from hocket_bus.messages import Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake import Awake
-
-WAIT_S = 10.0
+from waiting import WAIT_S
 
 
 def welcome(_: Hello) -> Welcome:

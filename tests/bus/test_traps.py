@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from waiting import WAIT_S
+
 
 def printed(program: str, argument: str) -> str:
     """What the program prints; nothing when it is ended by a signal."""
     arguments = [sys.executable, str(Path(__file__).parent / program), argument]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=100, check=False).stdout
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT_S, check=False).stdout
 
 
 @pytest.mark.xfail(strict=True, reason="libzmq 3937: when this passes, libzmq has been mended")

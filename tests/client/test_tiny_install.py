@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from waiting import WAIT_S
+
 CHECK = """
 import importlib.abc, sys
 
@@ -18,7 +20,9 @@ sys.meta_path.insert(0, Refuse())
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", CHECK + code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", CHECK + code], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
 
 
 def test_the_client_imports_nothing_beyond_the_tiny_install() -> None:

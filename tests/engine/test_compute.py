@@ -17,8 +17,9 @@ from hocket_daemon.engine.batch import Decoded, Rows, Step
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.reading import Passes
 from hocket_daemon.engine.slots import Feed
+from waiting import WAIT_S
 
-SESSIONS, STEPS, PARTS, WAIT_S = 3, 8, 5, 20.0
+SESSIONS, STEPS, PARTS = 3, 8, 5
 
 
 class World:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
@@ -24,6 +24,7 @@ from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.reading import read_at_once
 from hocket_daemon.engine.slots import Feed
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, open_store, text_digest
+from waiting import WAIT_S
 
 PASSAGES = [
     "kala mira duno, soretu limba",
@@ -31,7 +32,6 @@ PASSAGES = [
     " ".join(["meku relado sina borita kulo"] * 12),
     " ".join(["namira ditu sola pemi"] * 60),
 ]
-WAIT_S = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +245,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
 OPERATION = st.tuples(st.sampled_from(["put", "find", "ahead", "restart", "other"]), st.integers(0, 7))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.lists(OPERATION, max_size=40), st.integers(1, 5))
 def test_the_least_recently_used_go_and_the_budget_holds(
     folders: Callable[[], Path], operations: list[tuple[str, int]], room: int

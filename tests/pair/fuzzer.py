@@ -14,9 +14,9 @@ from generated import Frames, changed_somewhere, corpus
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Cancel, End, Error, Hello, Ingest, Message, Ping, Pong, Status, StatusRequest
 from hocket_bus.wire import decode, encode
+from waiting import WAIT_S
 
 BATCH = 500
-WAIT_S = 60.0
 _COSTLY = ("Ask", "Begin", "Search", "Score", "Ingest")  # a daemon may work on these for long
 _IDS = ("request", "session", "topic")
 

@@ -23,10 +23,10 @@ from hocket_daemon.engine.stored import KVSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import run
 from hocket_tools.caller import Caller
+from waiting import WAIT_S
 
 NAMES = ("device", "cloud", "device-retrieval", "cloud-retrieval")
 TEXT = "The heron stands in the marsh at dawn. The bakery sells rye bread on Tuesdays. Tulips grow behind the hall."
-UP_S = 60.0
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["herd", "hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon"])
@@ -108,15 +108,15 @@ class Herd:
         return f"ipc://{self.folder}/{name}"
 
     def client(self) -> Client:
-        return Client(self.endpoint("device"), connect_s=UP_S)
+        return Client(self.endpoint("device"), connect_s=WAIT_S)
 
     def ingest(self, side: str, path: Path) -> Ingested:
         """Ingest, again where the connection broke meanwhile. Raises what the daemon says."""
-        deadline = Deadline.after(UP_S)
+        deadline = Deadline.after(WAIT_S)
         while True:
             try:
-                with Caller(self.endpoint(f"{side}-retrieval"), UP_S) as caller:
-                    *_, reply = caller.replies(Ingest(request=os.urandom(16), paths=[str(path)]), UP_S)
+                with Caller(self.endpoint(f"{side}-retrieval"), WAIT_S) as caller:
+                    *_, reply = caller.replies(Ingest(request=os.urandom(16), paths=[str(path)]), WAIT_S)
             except Unavailable:
                 if deadline.passed:
                     raise
@@ -126,7 +126,7 @@ class Herd:
 
     def answers_together(self) -> None:
         """Wait until a question is answered by both sides."""
-        deadline = Deadline.after(UP_S)
+        deadline = Deadline.after(WAIT_S)
         with self.client() as client:
             while True:
                 try:

@@ -11,6 +11,7 @@ from harness import WORDS, Pair, pair
 
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.engine.slots import Feed
+from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(20)]
 OTHERS = 8
@@ -37,18 +38,17 @@ def options(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.timeout(300)
 def test_ids_do_not_depend_on_who_else_is_served(made: Pair) -> None:
     """Each of ten questions gives, beside eight others of all kinds, the ids that it gives alone; batches did form."""
     start(made)
     client = made.client()
     assert made.cloud is not None
-    alone = [client.ask(QUESTIONS[i], deadline_s=100.0, **options(i)).result().token_ids for i in range(10)]  # type: ignore[arg-type]
+    alone = [client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result().token_ids for i in range(10)]  # type: ignore[arg-type]
     compute = made.cloud._compute
     before = (compute.batches, compute.steps)
     for i in range(10):
-        others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=100.0, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
-        done = client.ask(QUESTIONS[i], deadline_s=100.0, **options(i)).result()  # type: ignore[arg-type]
+        others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=WAIT_S, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
+        done = client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result()  # type: ignore[arg-type]
         assert (done.token_ids, done.solo_steps) == (alone[i], [])
         for other in others:
             assert other.result().solo_steps == []

@@ -11,11 +11,11 @@ from reference import Reference
 
 from hocket_client.question import ask_message
 from hocket_tools.link import start
+from waiting import WAIT_S
 
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 160, "ignore_eos": True, "temperature": 1.0}
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("aggregation", ["coupled", "independent"])
 @pytest.mark.parametrize("cut", [False, True], ids=["silence", "cut"])
 def test_the_device_goes_on_alone_and_the_cloud_rejoins(
@@ -33,7 +33,7 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(
             model=made.model("device", hold_decode_s=0.05),
             peer_wait_s=30.0,
         )
-        stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=90.0, aggregation=aggregation, **OPTIONS)
+        stream = made.client().ask(QUESTION, require_cloud=False, deadline_s=WAIT_S, aggregation=aggregation, **OPTIONS)
         healed = False
         for token in stream:
             if token.step == 10:

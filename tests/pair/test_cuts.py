@@ -15,6 +15,7 @@ from reference import Reference
 from hocket_client import Client
 from hocket_client.question import ask_message
 from hocket_tools.link import Link, start
+from waiting import WAIT_S
 
 TOKENS, DOWN_S = 60, 5.0
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": TOKENS, "ignore_eos": True, "temperature": 1.0}
@@ -53,7 +54,7 @@ def test_a_cut_behind_any_token_costs_none(linked: tuple[Pair, Client, Link], re
     """Steps count up, ids equal the reference given the solo steps, and joint steps come back with the link."""
     _, client, link = linked
     client.ask("kala?", max_tokens=1, require_cloud=True).result()  # the cloud is there
-    stream = client.ask(QUESTION, deadline_s=100.0, **OPTIONS)
+    stream = client.ask(QUESTION, deadline_s=WAIT_S, **OPTIONS)
     tokens = iter(stream)
     read = [next(tokens) for _ in range(index)]
     link.partition()

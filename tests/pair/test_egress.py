@@ -19,6 +19,7 @@ from hocket_daemon.aggregation.exchange import Exchange
 from hocket_daemon.egress import EgressSettings
 from hocket_daemon.ledger import read
 from hocket_tools.link.tap import Tap, encrypted_bytes, messages
+from waiting import WAIT_S
 
 QUESTION, AT = "kala mira?", ("tcp://127.0.0.1:17691", "tcp://127.0.0.1:17693")
 OPTIONS: dict[str, object] = {"seed": 5, "max_tokens": 16, "ignore_eos": True, "temperature": 1.0}
@@ -38,7 +39,7 @@ def start(made: Pair, **policy: bool) -> Tap:
 
 def ask(made: Pair, aggregation: str = "coupled", **options: object) -> tuple[list[int], list[str]]:
     """Ids and notices of one answer."""
-    stream = made.client().ask(QUESTION, aggregation=aggregation, deadline_s=100.0, **{**OPTIONS, **options})  # type: ignore[arg-type]
+    stream = made.client().ask(QUESTION, aggregation=aggregation, deadline_s=WAIT_S, **{**OPTIONS, **options})  # type: ignore[arg-type]
     return stream.result().token_ids, stream.notices
 
 
@@ -56,7 +57,6 @@ def counted(frames: list[list[bytes]]) -> Counter[tuple[str, str]]:
     return found
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("drafts", [True, False])
 def test_the_ledger_holds_every_byte_on_the_wire(tiny_models: dict[str, Path], drafts: bool) -> None:
     """By session and class, greetings and pings included, whatever the aggregation."""
@@ -90,7 +90,6 @@ def test_encrypted_bytes_are_those_of_the_ledger(tiny_models: dict[str, Path]) -
         assert captured > 1000
 
 
-@pytest.mark.timeout(120)
 def test_without_drafts_the_tokens_are_the_same_and_no_distribution_leaves(tiny_models: dict[str, Path]) -> None:
     """The device aggregates alone, in every mode; ids equal the reference, without a solo step."""
     reference = Reference(tiny_models)

@@ -20,6 +20,7 @@ from hocket_bus.messages import Status, StatusRequest
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.metrics import Metrics
 from hocket_tools.caller import Caller
+from waiting import WAIT_S
 
 AT = {"device": "127.0.0.1:17671", "cloud": "127.0.0.1:17672"}
 
@@ -36,7 +37,7 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Pair]:
 
 def scraped(side: str) -> dict[str, float]:
     """Every sample by its full name."""
-    with urlopen(f"http://{AT[side]}/metrics", timeout=20) as page:
+    with urlopen(f"http://{AT[side]}/metrics", timeout=WAIT_S) as page:
         families = text_string_to_metric_families(page.read().decode())
         samples = [sample for family in families for sample in family.samples]
     return {

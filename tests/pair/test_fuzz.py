@@ -23,6 +23,7 @@ from hocket_client import Client
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from homes import running
+from waiting import WAIT_S
 
 SEED = int(os.environ.get("HOCKET_FUZZ_SEED", "7"))
 ALL = int(os.environ.get("HOCKET_FUZZ_MESSAGES", "1000000"))
@@ -49,8 +50,8 @@ def show(text: str) -> None:
 
 def answered(home: Home) -> bool:
     """Whether a question is answered by both sides; they may still have to notice that work was cancelled, or meet."""
-    with Client(home.endpoint("device"), connect_s=30.0) as client:
-        deadline = Deadline.after(120)
+    with Client(home.endpoint("device"), connect_s=WAIT_S) as client:
+        deadline = Deadline.after(WAIT_S)
         while True:
             try:
                 options = {"max_tokens": 6, "ignore_eos": True, "require_cloud": True, "deadline_s": 60.0}
@@ -63,7 +64,7 @@ def answered(home: Home) -> bool:
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(8_000, marks=pytest.mark.timeout(300)),
+        8_000,
         pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)]),
     ],
     ids=["some", "all"],
@@ -148,7 +149,7 @@ def test_no_frames_end_a_client(number: int) -> None:
     fuzzer, context = Fuzzer(SEED), zmq.Context()
     with tempfile.TemporaryDirectory(prefix="hk") as folder, ThreadPoolExecutor(1) as pool:
         evil = EvilDaemon(context, Path(folder))
-        client = evil.until(pool.submit(Client, evil.endpoint, connect_s=30.0))
+        client = evil.until(pool.submit(Client, evil.endpoint, connect_s=WAIT_S))
         for _ in range(number // BATCH):
             for _ in range(BATCH // 2):
                 evil.rave(fuzzer)

@@ -29,9 +29,9 @@ from hocket_bus.messages import (
     Token,
 )
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
+from waiting import WAIT_S
 
 AT = "tcp://127.0.0.1:17641"
-WAIT_S = 30.0
 
 
 class Machine:

@@ -81,7 +81,6 @@ def check(outcome: Outcome, undisturbed: list[int] | None, first: int = 0) -> No
         assert outcome.error.remedy
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize(("name", "state"), CASES)
 def test_whichever_daemon_is_killed_every_request_ends(
     herd: Herd, undisturbed: list[list[int]], name: str, state: str
@@ -107,7 +106,6 @@ def test_whichever_daemon_is_killed_every_request_ends(
         assert max(outcome.longest_gap_s for outcome in seen) <= LIVENESS_S + 1
 
 
-@pytest.mark.timeout(200)
 @pytest.mark.parametrize("name", ["device", "cloud"])
 def test_a_side_that_is_stopped_and_goes_on_costs_no_token(herd: Herd, undisturbed: list[list[int]], name: str) -> None:
     """Five seconds, which is longer than anybody waits in silence; a stopped cloud is left behind, with a notice."""

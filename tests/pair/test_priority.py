@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from waiting import WAIT_S
+
 PROCESS = """
 import os, sys, threading
 from pathlib import Path
@@ -38,7 +40,7 @@ with zmq.Context() as context, context.socket(zmq.PAIR):
 
 def asked(*arguments: str) -> list[str]:
     command = [sys.executable, "-c", PROCESS, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=WAIT_S).stdout.splitlines()
 
 
 def test_the_bus_runs_in_real_time_and_no_other_thread_does() -> None:

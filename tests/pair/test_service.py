@@ -21,8 +21,8 @@ from hocket_client.question import ask_message
 from hocket_tools.pair.loopback import trust_self
 from manager import manager
 from processes import guarded
+from waiting import WAIT_S
 
-WAIT_S = 60.0
 SLOW = {"hold_decode_s": 0.02}
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 100, "ignore_eos": True, "temperature": 1.0}
 

@@ -15,6 +15,7 @@ from hocket_client.question import ask_message
 from hocket_daemon import background
 from hocket_daemon.engine.stored import KVSettings, StoredKV
 from hocket_tools.caller import Caller
+from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(3)]
 OPTIONS: dict[str, object] = {"max_tokens": 10, "ignore_eos": True, "documents": 2, "temperature": 1.0}
@@ -52,7 +53,7 @@ def start(made: Pair, folder: Path) -> list[StoredKV]:
 def ids(made: Pair) -> list[list[int]]:
     """The tokens of all questions."""
     client = made.client()
-    streams = [client.ask(text, seed=seed, deadline_s=100.0, **OPTIONS) for seed, text in enumerate(QUESTIONS)]  # type: ignore[arg-type]
+    streams = [client.ask(text, seed=seed, deadline_s=WAIT_S, **OPTIONS) for seed, text in enumerate(QUESTIONS)]  # type: ignore[arg-type]
     return [stream.result().token_ids for stream in streams]
 
 
@@ -64,7 +65,6 @@ def until_up_to_date(made: Pair) -> None:
                 pass
 
 
-@pytest.mark.timeout(300)
 def test_cold_warm_and_restarted_give_the_same_ids(tiny_models: dict[str, Path]) -> None:
     """The reference's, whether documents are computed, found, or found by a later process."""
     reference = Reference(tiny_models)
@@ -82,7 +82,6 @@ def test_cold_warm_and_restarted_give_the_same_ids(tiny_models: dict[str, Path])
                 assert all(store.hits for store in stores)
 
 
-@pytest.mark.timeout(300)
 def test_documents_are_computed_between_questions_and_go_with_their_texts(
     tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.relevance import query, weighed_by
 from hocket_daemon.session import NO_PASSAGES
 from hocket_daemon.weights import Weights
+from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 2 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(6)]
 OPTIONS: dict[str, object] = {"max_tokens": 32, "ignore_eos": True, "documents": 3, "temperature": 1.0, "top_p": 1.0}
@@ -39,7 +40,7 @@ def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: fl
             asked: dict[str, object] = {**OPTIONS, "seed": seed}
             expected = reference.answer(ask_message(question, topic=bytes(16), **asked))  # type: ignore[arg-type]
             static = ask_message(question, topic=bytes(16), weights="static", **asked)  # type: ignore[arg-type]
-            done = client.ask(question, deadline_s=100.0, **asked).result()  # type: ignore[arg-type]
+            done = client.ask(question, deadline_s=WAIT_S, **asked).result()  # type: ignore[arg-type]
             assert (done.token_ids, done.solo_steps) == (expected.ids, [])
             differing += reference.answer(static).ids != expected.ids
     assert differing
@@ -92,7 +93,7 @@ def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
         made.start_retrieval("cloud")
         made.start_cloud()
         made.start_device()
-        done = made.client().ask(QUESTIONS[0], seed=1, deadline_s=100.0, **OPTIONS).result()  # type: ignore[arg-type]
+        done = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, **OPTIONS).result()  # type: ignore[arg-type]
         assert len(done.token_ids) == 32
         assert done.solo_steps == []
 
@@ -110,7 +111,7 @@ def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) ->
         made.start_device(peer_wait_s=60.0)
         client = made.client()
         for _ in range(2):
-            answer = client.ask(QUESTIONS[0], deadline_s=100.0, **asked)  # type: ignore[arg-type]
+            answer = client.ask(QUESTIONS[0], deadline_s=WAIT_S, **asked)  # type: ignore[arg-type]
             done = answer.result()
             assert (done.token_ids, done.solo_steps) == (common, [])
             assert [notice for notice in answer.notices if notice.endswith("by list")]

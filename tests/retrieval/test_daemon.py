@@ -19,9 +19,9 @@ from hocket_retrieval import daemon as daemons
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
+from waiting import WAIT_S
 
 ID = bytes(range(16))
-WAIT_S = 30
 RUN = (
     "import sys; from pathlib import Path; from hocket_bus.config import load;"
     "from hocket_retrieval.config import RetrievalConfig; from hocket_retrieval.daemon import run;"

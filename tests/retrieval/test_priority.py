@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from waiting import WAIT_S
+
 PROCESS = """
 import os
 from pathlib import Path
@@ -24,7 +26,7 @@ def given(*program: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=WAIT_S,
         start_new_session=True,
     )
     nice, group = done.stdout.split()

@@ -90,7 +90,6 @@ def test_a_soak_misses_when_memory_grows_or_something_is_left_over(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_a_short_soak_ends_right_and_a_whole_one_is_not_repeated(tmp_path: Path) -> None:
     """A few faults of a running pair, begun anew where an earlier run was interrupted."""
     settings, path = soak.Settings(minutes=0.3, devices=2, rtt_ms=10.0, tokens=24, seed=1), tmp_path / "soak.json"

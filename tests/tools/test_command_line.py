@@ -16,6 +16,7 @@ from hocket_bus.messages import Done
 from hocket_tools import console
 from hocket_tools.main import app, run, status_of
 from processes import guarded
+from waiting import WAIT_S
 
 COMMANDS = sorted(command.name or "" for command in app.registered_commands)
 HEAVY = {"torch", "transformers", "numpy", "faiss", "sentence_transformers", "matplotlib", "scipy"}
@@ -70,7 +71,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
 def test_help_loads_nothing_heavy() -> None:
     """No numerical library is imported before a command runs."""
     code = f"import sys, hocket_tools.main as m; m.run(['--help']); sys.exit(bool({HEAVY!r} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=WAIT_S, check=False)
     assert result.returncode == 0
 
 
@@ -198,7 +199,7 @@ def test_the_link_command_relays_and_ends_on_request() -> None:
         with guarded(process):
             assert process.stdout is not None
             assert "Ctrl-C" in process.stdout.readline()
-            with socket.create_connection(("127.0.0.1", near), timeout=30) as client:
+            with socket.create_connection(("127.0.0.1", near), timeout=WAIT_S) as client:
                 peer, _ = target.accept()
                 with peer:
                     client.sendall(b"through")

@@ -13,8 +13,7 @@ import pytest
 
 from hocket_bus.deadline import Deadline
 from processes import guarded
-
-pytestmark = pytest.mark.timeout(300)
+from waiting import WAIT_S
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
 ) -> None:
     """Random weights stream an answer; the demo says what it lacks, exits with 1 and leaves no process or file."""
     with guarded(demo(folder, tiny_models)) as process:
-        _, errors = process.communicate(timeout=240)
+        _, errors = process.communicate(timeout=WAIT_S)
     assert process.returncode == 1, errors
     assert "the device has read 6 documents" in errors
     assert "the cloud has read 6 documents" in errors
@@ -78,10 +77,10 @@ def test_an_interrupted_demo_leaves_nothing_behind(
         while len(daemons(folder)) < 5:  # and what sweeps up
             assert process.poll() is None
         process.send_signal(number)
-        process.communicate(timeout=120)
+        process.communicate(timeout=WAIT_S)
     assert process.returncode == status
     if number == signal.SIGKILL:
-        deadline = Deadline.after(120)
+        deadline = Deadline.after(WAIT_S)
         while daemons(folder) and not deadline.passed:
             sleep(0.1)
     assert daemons(folder) == []

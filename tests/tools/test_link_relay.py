@@ -14,8 +14,7 @@ import structlog
 from hocket_tools.link import Conditions, Link, Path, start
 from hocket_tools.link.law import DelayLaw
 from hocket_tools.link.pipe import BUFFER_BYTES, Pipe
-
-DEADLINE_S = 20.0
+from waiting import WAIT_S
 
 
 class Echo:
@@ -51,7 +50,7 @@ class Echo:
         """Stop listening; connections end with their clients."""
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-        self.thread.join(DEADLINE_S)
+        self.thread.join(WAIT_S)
 
 
 @pytest.fixture
@@ -64,7 +63,7 @@ def echo() -> Iterator[Echo]:
 
 def connect(link: Link) -> socket.socket:
     """A client on the near side of the link."""
-    client = socket.create_connection(("127.0.0.1", link.port), timeout=DEADLINE_S)
+    client = socket.create_connection(("127.0.0.1", link.port), timeout=WAIT_S)
     client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return client
 
@@ -82,7 +81,7 @@ def receive(client: socket.socket, size: int) -> bytes:
 
 def until(condition: Callable[[], bool]) -> None:
     """Wait for a state that no event announces."""
-    deadline = time.monotonic() + DEADLINE_S
+    deadline = time.monotonic() + WAIT_S
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -155,7 +154,7 @@ def test_a_partition_blocks_and_heals_without_loss(echo: Echo) -> None:
         with pytest.raises(TimeoutError):
             client.recv(4)
         assert link.passed_bytes == before
-        client.settimeout(DEADLINE_S)
+        client.settimeout(WAIT_S)
         link.heal()
         assert receive(client, 4) == b"kept"
 
@@ -170,7 +169,7 @@ def test_a_connection_made_during_a_partition_waits_for_its_end(echo: Echo) -> N
             with pytest.raises(TimeoutError):
                 client.recv(4)
             assert echo.open == []
-            client.settimeout(DEADLINE_S)
+            client.settimeout(WAIT_S)
             link.heal()
             assert receive(client, 4) == b"late"
 
@@ -289,7 +288,7 @@ def test_a_sender_that_had_to_wait_goes_on_when_the_link_is_up(echo: Echo) -> No
         until(lambda: connection.forward._waiting_bytes >= BUFFER_BYTES)
         link.heal()
         assert len(receive(client, size)) == size
-        sender.join(DEADLINE_S)
+        sender.join(WAIT_S)
 
 
 def test_close_ends_everything_even_a_waiting_connection(echo: Echo) -> None:

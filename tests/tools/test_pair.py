@@ -19,8 +19,7 @@ from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
-
-pytestmark = pytest.mark.timeout(300)
+from waiting import WAIT_S
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def call(home: Home, *arguments: str, text: str = "") -> subprocess.CompletedPro
         env=os.environ | {"HOCKET_HOME": str(home.at)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WAIT_S,
         check=False,
     )
 

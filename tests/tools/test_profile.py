@@ -23,6 +23,7 @@ from hocket_tools.network import iperf3
 from hocket_tools.network.ping import Pings, ping
 from hocket_tools.network.survey import Target, survey
 from hocket_tools.pair.loopback import trust_self
+from waiting import WAIT_S
 
 PINGED = """PING x (192.0.2.7) 56(84) bytes of data.
 
@@ -304,12 +305,12 @@ def test_ctrl_c_leaves_130_and_no_half_written_file(programs: Path, tmp_path: Pa
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         ping_pid = int(pipe.read_text())
         process.send_signal(2)
-        process.communicate(timeout=60)
+        process.communicate(timeout=WAIT_S)
 
     assert process.returncode == 130
     assert load(file, NetworkProfile) == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    deadline = Deadline.after(20)
+    deadline = Deadline.after(WAIT_S)
     while lives(ping_pid) and not deadline.passed:
         os.sched_yield()
     assert not lives(ping_pid)

@@ -78,7 +78,7 @@ def recursion(made: Sequence, name: str, rtt_s: float) -> list[float]:
 
 @pytest.mark.parametrize("name", ["sync", "sync-both", "device", "cloud", "coupled-device", "coupled"])
 @given(seed=st.integers(0, 2**32), rtt_ms=st.sampled_from([0, 7, 50, 300, 2000]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_events_equal_the_recursion(name: str, seed: int, rtt_ms: int) -> None:
     """K_s(t) = max(K_s(t−1), D_s(t), D_other(t) + d), with the window, at any decisions and decode times."""
     made = sequence(seed)
@@ -129,7 +129,7 @@ def test_all_rejected_is_as_slow_as_sync(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["sync", "sync-both", "device", "coupled-device", "coupled"])
 @given(seed=st.integers(0, 2**32), device_ms=st.integers(25, 150), cloud_ms=st.integers(25, 150))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_a_longer_way_is_never_faster(name: str, seed: int, device_ms: int, cloud_ms: int) -> None:
     """Every token comes no sooner when the round trip grows."""
     made = drawn(Rates(decode_s=(device_ms / 1000, cloud_ms / 1000)), 40, 1, seed).sequences[0]
@@ -139,7 +139,7 @@ def test_a_longer_way_is_never_faster(name: str, seed: int, device_ms: int, clou
 
 
 @given(seed=st.integers(0, 2**32), rtt_ms=st.sampled_from([0, 50, 300, 900]))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_with_the_same_decisions_aggregating_on_both_sides_is_never_slower(seed: int, rtt_ms: int) -> None:
     """Token by token: the side that would have had to be told knows by itself, and no later."""
     source = random.Random(seed)

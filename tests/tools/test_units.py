@@ -13,6 +13,7 @@ from msgspec import Struct
 from hocket_bus.config import load
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
+from waiting import WAIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted(path.name for path in (ROOT / "systemd").glob("*.service"))
@@ -24,7 +25,7 @@ needs_systemd = pytest.mark.skipif(
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ HocketError
 └── ProtocolError         the other end speaks differently
     ├── Untrusted         the keys of the two ends do not fit: mend them with hocket keys
     └── BadMessage        bytes that are no message
+        └── OtherVersion  a message of another version of the protocol
 
 Each carries one line that says what happened and, in `remedy`, what to do.
 """
@@ -104,6 +105,10 @@ class BadMessage(ProtocolError):
     """These bytes are no message of this protocol."""
 
     code: Code = "bad_message"
+
+
+class OtherVersion(BadMessage):
+    """A message of another version of this protocol."""
 
 
 _BY_CODE: dict[str, type[HocketError]] = {

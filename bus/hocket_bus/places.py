@@ -26,4 +26,9 @@ def keys(at: Path | None = None) -> Path:
 
 def default_endpoint() -> str:
     """Where a client finds the device daemon: $HOCKET_ENDPOINT, else the one of this machine's pair."""
-    return os.environ.get("HOCKET_ENDPOINT") or endpoint("device")
+    return named_endpoint() or endpoint("device")
+
+
+def named_endpoint() -> str:
+    """$HOCKET_ENDPOINT; empty where it is not set."""
+    return os.environ.get("HOCKET_ENDPOINT", "")

@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 import msgspec
 
-from .errors import BadMessage, ProtocolError
+from .errors import BadMessage, OtherVersion, ProtocolError
 from .messages import BY_CODE, CODE_OF, HAS_PAYLOAD, PROTOCOL_VERSION, Message
 
 MAX_FRAMES = 8
@@ -61,7 +61,7 @@ def _kind(frames: Sequence[bytes]) -> type[Message]:
     if len(header) != 4 or header[:2] != _MAGIC:
         raise BadMessage("not a hocket message", "connect hocket to hocket of the same version")
     if header[2] != PROTOCOL_VERSION:
-        raise BadMessage(
+        raise OtherVersion(
             f"protocol version {header[2]}, this end speaks {PROTOCOL_VERSION}", "install the same hocket on both ends"
         )
     if header[3] not in BY_CODE:

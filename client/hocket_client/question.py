@@ -63,6 +63,7 @@ def _check(ask: Ask) -> None:
         (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
         (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
+        (not (ask.alone and ask.require_cloud), "alone and require_cloud exclude each other", "choose one"),
         (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
         (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
         (len(ask.stop) <= 16 and all(ask.stop), "stop takes at most 16 strings, none empty", "use fewer"),

@@ -89,6 +89,10 @@ class Answer(Session):
 
     def start(self, link_up: bool, down: HocketError | None) -> None:
         """Search; ask the cloud along when it is there, wait a little when it is not, or be alone by choice."""
+        if self._cloud is None and self._ask.require_cloud and self._services.side == "device":
+            remedy = "set cloud in the device's configuration, or ask without --require-cloud"
+            self.fail(Unavailable("this device knows no cloud", remedy))
+            return
         self.search()
         if self._cloud is None:
             self.dialogue.go_alone()

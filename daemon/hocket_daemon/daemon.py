@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import structlog
 
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import Busy, Cancelled, HocketError, Unavailable
 from hocket_bus.log import Turns
 from hocket_bus.messages import (
@@ -70,6 +71,7 @@ class Daemon(ABC):
     shares_drafts = True
 
     def __init__(self, settings: DaemonSettings, side: Side) -> None:
+        check_endpoint(settings.retrieval)
         self.side: Side = side
         self.settings = settings
         self.aggregating = settings.aggregating
@@ -267,6 +269,7 @@ class Daemon(ABC):
     def _begin(self, ask: Ask, event: Received) -> None:
         check(ask)
         self.check_taking()
+        self._streams.check_new(ask.request)  # before it takes a place
         self.admission.enter(ask.request, event.user, max(1, ask.documents), time.monotonic())
         self._open(ask, self._streams.open(ask, event.route, event.user))
 

@@ -55,7 +55,7 @@ class Lookups:
         if lookup is None:
             return
         if isinstance(message, Error):
-            lookup.done(from_code(message.code, message.text, message.remedy))
+            lookup.done(from_code(message.code, message.text, message.remedy, message.retry_after_s))
         else:
             lookup.done(message.scores if isinstance(message, Scores) else message)
 

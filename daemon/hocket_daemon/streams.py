@@ -108,10 +108,13 @@ class Streams:
         self._log_bytes = log_bytes
         self._streams: dict[bytes, Stream] = {}
 
-    def open(self, ask: Ask, route: bytes, user: str) -> Stream:
-        """A new stream for `ask`. Raises BadRequest for the number of another's request."""
-        if ask.request in self._streams:
+    def check_new(self, request: bytes) -> None:
+        """Raises BadRequest for the number of a request that there is, or was a short while ago."""
+        if request in self._streams:
             raise BadRequest("that request is another client's", "choose its number at random")
+
+    def open(self, ask: Ask, route: bytes, user: str) -> Stream:
+        """A stream for `ask`, which is new."""
         stream = Stream(ask, route, user, self._server.publish, self._log_bytes)
         self._streams[ask.request] = stream
         return stream

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import structlog
+
 from .chunking import DEFAULT_WORDS
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
@@ -20,6 +22,9 @@ from .errors import IndexBuilding, StoreError
 from .ingest import Ingester, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .store import Change, DocumentInfo, Store
+
+CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +145,17 @@ class Collection:
         self._ingester.stop.set()
 
     def close(self) -> None:
-        """Stop, save the index and let the folder go."""
+        """Stop, save the index and let the folder go; a job that does not end in time goes down with its process."""
         self.stop()
-        with self._working:
+        if not self._working.acquire(timeout=CLOSE_S):
+            log.warning("left in the middle of a file", folder=str(self._store.path.parent))
+            return
+        try:
             self._index.save()
             self._store.close()
             self._lock_file.close()
+        finally:
+            self._working.release()
 
     def __enter__(self) -> Collection:
         return self
@@ -165,7 +175,8 @@ class Collection:
         with self._changing:
             change = write()
             with self._store.snapshot() as snapshot:
-                blocks = snapshot.vectors(int(change.added[0]), int(change.added[-1])) if len(change.added) else ()
+                span = (int(change.added[0]), int(change.added[-1])) if len(change.added) else (1, 0)
+                blocks = snapshot.vectors(self._index.dimension, *span)
                 self._index.change(change.removed, blocks, change.generation)
         return change
 

@@ -315,7 +315,10 @@ def _stopping() -> Unavailable:
 
 
 def _error(error: HocketError, request: bytes) -> m.Error:
-    return m.Error(code=error.code, text=error.text[:1000], remedy=error.remedy[:500], request=request)
+    again_s = error.retry_after_s if isinstance(error, Busy) else 0.0
+    return m.Error(
+        code=error.code, text=error.text[:1000], remedy=error.remedy[:500], request=request, retry_after_s=again_s
+    )
 
 
 def _progress(progress: Progress, request: bytes) -> m.Progress:

@@ -27,7 +27,7 @@ class DenseIndex:
     def __init__(self, folder: Path, fingerprint: str, dimension: int) -> None:
         self._folder = folder
         self._fingerprint = fingerprint
-        self._dimension = dimension
+        self.dimension = dimension
         self._lock = threading.Lock()
         self._index = self._empty()
         self.generation = 0
@@ -43,7 +43,7 @@ class DenseIndex:
             if self._load(self._file(), snapshot.totals()[1]):
                 self._saved = self.generation
             else:
-                self._rebuild(snapshot.vectors())
+                self._rebuild(snapshot.vectors(self.dimension))
 
     def search(self, vector: Vectors, limit: int) -> Ids:
         """Ids of the nearest chunks, nearest first."""
@@ -87,7 +87,7 @@ class DenseIndex:
         return self._folder / f"dense-{self._fingerprint.rpartition(':')[2]}-{self.generation}.faiss"
 
     def _empty(self) -> faiss.Index:
-        codes = faiss.IndexScalarQuantizer(self._dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
+        codes = faiss.IndexScalarQuantizer(self.dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)
         return faiss.IndexIDMap2(codes)
 
     def _load(self, file: Path, count: int) -> bool:
@@ -98,7 +98,7 @@ class DenseIndex:
         except RuntimeError as error:
             log.warning("the dense index is damaged; rebuilding it", file=str(file), error=str(error)[:200])
             return False
-        if index.ntotal != count or index.d != self._dimension:
+        if index.ntotal != count or index.d != self.dimension:
             return False
         self._index = index
         return True
@@ -106,7 +106,4 @@ class DenseIndex:
     def _rebuild(self, blocks: Iterable[tuple[Ids, Vectors]]) -> None:
         self._index = self._empty()
         for ids, vectors in blocks:
-            if vectors.shape[1] != self._dimension:  # of another embedder: to be made anew before any search
-                self._index = self._empty()
-                return
             self._index.add_with_ids(np.ascontiguousarray(vectors), ids)

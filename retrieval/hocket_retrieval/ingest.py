@@ -20,7 +20,7 @@ from . import readers
 from .chunking import chunk
 from .embedder import Embedder
 from .errors import DocumentError
-from .store import Change, Document, Store, digest
+from .store import Change, Document, Store, Wanted, digest
 
 BATCH_CHUNKS = 128
 MAX_NAME_BYTES = 2_000
@@ -88,8 +88,10 @@ class Ingester:
         total = len(stale) + len(queued)
         try:
             for done, name in enumerate(stale):
+                self._heed_stop()
                 self._renew(name, report, _counter(on_progress, name, done, total))
             for done, name in enumerate(queued, start=len(stale)):
+                self._heed_stop()
                 self._ingest(name, report, _counter(on_progress, name, done, total))
                 self._store.dequeue(name)
         finally:
@@ -106,6 +108,9 @@ class Ingester:
 
     def _ingest(self, name: str, report: Report, on_chunks: OnChunks) -> None:
         path = Path(name)
+        with self._store.snapshot() as snapshot:
+            if not snapshot.is_queued(name):  # removed meanwhile
+                return
         try:
             data = readers.read_bytes(path)
             sha256 = hashlib.sha256(data).digest()
@@ -116,25 +121,31 @@ class Ingester:
         except DocumentError as error:  # an older version of the file, if there is one, stays
             report.errors.append((name, str(error)))
             return
-        self._put(Document(name, content.title, content.text, sha256, self.recipe), report, on_chunks)
+        self._put(Document(name, content.title, content.text, sha256, self.recipe), report, on_chunks, "queue")
 
     def _renew(self, name: str, report: Report, on_chunks: OnChunks) -> None:
         with self._store.snapshot() as snapshot:
             document = snapshot.document(name)
         if document:  # else it was removed meanwhile
-            self._put(document._replace(recipe=self.recipe), report, on_chunks)
+            self._put(document._replace(recipe=self.recipe), report, on_chunks, "documents")
+
+    def _heed_stop(self) -> None:
+        if self.stop.is_set():
+            raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
 
     def _is_stored(self, name: str, sha256: bytes) -> bool:
         with self._store.snapshot() as snapshot:
             document = snapshot.document(name)
         return document is not None and (document.sha256, document.recipe) == (sha256, self.recipe)
 
-    def _put(self, document: Document, report: Report, on_chunks: OnChunks) -> None:
+    def _put(self, document: Document, report: Report, on_chunks: OnChunks, wanted: Wanted | None = None) -> None:
         pieces = chunk(document.text, self._chunk_words)
         digests = [digest(self._embedder.fingerprint, piece) for piece in pieces]
         self._embed(dict(zip(digests, pieces, strict=True)), report, on_chunks)
         rows = list(zip(pieces, digests, strict=True))
-        change = self._commit(lambda: self._store.put_document(document, rows))
+        change = self._commit(lambda: self._store.put_document(document, rows, wanted))
+        if not len(change.added):  # removed meanwhile
+            return
         report.replaced += bool(len(change.removed))
         report.added += not len(change.removed)
         report.chunks += len(pieces)
@@ -147,8 +158,7 @@ class Ingester:
         done = len(texts) - len(todo)
         on_chunks(done, len(texts))
         for first in range(0, len(todo), BATCH_CHUNKS):
-            if self.stop.is_set():
-                raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+            self._heed_stop()
             keys, batch = zip(*todo[first : first + BATCH_CHUNKS], strict=True)
             started = time.perf_counter()
             vectors = self._embedder.documents(batch)

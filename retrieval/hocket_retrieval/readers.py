@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -26,11 +27,8 @@ class Content(NamedTuple):
 
 def read(path: Path, data: bytes) -> Content:
     """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError."""
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise DocumentError(f"{path}: cannot read files of type '{path.suffix}'", f"convert it to one of {_KNOWN}")
     try:
-        title, text = reader(data)
+        title, text = _reader(path)(data)
     except DocumentError as error:
         raise DocumentError(f"{path}: {error.text}", error.remedy) from error
     except Exception as error:  # parsers of foreign files fail in every way there is
@@ -48,20 +46,34 @@ def is_supported(path: Path) -> bool:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of the file. Raises DocumentError when it is missing, unreadable or too large."""
+    """The bytes of the file. Raises DocumentError when it is missing, unreadable, too large or nothing that is read."""
+    _reader(path)
     try:
-        size = path.stat().st_size
-        if size > MAX_FILE_BYTES:
-            raise DocumentError(f"{path}: {size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}", "split it")
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a device might never end
+            raise DocumentError(f"{path}: no regular file", "copy what it holds into one")
+        if found.st_size > MAX_FILE_BYTES:
+            text = f"{path}: {found.st_size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}"
+            raise DocumentError(text, "split it")
         return path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}", "check the path and its permissions") from error
 
 
+def _reader(path: Path) -> Callable[[bytes], Content]:
+    reader = _READERS.get(path.suffix.lower())
+    if reader is None:
+        raise DocumentError(f"{path}: cannot read files of type '{path.suffix}'", f"convert it to one of {_KNOWN}")
+    return reader
+
+
 def _clean(text: str) -> str:
-    """Without characters that are neither text nor white space, and without lone surrogates."""
+    """Without characters that are neither text nor white space, lone surrogates, and a table's wide padding."""
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    text = re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
+    for white, less in ((r"[^\S\n]{32,}", " "), (r"(?:[^\S\n]*\n){3,}", "\n\n")):
+        text = re.sub(white, less, text)
+    return text.strip()
 
 
 def _decode(data: bytes) -> str:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,9 @@ INSERT INTO facts VALUES ('generation', '0'), ('documents', '0'), ('chunks', '0'
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Wanted = Literal["queue", "documents"]
+_KNOWN_IN = {"queue": "SELECT 1 FROM queue WHERE name = ?", "documents": "SELECT 1 FROM documents WHERE name = ?"}
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Chunk(NamedTuple):
@@ -156,9 +159,16 @@ class Store:
         with self._write() as connection:
             connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
 
-    def put_document(self, document: Document, chunks: Sequence[tuple[str, bytes]]) -> Change:
-        """Add the document, in place of its old version if there is one; `chunks` are (text, digest of its vector)."""
+    def put_document(
+        self, document: Document, chunks: Sequence[tuple[str, bytes]], wanted: Wanted | None = None
+    ) -> Change:
+        """Add the document, in place of its old version if there is one; `chunks` are (text, digest of its vector).
+
+        With `wanted`, nothing happens unless that table has the name still: it may have been removed meanwhile.
+        """
         with self._write() as connection:
+            if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
+                return Change(_NONE, _NONE, _generation(connection))
             removed = _delete(connection, document.name)
             cursor = connection.execute(
                 "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at)"
@@ -179,8 +189,7 @@ class Store:
         with self._write() as connection:
             removed = [_delete(connection, name) for name in names]
             connection.executemany("DELETE FROM queue WHERE name = ?", ((name,) for name in names))
-            empty = np.empty(0, dtype=np.int64)
-            return Change(np.concatenate([empty, *removed]), empty, _next_generation(connection))
+            return Change(np.concatenate([_NONE, *removed]), _NONE, _next_generation(connection))
 
     def sweep(self) -> None:
         """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
@@ -230,7 +239,7 @@ class Snapshot:
 
     def generation(self) -> int:
         """Grows with every change to the chunks."""
-        return self._fact("generation")
+        return _generation(self._connection)
 
     def totals(self) -> tuple[int, int]:
         """Documents and chunks in the store."""
@@ -243,6 +252,10 @@ class Snapshot:
     def queued(self) -> list[str]:
         """Names still to ingest."""
         return self._names("SELECT name FROM queue ORDER BY rowid")
+
+    def is_queued(self, name: str) -> bool:
+        """Whether this name is still to ingest."""
+        return self._connection.execute(_KNOWN_IN["queue"], (name,)).fetchone() is not None
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
@@ -280,13 +293,17 @@ class Snapshot:
         row = self._connection.execute(sql, (document, ordinal)).fetchone()
         return self.chunks([row[0]])[0] if row else None
 
-    def vectors(self, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
-        """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`."""
-        sql = "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector WHERE c.id BETWEEN ? AND ?"
-        cursor = self._connection.execute(sql, (first, last))
+    def vectors(self, dimension: int, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
+        """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`.
+
+        Those of another dimension, which another embedder made, are left out: they are still to be made anew.
+        """
+        sql = """SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector
+                 WHERE c.id BETWEEN ? AND ? AND length(v.vector) = ?"""
+        cursor = self._connection.execute(sql, (first, last, dimension * np.float32().itemsize))
         while rows := cursor.fetchmany(8192):
             flat = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
-            yield np.array([row[0] for row in rows], dtype=np.int64), flat.reshape(len(rows), -1)
+            yield np.array([row[0] for row in rows], dtype=np.int64), flat.reshape(len(rows), dimension)
 
     def _chunk(self, id: int) -> tuple[int, str, str, int, str, int, bytes] | None:
         sql = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.vector, v.vector FROM chunks c
@@ -295,7 +312,7 @@ class Snapshot:
         return row
 
     def _fact(self, name: str) -> int:
-        return int(self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
+        return _fact(self._connection, name)
 
     def _names(self, sql: str, *values: str) -> list[str]:
         return [row[0] for row in self._connection.execute(sql, values)]
@@ -311,6 +328,14 @@ def _delete(connection: sqlite3.Connection, name: str) -> Ids:
     ids = _ids(connection.execute(sql, (name,)))
     connection.execute("DELETE FROM documents WHERE name = ?", (name,))
     return ids
+
+
+def _fact(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
+
+
+def _generation(connection: sqlite3.Connection) -> int:
+    return _fact(connection, "generation")
 
 
 def _next_generation(connection: sqlite3.Connection) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.exchange import Exchange, Terms
+from hocket_daemon.aggregation.distribution import truncate
+from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
 from hocket_daemon.aggregation.sampler import Rule
 from hocket_daemon.aggregation.window import INTERRUPTION_S, MOST_AHEAD, draft_window, pays_ahead
 
@@ -32,6 +34,18 @@ def test_drafting_ahead_pays_the_more_the_further_away_and_the_more_is_accepted(
     assert pays_ahead(rtt_s, 1.0)
     assert not pays_ahead(rtt_s, 0.0)
     assert pays_ahead(rtt_s, 0.5) == (rtt_s > INTERRUPTION_S)
+
+
+def test_nothing_is_kept_of_steps_that_no_draft_can_be_of_yet_or_ever() -> None:
+    """Whatever the other end claims, a session's memory is bounded: by the answer's length, and by two windows."""
+    terms = Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 4096)
+    exchange = Exchange("cloud", terms)
+    for step in range(4096):
+        exchange.add_remote(Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
+    assert 2 * MOST_AHEAD <= len(exchange._remote) < 200
+    for first in range(0, 1 << 20, 1 << 12):
+        exchange.add_target(first, [1] * (1 << 12), 0)
+    assert len(exchange._word) == 4096
 
 
 def test_independent_sides_that_are_near_wait_for_each_other() -> None:

@@ -8,12 +8,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import pytest
+import zmq
 
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import BadConfiguration, ProtocolError, Unavailable
-from hocket_bus.messages import Cancel, Error, Hello, Notice, Welcome
+from hocket_bus.errors import BadConfiguration, OtherVersion, ProtocolError, Unavailable
+from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake import Awake
+from hocket_bus.wire import encode
 from waiting import WAIT_S
 
 
@@ -39,10 +41,25 @@ def test_every_link_comes_up_and_gets_the_first_message_of_its_topic(tmp_path: P
                 assert event.message == Notice(request=bytes(16), seq=number, text="own")
 
 
+def test_an_end_of_another_version_is_named(tmp_path: Path) -> None:
+    """Not taken for one that is silent."""
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as old, Bus(inbox.put) as bus:
+        old.linger = 0
+        old.bind(f"ipc://{tmp_path}/x")
+        bus.dial(f"ipc://{tmp_path}/x", Hello(role="client"))
+        assert old.poll(WAIT_S * 1000)
+        route, *_ = old.recv_multipart()
+        (header, body) = encode(Error(code="bad_message", text="?"))
+        old.send_multipart([route, header[:2] + bytes((PROTOCOL_VERSION - 1,)) + header[3:], body])
+        down = inbox.get(timeout=WAIT_S)
+    assert isinstance(down, LinkDown)
+    assert isinstance(down.reason, OtherVersion)
+    assert "the same hocket on both ends" in str(down.reason)
+
+
 def test_the_empty_topic_reads_nothing(tmp_path: Path) -> None:
     """A subscription to a prefix of every topic is not accepted."""
-    import zmq
-
     endpoint = f"ipc://{tmp_path}/x"
     inbox: SimpleQueue[Event] = SimpleQueue()
     topic = os.urandom(16)

@@ -109,7 +109,7 @@ class Pair:
                 **options,  # type: ignore[arg-type]
             )
         )
-        self._run(self.cloud)
+        self.run(self.cloud)
         return self.cloud
 
     def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
@@ -123,13 +123,14 @@ class Pair:
                 **options,  # type: ignore[arg-type]
             )
         )
-        self._run(self.device)
+        self.run(self.device)
         return self.device
 
     def client(self, side: str = "device") -> Client:
         return self.stack.enter_context(Client(self.endpoint(side)))
 
-    def _run(self, daemon: Daemon) -> None:
+    def run(self, daemon: Daemon) -> None:
+        """On a thread of its own, to the end of the test."""
         thread = threading.Thread(target=daemon.run, name=daemon.side, daemon=True)
         thread.start()
 

@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 import zmq
 from harness import Pair, pair
+from transformers import AutoTokenizer, MistralConfig, MistralForCausalLM
 
 from hocket_bus import messages
 from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
 from hocket_bus.wire import decode
 from hocket_client import Client
+from hocket_daemon.config import DeviceSettings
+from hocket_daemon.device import DeviceDaemon
+from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from waiting import WAIT_S
 
-SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": 20.0}
+SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
 
 
 @pytest.fixture(scope="module")
@@ -208,9 +213,40 @@ def test_a_deadline_ends_a_stream(running: Pair) -> None:
 
 def test_a_model_that_does_not_load_is_a_configuration_error(parts: Pair) -> None:
     """One line that names the key."""
-    from hocket_daemon.engine.model import ModelSettings
-
     with pytest.raises(BadConfiguration, match=r"does not load.*\[model\] name"):
         parts.start_device(model=ModelSettings(name="/nowhere/at/all"))
     with pytest.raises(BadConfiguration, match="unknown dtype"):
         parts.start_device(model=parts.model("device", dtype="float8"))
+
+
+def test_a_model_that_looks_back_less_far_than_the_context_is_refused(parts: Pair, tmp_path: Path) -> None:
+    """Rows are read whole, so its tokens would be others than the model's own."""
+    small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    tokenizer = AutoTokenizer.from_pretrained(parts.models["device"])
+    config = MistralConfig(vocab_size=len(tokenizer), num_key_value_heads=1, sliding_window=64, **small)
+    MistralForCausalLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(BadConfiguration, match="looks back at 64 tokens.*set context = 64"):
+        LanguageModel(ModelSettings(name=str(tmp_path)), "device")
+    LanguageModel(ModelSettings(name=str(tmp_path), context=64), "device")
+
+
+def test_a_wrong_address_of_the_retrieval_daemon_is_a_configuration_error(parts: Pair) -> None:
+    """Before the model is loaded."""
+    settings = DeviceSettings(endpoint=parts.endpoint("device"), retrieval="/run/x", model=ModelSettings("/nowhere"))
+    with pytest.raises(BadConfiguration, match="'/run/x' is no endpoint"):
+        DeviceDaemon(settings)
+
+
+def test_to_require_a_cloud_where_there_is_none_is_an_error(parts: Pair) -> None:
+    """None is configured; and one cannot ask for both."""
+    parts.start_retrieval("device")
+    settings = DeviceSettings(
+        endpoint=parts.endpoint("device"), retrieval=parts.endpoint("device-retrieval"), model=parts.model("device")
+    )
+    parts.run(DeviceDaemon(settings))
+    assert len(parts.client().ask("kala?", **SHORT).result().token_ids) == 6
+    with pytest.raises(Unavailable, match="knows no cloud.*without --require-cloud"):
+        parts.client().ask("kala?", require_cloud=True, **SHORT).result()
+    with pytest.raises(BadRequest, match="exclude each other"):
+        parts.client().ask("kala?", require_cloud=True, alone=True, **SHORT)

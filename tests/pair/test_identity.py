@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 import pytest
 from harness import Pair
+from msgspec import structs
 
 from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import (
@@ -29,6 +30,7 @@ from hocket_bus.messages import (
     Token,
 )
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
+from hocket_daemon.config import CloudSettings
 from waiting import WAIT_S
 
 AT = "tcp://127.0.0.1:17641"
@@ -90,6 +92,26 @@ def test_nobody_else_cancels_or_reads_a_request(machines: tuple[Machine, Machine
     assert isinstance(refusal, Error)
     assert isinstance(done, Done)
     assert (done.finish, len(done.token_ids)) == ("length", 20)
+
+
+def test_asking_under_anothers_number_takes_no_place(machines: tuple[Machine, Machine]) -> None:
+    """While that request is in work and when it has ended; Alice's ends well, and Mallory can ask for herself."""
+    alice, mallory = machines
+    ask = Ask(
+        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), alone=True,
+        ignore_eos=True,
+    )  # fmt: skip
+    stolen = structs.replace(ask, topic=mallory.topic)
+    alice.send(ask)
+    alice.until(Accepted)
+    mallory.send(stolen)
+    mallory.until(Error)
+    assert isinstance(alice.until(Done), Done)
+    for _ in range(CloudSettings(endpoint="", retrieval="").max_sessions):
+        mallory.send(stolen)
+        mallory.until(Error)
+    mallory.send(structs.replace(stolen, request=os.urandom(16)))
+    assert isinstance(mallory.until(Accepted, Error), Accepted)
 
 
 def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machine]) -> None:

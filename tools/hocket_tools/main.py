@@ -64,6 +64,9 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         sys.stdout = None  # the reader left; the interpreter must not flush to it again
         return FAILED
+    except OSError as error:
+        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return FAILED
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
     return result if isinstance(result, int) else 0

@@ -11,7 +11,7 @@ import zmq
 
 from hocket_bus.egress import Gate
 from hocket_bus.endpoints import publish_endpoint
-from hocket_bus.errors import BadMessage, HocketError, Unavailable, Untrusted, from_code
+from hocket_bus.errors import BadMessage, HocketError, OtherVersion, Unavailable, Untrusted, from_code
 from hocket_bus.estimate import Estimate
 from hocket_bus.log import Sparse
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
@@ -133,6 +133,8 @@ class Link:
             message = decode(frames)
         except BadMessage as error:
             self._bad_messages.note(endpoint=self.endpoint, error=str(error))
+            if isinstance(error, OtherVersion) and not self.up:
+                self._fail(error, REFUSED_BACKOFF_S)
             return
         self._heard_s = time.monotonic()
         if isinstance(message, Pong | Welcome | Subscribed):

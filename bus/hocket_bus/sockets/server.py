@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 REFUSAL = Error(
     code="untrusted",
-    text=f"more than {MOST} messages of this key within a minute were none; it is refused for {REFUSED_S:.0f} s",
+    text=f"{MOST} messages of this key within a minute were none; it is refused for {REFUSED_S:.0f} s",
     remedy="install the same hocket on both ends; see what else uses this key",
 )
 

@@ -15,6 +15,7 @@ from .sampler import Rule, draft, target
 from .schedule import Aggregating, other
 from .window import MOST_AHEAD, draft_window
 
+_MOST_HELD = 4 * MOST_AHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
 _DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
 
 
@@ -120,7 +121,7 @@ class Exchange:
         The other side has confirmed so many tokens, of that `digest`.
         """
         self._hear(confirmed, digest)
-        if len(self.confirmed) <= remote.step < self._terms.max_tokens:
+        if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + _MOST_HELD):
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:
@@ -130,7 +131,7 @@ class Exchange:
             if step < len(self.confirmed) and self.confirmed.ids[step] != token:
                 self.corrections += 1
                 self._cut(step)
-            if step >= len(self.confirmed):
+            if len(self.confirmed) <= step < self._terms.max_tokens:
                 self._word[step] = token
 
     def advance(self) -> list[Confirmed]:

@@ -36,13 +36,13 @@ class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The table [model] of a daemon's configuration."""
 
     name: str = BUNDLED  # "bundled", a folder, or a Hugging Face model name
-    context: int = 1024  # tokens a row can hold: prompt and answer together
-    slots: int = 16  # rows kept at once; a request takes one for each of its documents
+    context: Annotated[int, Meta(ge=1)] = 1024  # tokens a row can hold: prompt and answer together
+    slots: Annotated[int, Meta(ge=1)] = 16  # rows kept at once; a request takes one for each of its documents
     kv_bytes: Annotated[int, Meta(ge=0)] = 4_000_000_000  # the slots' memory; more is refused at the start; 0: any
     prefill_tokens: Annotated[int, Meta(ge=1)] = 128  # of a prompt in one forward pass, in which others decode
-    threads: int = 1  # CPU threads of a forward pass
+    threads: Annotated[int, Meta(ge=1, le=256)] = 1  # CPU threads of a forward pass
     dtype: str = "auto"  # "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, bfloat16 on a GPU
-    hold_decode_s: float = 0.0  # benchmarks only: a forward pass takes at least this long
+    hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
 
 
 class LanguageModel:
@@ -56,8 +56,14 @@ class LanguageModel:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         folder = self.folder = _folder(settings.name, side)
         self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
-        limit = int(getattr(self._weights.config.get_text_config(), "max_position_embeddings", settings.context))
-        self._context = min(settings.context, limit)
+        text = self._weights.config.get_text_config()
+        self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
+        window = getattr(text, "sliding_window", None)
+        if window and window < self._context:  # rows are read whole
+            raise BadConfiguration(
+                f"'{folder}' looks back at {window} tokens, [model] context is {self._context}",
+                f"set context = {window}, or less",
+            )
         self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, self._weights) if kv is not None else None
         self.fingerprint = _fingerprint(self.tokenizer)

@@ -52,10 +52,10 @@ def ask(
     ] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 120.0,
     endpoint: Annotated[
-        str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000.", envvar="HOCKET_ENDPOINT")
+        str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
     ] = None,
     home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder.", envvar="HOCKET_HOME")
+        Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
     ] = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
@@ -72,7 +72,7 @@ def ask(
     options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question
-    where = endpoint or Home.find(home).listening("device")
+    where = endpoint or (places.named_endpoint() if home is None else "") or Home.find(home).listening("device")
     check_endpoint(where)
     keys = places.keys(home)
     if json_lines:

@@ -24,7 +24,7 @@ SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watch
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("ingest", epilog="Example: hocket ingest --side device ~/notes report.pdf")(ingest)
-    app.command("documents", epilog="Example: hocket documents --side device --remove old-notes.md")(documents)
+    app.command("documents", epilog="Example: hocket documents --side device --remove ~/notes/old.md")(documents)
 
 
 def ingest(
@@ -39,9 +39,11 @@ def ingest(
     An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
     """
     from hocket_bus import places
+    from hocket_bus.endpoints import is_tcp
 
+    elsewhere = endpoint is not None and is_tcp(endpoint)  # paths are those of the daemon's machine
     missing = [str(path) for path in paths if not path.expanduser().exists()]
-    if missing:
+    if missing and not elsewhere:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
     ingested = read_in(_endpoint(side, endpoint, home), paths, places.keys(home))
     if json_object:
@@ -58,7 +60,10 @@ def ingest(
 
 def documents(
     side: Side,
-    remove: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Forget this document; repeatable.")] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Forget this document, or all in this folder, by its full path; repeatable."),
+    ] = None,
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,

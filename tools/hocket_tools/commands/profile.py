@@ -47,6 +47,7 @@ def profile(
     With --offline, fit this machine's decode times too. The daemons take the results over within seconds; whatever
     cannot be measured is named with what to do. Exit status 69 when nothing could be.
     """
+    from hocket_bus import places
     from hocket_tools.network.survey import Problem, Survey
     from hocket_tools.pair.home import Home
 
@@ -54,7 +55,7 @@ def profile(
     found = Survey()
     target = _target(pair, host)
     if target is not None:
-        found = _survey(target, iperf_port, seconds)
+        found = _survey(target, iperf_port, seconds, places.keys(pair.at))
     elif not offline:
         found.problems.append(Problem("peer", "no cloud is configured in device.toml", "run: hocket profile HOST"))
     kept = _keep(pair, target, found) if target is not None else None
@@ -74,15 +75,15 @@ def _target(pair: Home, host: str) -> Target | None:
     return Target.parse(endpoint) if endpoint else None
 
 
-def _survey(target: Target, iperf_port: int, seconds: int) -> Survey:
+def _survey(target: Target, iperf_port: int, seconds: int, keys: Path) -> Survey:
     from hocket_tools import console
     from hocket_tools.network.survey import survey
 
     err = console.err()
     if not err.is_terminal:
-        return survey(target, iperf_port, seconds, lambda _: None)
+        return survey(target, iperf_port, seconds, lambda _: None, keys)
     with err.status("measuring") as line:
-        return survey(target, iperf_port, seconds, lambda what: line.update(f"measuring: {what}"))
+        return survey(target, iperf_port, seconds, lambda what: line.update(f"measuring: {what}"), keys)
 
 
 def _keep(pair: Home, target: Target, found: Survey) -> NetworkProfile:

@@ -13,7 +13,7 @@ EXAMPLE = """Examples:
 
 hocket simulate --rtt 0,100,300 --json simulated.json
 
-hocket simulate --recording pair.json --decode 132,8.4 --trace 3,17
+hocket simulate --recording pair.json --trace 3,17
 
 hocket simulate record --out pair.json"""
 
@@ -59,7 +59,7 @@ def simulate(
     rates = tape.Rates(
         _pair(accept, "--accept", most=1),
         _pair(accept_coupled, "--accept-coupled", most=1),
-        tuple(ms / 1000 for ms in _pair(decode, "--decode")),  # type: ignore[arg-type]
+        tuple(ms / 1000 for ms in _pair(decode, "--decode", least=0.001)),  # type: ignore[arg-type]
     )
     answers = tape.load(recording) if recording else tape.drawn(rates, tokens, sequences, seed)
     first, second = _pair(trace, "--trace") if trace else (0, 0)
@@ -85,19 +85,20 @@ def record(
     data: Data = DATA,
 ) -> None:
     """Record decisions and decode times of the pair that `hocket up` started."""
+    from hocket_bus import places
     from hocket_tools.bench.aggregation import fixed_prompts
     from hocket_tools.pair.home import Home
     from hocket_tools.simulator.record import record as make
 
     at = Home.find(home)
     texts = fixed_prompts(data, prompts)
-    made = make(at.listening("device"), at.listening("cloud"), texts, tokens, out)
+    made = make(at.listening("device"), at.listening("cloud"), texts, tokens, out, keys=places.keys(at.at))
     typer.echo(f"{out}: {made.source}")
 
 
-def _pair(text: str, option: str, most: float = float("inf")) -> tuple[float, float]:
+def _pair(text: str, option: str, least: float = 0.0, most: float = float("inf")) -> tuple[float, float]:
     values = numbers(text, option)
-    if len(values) != 2 or max(values) > most:
+    if len(values) != 2 or min(values) < least or max(values) > most:
         raise typer.BadParameter(f'"{text}" is not two numbers, for the device and the cloud', param_hint=option)
     return values[0], values[1]
 

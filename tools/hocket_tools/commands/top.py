@@ -28,10 +28,10 @@ def register(app: typer.Typer) -> None:
 
 def top(
     endpoint: Annotated[
-        list[str] | None, typer.Option(help="Watch this daemon; repeatable.", envvar="HOCKET_ENDPOINT")
+        list[str] | None, typer.Option(help="Watch this daemon; repeatable; default $HOCKET_ENDPOINT.")
     ] = None,
     home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Watch the pair in this folder.", envvar="HOCKET_HOME")
+        Path | None, typer.Option(metavar="PATH", help="Watch the pair in this folder; default $HOCKET_HOME.")
     ] = None,
     every: Annotated[float, typer.Option(min=0.1, max=3600, help="Seconds from one look to the next.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Print one look and leave.")] = False,
@@ -39,11 +39,14 @@ def top(
 ) -> None:
     """Watch device and cloud: tokens, acceptance, round trip, decode times, queues, errors; Ctrl-C ends it.
 
-    Where standard output is no terminal it prints one look, as with --once; exit status 69 then unless all answer.
+    Where standard output is no terminal it prints one look, as with --once, unless --json is there, too; exit status
+    69 then unless all that run answer.
     """
+    from hocket_bus import places
     from hocket_tools import console
 
-    looks = _looks(endpoint or [], home, every)
+    named = places.named_endpoint() if home is None else ""
+    looks = _looks(endpoint or ([named] if named else []), home, every)
     try:
         if once or not (json_lines or sys.stdout.isatty()):
             paces = next(looks)

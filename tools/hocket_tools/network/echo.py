@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import check_endpoint
@@ -13,8 +14,8 @@ from hocket_bus.sockets import PING_S, Bus, Event, LinkDown, LinkUp
 _CONNECT_S = 5.0
 
 
-def echo(endpoint: str, echoes: int = 5) -> float:
-    """The round trip to the daemon at `endpoint` in seconds, after `echoes` of them.
+def echo(endpoint: str, keys: Path | None = None, echoes: int = 5) -> float:
+    """The round trip to the daemon at `endpoint` in seconds, after `echoes` of them; `keys` as for a Client.
 
     Raises BadConfiguration, or Unavailable when nothing answers.
     """
@@ -29,7 +30,7 @@ def echo(endpoint: str, echoes: int = 5) -> float:
             reasons.append(event.reason)
             broke.set()
 
-    with Bus(on_event) as bus:
+    with Bus(on_event, keys) as bus:
         link = bus.dial(endpoint, Hello(role="client"))
         if not up.wait(_CONNECT_S):
             raise Unavailable(f"no daemon answers at {endpoint}", "does one run there, at that port?")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from hocket_bus.endpoints import host_of
 from hocket_bus.errors import BadRequest, HocketError
@@ -56,12 +57,14 @@ class Survey:
     notes: list[str] = field(default_factory=list)
 
 
-def survey(target: Target, iperf_port: int, seconds: int, tell: Callable[[str], None]) -> Survey:
-    """Measure what can be measured; `tell` gets a line before each program starts."""
+def survey(
+    target: Target, iperf_port: int, seconds: int, tell: Callable[[str], None], keys: Path | None = None
+) -> Survey:
+    """Measure what can be measured; `tell` gets a line before each program starts, `keys` is as for a Client."""
     found = Survey()
     if target.endpoint:
         tell("echo on the bus")
-        _take(found, "round trip", "echo", lambda: echo(target.endpoint))
+        _take(found, "round trip", "echo", lambda: echo(target.endpoint, keys))
     if target.host:
         tell("ping")
         _take(found, "round trip", "ping", lambda: ping(target.host).mean_s)

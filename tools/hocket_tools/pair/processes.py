@@ -62,8 +62,14 @@ def exit_status(pid: int) -> int | None:
 def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
     """Stop daemons; returns the names of those that had to be killed.
 
-    The first SIGTERM lets requests in work go on for `wait_s`, the second ends them with a reason.
+    The first SIGTERM lets requests in work go on for `wait_s`, the second ends them with a reason. Retrieval daemons go
+    last: until then those requests search.
     """
+    last = [name for name in names if name.endswith("-retrieval")]
+    return _stop(home, [name for name in names if name not in last], wait_s) + _stop(home, last, wait_s)
+
+
+def _stop(home: Home, names: list[str], wait_s: float) -> list[str]:
     pids = {name: pid for name in names if (pid := running(home, name)) is not None}
     left = list(pids)
     for number, patience_s in ((signal.SIGTERM, wait_s), (signal.SIGTERM, END_S)):

@@ -80,5 +80,5 @@ def _dead(home: Home, name: str, status: int) -> HocketError:
 
 def _silent(home: Home, state: DaemonState) -> HocketError:
     lines = processes.last_lines(home.log(state.name))
-    what = state.problem or "it is not ready"
+    what = state.problem or ("the cloud is not connected" if state.ready else "it is not ready")
     return StartFailed(f"the {state.name} daemon did not come up in time: {what}", f"see {home.log(state.name)}", lines)

@@ -18,13 +18,15 @@ from .recording import Accepted, DecodeTimes, Recording, Sequence, save
 BY_DEVICE, BY_CLOUD = {"both", "device"}, {"both", "cloud"}
 
 
-def record(device: str, cloud: str, prompts: Many[str], tokens: int, out: Path) -> Recording:
+def record(
+    device: str, cloud: str, prompts: Many[str], tokens: int, out: Path, *, keys: Path | None = None
+) -> Recording:
     """Ask the pair behind the endpoint `device` every prompt both ways, and each side alone; write the recording.
 
     A token's source says whose draft it was, which is both decisions; a side's decode times are the gaps between the
     tokens that it sends alone. Raises what the client raises.
     """
-    with Client(device) as pair, Client(cloud) as alone:
+    with Client(device, keys=keys) as pair, Client(cloud, keys=keys) as alone:
         sequences = [
             Sequence(
                 independent=_accepted(_tokens(pair, prompt, tokens, seed, "independent")),

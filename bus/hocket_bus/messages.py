@@ -193,7 +193,7 @@ class Token(Message, frozen=True):
     seq: Count
     step: Count
     id: TokenId
-    text: Line
+    text: Annotated[str, Meta(max_length=10_000)]  # more than the longest stop text, which may have held it back
     source: Source
     t_s: Seconds
 
@@ -257,7 +257,7 @@ class Begin(Message, frozen=True):
     eos: Annotated[list[TokenId], Meta(max_length=64)]
     weights: Weights
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]
-    relevance_temperature: Annotated[float, Meta(gt=0)]
+    relevance_temperature: Annotated[float, Meta(ge=1e-6)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
     scorer: Line = ""
 

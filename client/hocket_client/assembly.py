@@ -39,11 +39,13 @@ class Assembly:
         self.accepted = True
         self._early[message.seq] = message
         ready: list[Event] = []
-        while self._next in self._early:
-            event = self._early.pop(self._next)
-            self._next += 1
+        while (event := self._early.get(self._next)) is not None:
             if isinstance(event, Failed):
+                if ready:  # first what came before it; `reply` asks for it again
+                    break
                 raise from_code(event.code, event.text, event.remedy)
+            del self._early[self._next]
+            self._next += 1
             if isinstance(event, Done):
                 self.done = event
             ready.append(event)

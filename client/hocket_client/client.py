@@ -9,8 +9,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.errors import Cancelled, DeadlineExceeded
-from hocket_bus.messages import Cancel, Done, Message, Notice, Status, StatusRequest, Token
+from hocket_bus.errors import Cancelled, DeadlineExceeded, from_code
+from hocket_bus.messages import Cancel, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.places import default_endpoint
 
 from .assembly import SILENCE_S, Assembly, Event
@@ -41,7 +41,7 @@ class Client:
         return Stream(self._connection, question, options)
 
     def status(self, wait_s: float = 5.0) -> Status:
-        """How the daemon is. Raises DeadlineExceeded."""
+        """How the daemon is. Raises DeadlineExceeded, or the daemon's error."""
         request = os.urandom(16)
         inbox: SimpleQueue[Message] = SimpleQueue()
         self._connection.expect(request, inbox.put)
@@ -52,6 +52,8 @@ class Client:
             raise DeadlineExceeded(f"no status within {wait_s:g} s", "look at the daemon's log") from error
         finally:
             self._connection.forget(request)
+        if isinstance(message, Error):
+            raise from_code(message.code, message.text, message.remedy, message.retry_after_s)
         assert isinstance(message, Status)
         return message
 

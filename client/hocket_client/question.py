@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import secrets
 
-from hocket_bus.errors import BadRequest
+from hocket_bus.errors import BadRequest, ProtocolError
 from hocket_bus.messages import MAX_TOKENS, Ask, Sampling, Task
+from hocket_bus.wire import decode, encode
 
 DEFAULTS = Sampling()
 
@@ -71,3 +72,7 @@ def _check(ask: Ask) -> None:
     for fine, text, remedy in checks:
         if not fine:
             raise BadRequest(text, remedy)
+    try:
+        decode(encode(ask))
+    except (ProtocolError, UnicodeEncodeError) as error:
+        raise BadRequest(f"this cannot be sent: {error}", "mend or shorten it") from error

@@ -14,16 +14,18 @@ from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Refuse
 from .aggregation.dialogue import Turn
 from .session import Services, Session
 
+READING_S = 600.0  # what a device may take to read a prompt
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What an accompaniment knows of the other side: whose it is, how to send to it, how far it is by its own word."""
+    """The other side: whose it is, how to send to it, how far it is by its own word, how long its link is silent."""
 
     user: str
     send: Callable[[Message], None]
     rtt_s: Callable[[], float]
+    silence_s: Callable[[], float]
 
 
 class Accompaniment(Session):
@@ -32,7 +34,8 @@ class Accompaniment(Session):
     def __init__(self, services: Services, begin: Begin, device: Device) -> None:
         super().__init__(services, begin)
         self.device = device
-        self.heard_s = time.monotonic()
+        self.heard_s = self._began_s = time.monotonic()
+        self._spoken_with = False
 
     @property
     def rtt_s(self) -> float:
@@ -41,13 +44,22 @@ class Accompaniment(Session):
 
     def receive(self, message: Draft | Target | Aggregated | Sync) -> None:
         """A peer message of this session."""
-        self.heard_s = time.monotonic()
+        self.heard_s, self._spoken_with = time.monotonic(), True
         self.take(self.dialogue.receive(message))
         self.draft_next()
 
+    def device_reads(self, now: float, silence_s: float) -> bool:
+        """Whether it may still read its prompt: it says nothing of the session then, but its link lives."""
+        return not self._spoken_with and now - self._began_s < READING_S and self.device.silence_s() <= silence_s
+
     def on_ready(self) -> None:
-        """Tell the device what this side brings."""
-        assert self.passages is not None
+        """The question is read; drafting begins."""
+        self.tell_ready()
+
+    def tell_ready(self) -> None:
+        """Tell the device what this side brings, once it is known."""
+        if self._reading is None or self.passages is None:
+            return
         self.device.send(
             Ready(
                 session=self.begin.session,

@@ -74,6 +74,7 @@ class Answer(Session):
         self._times_s: list[float] = []
         self._joined = False  # the cloud has been asked to take part
         self._cloud_ready: Ready | None = None
+        self._agreed = False  # on what passages are scored by
         self._down: HocketError | None = None
         self._wait_until_s = float("inf")  # for the cloud: to connect, to draft, to draft again after a break
         self._rejoin_at_s = float("inf")
@@ -105,7 +106,7 @@ class Answer(Session):
 
     def on_link_up(self) -> None:
         """The cloud is connected: join it, or rejoin it at the prefix."""
-        if self._cloud is None:
+        if self._cloud is None or self.closed:
             return
         if self._joined or self.dialogue.exchange.solo:
             self._joined = True
@@ -116,7 +117,7 @@ class Answer(Session):
     def on_link_down(self, reason: HocketError) -> None:
         """The cloud fell silent, or refuses us; while not joined yet, silence may still end in time."""
         self._down = reason
-        if self._cloud is None or self.dialogue.exchange.solo:
+        if self._cloud is None or self.closed or self.dialogue.exchange.solo:
             return
         if self._joined or isinstance(reason, ProtocolError | Forbidden):
             self._go_alone(reason.text, reason.remedy)
@@ -159,6 +160,8 @@ class Answer(Session):
 
     def receive(self, message: Draft | Target | Aggregated | Sync | Ready | Refused) -> None:
         """A peer message of this session."""
+        if self._cloud is None or self.closed:  # others came in one turn with the one that ended it
+            return
         if isinstance(message, Refused):
             if message.epoch == self.dialogue.epoch:
                 self._on_refused(message)
@@ -170,6 +173,7 @@ class Answer(Session):
             if was_solo and not self.dialogue.exchange.solo:
                 self._rejoining = True
                 self._expect_peer()
+                self._check_scorers()
             elif isinstance(message, Draft | Aggregated) and not self._rejoining:
                 self._expect_peer()
         self.draft_next()
@@ -190,21 +194,30 @@ class Answer(Session):
     def _check_scorers(self) -> None:
         """Relevance must mean the same on both sides; where the best scorers differ, both use one that both have."""
         ready, own = self._cloud_ready, self.passages
-        if ready is None or self._reading is None or own is None or not own.passages or self.begin.weights == "off":
+        if self._agreed or ready is None or self._reading is None or own is None or not own.passages:
+            return
+        if self.begin.weights == "off":
             return
         common = next((scorer for scorer in own.scorers if scorer in ready.scorers), None)
         if common is None:
             self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
         elif own.scorer == ready.scorer:
+            self._agreed = True
             self._agree(common, None)
             if common != own.scorers[0] or common != ready.scorers[0]:
                 self._stream.notice(f"the sides have different re-rankers: both score relevance by {common}")
         elif self._steps:
-            self._go_alone("the cloud scores relevance in another way now", "ask again")
+            self._go_alone("the cloud scores relevance in another way", "ask again")
+            self._leave_cloud()
         else:
-            self._send(End(session=self.begin.session, reason="another scorer"))
+            self._leave_cloud()
             self.close()
             self._agree(common, self._ask)
+
+    def _leave_cloud(self) -> None:
+        """For the rest of this answer."""
+        self._send(End(session=self.begin.session, reason="another scorer"))
+        self._cloud, self._rejoin_at_s = None, float("inf")
 
     def _expect_peer(self) -> None:
         if self._cloud is not None:
@@ -240,6 +253,8 @@ class Answer(Session):
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time."""
+        if self.closed:
+            return
         if self._stream.age_s >= self._ask.deadline_s:
             self.fail(
                 DeadlineExceeded(f"no answer within {self._ask.deadline_s:g} s", "allow more time, or ask for less")

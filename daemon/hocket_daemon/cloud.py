@@ -51,6 +51,8 @@ class CloudDaemon(Daemon):
             if isinstance(message, End):
                 self._end(message.session)
                 return
+            if session.closed:
+                return
             try:
                 session.receive(message)
             except BadMessage as error:
@@ -61,6 +63,7 @@ class CloudDaemon(Daemon):
         if session is not None and not session.closed:
             if session.device.user == event.user:  # a device that came back by another route
                 session.device = device
+                session.tell_ready()  # it may have gone to where the device was before
             return
         try:
             self.check_taking()
@@ -82,7 +85,12 @@ class CloudDaemon(Daemon):
 
     def _device(self, event: Received) -> Device:
         route = event.route
-        return Device(event.user, lambda message: self.server.send(route, message), lambda: self.server.rtt_s(route))
+        return Device(
+            event.user,
+            lambda message: self.server.send(route, message),
+            lambda: self.server.rtt_s(route),
+            lambda: self.server.silence_s(route),
+        )
 
     def _end(self, key: bytes) -> None:
         session = self._sessions.pop(key)
@@ -106,7 +114,10 @@ class CloudDaemon(Daemon):
 
     def _free(self, now: float) -> None:
         for key, session in list(self._sessions.items()):
-            if session.closed or now - session.heard_s > self._silence_s:
+            silent = now - session.heard_s > self._silence_s
+            if silent and not session.closed and session.device_reads(now, self._silence_s):
+                session.heard_s = now
+            elif silent or session.closed:
                 self._end(key)
 
     def most_ahead(self, rows: int) -> int:

@@ -24,7 +24,9 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     max_sessions: Annotated[int, Meta(ge=1)] = 8  # at once, clients' and devices'; more: "busy"
     log_bytes: Annotated[int, Meta(ge=1 << 16)] = 1 << 20  # what is kept of a stream, so that its reader can resume
     client_silence_s: Annotated[float, Meta(gt=0)] = 25.0  # an answer whose client is silent this long is ended
-    relevance_temperature: Annotated[float, Meta(gt=0)] = 0.1  # scores are divided by this before they become weights
+    relevance_temperature: Annotated[float, Meta(ge=1e-6)] = (
+        0.1  # scores are divided by this before they become weights
+    )
     reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)] = 4  # tokens between two looks at how relevant passages are
     wire_mass: Annotated[float, Meta(gt=0, le=1)] = 0.98  # share of a distribution that a draft carries
     keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them

@@ -202,6 +202,24 @@ def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
         assert server.inbox.empty()
 
 
+def test_a_server_that_is_forgotten_here_is_a_reason_and_no_end_of_the_bus(server: Machine, laptop: Machine) -> None:
+    """The connection that breaks afterwards stays down, and comes back once its key is known again."""
+    server.knows(bob=Peer(laptop.own.public))
+    with laptop.bus() as here:
+        with server.bus() as there:
+            serve(there)
+            dial(here)
+            laptop.until(is_up)
+            laptop.knows()
+            here.reload_keys()
+        laptop.until(lambda event: isinstance(event, LinkDown) and isinstance(event.reason, BadConfiguration))
+        laptop.knows(server=Peer(server.own.public, AT))
+        here.reload_keys()
+        with server.bus() as there:
+            serve(there)
+            laptop.until(is_up)
+
+
 def test_an_eavesdropper_reads_nothing(server: Machine, laptop: Machine) -> None:
     """A word of the greeting is not on the wire; on a plain socket the same tap sees it."""
     server.knows(bob=Peer(laptop.own.public))

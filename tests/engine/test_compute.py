@@ -105,6 +105,20 @@ def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it
     assert (world.compute.batches, world.compute.steps) == (STEPS, STEPS * SESSIONS)
 
 
+def test_a_step_that_fails_behind_the_pass_fails_alone(world: World) -> None:
+    """What a session makes of its rows is its own; the others of the same pass get theirs."""
+    outcomes: dict[str, object] = {}
+    hold = threading.Event()
+    world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
+    bad = Step(Session("a"), [], lambda _: 1 // 0, Interrupt())  # type: ignore[arg-type]
+    world.compute.decode(bad, lambda o: outcomes.update(a=o))
+    world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
+    hold.set()
+    world.until(lambda: len(outcomes) == 2)
+    assert isinstance(outcomes["a"], HocketError)
+    assert outcomes["b"] == Decoded("b", 2)
+
+
 def test_stale_steps_are_dropped_and_a_failing_batch_fails_its_steps_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from transformers import AutoTokenizer, MistralConfig, MistralForCausalLM
 
 from hocket_bus import messages
 from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
+from hocket_bus.messages import Notice, Token
 from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
@@ -197,6 +198,25 @@ def test_unequal_scorers_are_refused_with_a_remedy(parts: Pair) -> None:
     parts.start_device()
     with pytest.raises(Unavailable, match="score relevance differently.*same embedder"):
         parts.client().ask("kala?", **SHORT).result()
+
+
+def test_a_cloud_that_scores_otherwise_does_not_join_an_answer_that_has_begun(parts: Pair) -> None:
+    """It comes while the device writes alone, and only its scorer is in common; the rest stays the device's alone."""
+    parts.start_retrieval("device", scorers="list other")
+    parts.start_retrieval("cloud", scorers="other")
+    parts.start_device(model=parts.model("device", hold_decode_s=0.05), connect_wait_s=0.1)
+    stream = parts.client().ask("kala?", seed=1, max_tokens=900, ignore_eos=True, deadline_s=WAIT_S)
+    events = stream.events()
+    next(event for event in events if isinstance(event, Token))
+    parts.start_cloud()
+    next(event for event in events if isinstance(event, Notice) and "in another way" in event.text)
+    for _ in range(5):
+        next(events)
+    stream.cancel()
+    done = stream.result()
+    assert done.mode == "alone"
+    assert done.solo_steps == list(range(len(done.token_ids)))
+    assert parts.client().ask("kala?", **SHORT).result().mode == "coupled"
 
 
 def test_a_second_daemon_at_the_same_path_is_refused(running: Pair) -> None:

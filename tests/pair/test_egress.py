@@ -11,7 +11,7 @@ from harness import Pair, pair
 from reference import Reference
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import CLASS_OF, Draft, Message, Target, Welcome
+from hocket_bus.messages import CLASS_OF, Aggregated, Draft, Message, Target, Welcome
 from hocket_bus.sockets import Bus, Event, Received
 from hocket_bus.wire import decode
 from hocket_client.question import ask_message
@@ -98,7 +98,11 @@ def test_without_drafts_the_tokens_are_the_same_and_no_distribution_leaves(tiny_
         for aggregation in MODES:
             expected = reference.answer(ask_message(QUESTION, topic=bytes(16), aggregation=aggregation, **OPTIONS))  # type: ignore[arg-type]
             assert ask(made, aggregation) == (expected.ids, [])
-        assert not [frames for frames in left(tap) if isinstance(decode(frames), Draft)]
+        messages = [decode(frames) for frames in left(tap)]
+        assert not [message for message in messages if isinstance(message, Draft)]
+        verdicts = [message for message in messages if isinstance(message, Aggregated)]
+        assert verdicts
+        assert not any(verdict.accepted_device for verdict in verdicts), "whether its draft was taken is its own"
 
 
 @pytest.mark.parametrize("kept", ["query", "targets", "control"])

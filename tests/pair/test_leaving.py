@@ -7,15 +7,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from harness import Pair, pair
 
+from hocket_bus.messages import Begin, Hello, Message, Ready, Sampling, Sync
+from hocket_bus.sockets import Bus, Event, LinkUp, Received
 from processes import guarded
+from waiting import WAIT_S
 
 LONG = {"seed": 2, "max_tokens": 900, "ignore_eos": True, "documents": 1}
+BEGIN = Begin(
+    session=bytes(16),
+    epoch=0,
+    question="kala?",
+    task="answer",
+    sampling=Sampling(max_tokens=20, seed=1),
+    aggregation="coupled",
+    documents=1,
+    eos=[],
+    weights="static",
+    reweigh_every=1,
+    relevance_temperature=0.1,
+    wire_mass=0.98,
+)
 SOON_S = 20.0  # much less than the answer takes, on any machine
 
 
@@ -30,14 +48,65 @@ def slow(tiny_models: dict[str, Path]) -> Iterator[Pair]:
         yield made
 
 
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON_S
+    while not holds():
+        assert time.monotonic() < deadline, "somebody still works for a client that left"
+        time.sleep(0.05)
+
+
 def wait_idle(made: Pair) -> None:
     """Until neither side has anything in work."""
     assert made.device is not None
     assert made.cloud is not None
-    deadline = time.monotonic() + SOON_S
-    while made.device.answers or len(made.device.admission) or made.cloud._sessions:
-        assert time.monotonic() < deadline, "somebody still works for a client that left"
-        time.sleep(0.05)
+    device, cloud = made.device, made.cloud
+    until(lambda: not (device.answers or len(device.admission) or cloud._sessions))
+
+
+def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
+    """Its link lives, though it says nothing of the session; once it has spoken, silence ends the session."""
+    assert slow.cloud is not None
+    cloud, inbox = slow.cloud, SimpleQueue[Event]()
+
+    def got(kind: type[Message]) -> None:
+        while not (isinstance(event := inbox.get(timeout=WAIT_S), Received) and isinstance(event.message, kind)):
+            pass
+
+    with Bus(inbox.put) as bus:
+        link = bus.dial(slow.endpoint("cloud"), Hello(role="device", tokenizer=cloud.model.fingerprint))
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        for _ in range(2):  # a device that connects anew is told again
+            link.send(BEGIN)
+            got(Ready)
+        session = cloud._sessions[BEGIN.session]
+        for _ in range(3):
+            heard_s = session.heard_s
+            until(lambda heard_s=heard_s: session.heard_s > heard_s)  # type: ignore[misc]
+        assert cloud._sessions == {BEGIN.session: session}
+        link.send(Sync(session=BEGIN.session, epoch=0, confirmed=0, digest=0))
+        got(Sync)
+        until(lambda: not cloud._sessions)
+
+
+def test_an_answer_that_has_ended_does_not_ask_the_cloud_again(slow: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever happens to the link in the very turn in which it ended."""
+    assert slow.device is not None
+    assert slow.cloud is not None
+    entered, enter = [], slow.cloud.admission.enter
+
+    def note(key: bytes, user: str, rows: int, now_s: float) -> None:
+        entered.append(key)
+        enter(key, user, rows, now_s)
+
+    monkeypatch.setattr(slow.cloud.admission, "enter", note)
+    stream = slow.client().ask("mira?", max_tokens=3, ignore_eos=True, require_cloud=True)
+    next(iter(stream))
+    (answer,) = slow.device.answers.values()
+    stream.result()
+    for late in (answer.on_link_up, lambda: answer.tick(time.monotonic() + 1e6)):
+        slow.device.bus.post(late)
+    assert slow.client().ask("kala?", max_tokens=3, ignore_eos=True, require_cloud=True).result().mode == "coupled"
+    assert len(set(entered)) == len(entered) == 2
 
 
 @pytest.mark.parametrize("how", ["cancel", "close", "break"])

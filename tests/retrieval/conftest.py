@@ -14,9 +14,8 @@ from hocket_retrieval.embedder import Embedder
 class ToyEmbedder:
     """Equal texts get equal vectors, texts with common words near ones; counts what it embeds."""
 
-    dimension = 64
-
-    def __init__(self, name="toy"):
+    def __init__(self, name="toy", dimension=64):
+        self.dimension = dimension
         self.fingerprint = f"cosine:{hashlib.sha256(name.encode()).hexdigest()[:16]}"
         self.embedded = []
         self.gate = threading.Event()

@@ -143,6 +143,42 @@ def test_a_stopped_ingestion_keeps_what_it_did(tmp_path, toys, files):
         assert collection.resume().added == 3
 
 
+@pytest.mark.parametrize("when", ["waiting", "at hand", "made anew"])
+def test_what_is_removed_during_a_job_does_not_come_back(tmp_path, toys, files, when):
+    """Not the file, not its passages, not their vectors; the others are ingested."""
+    bakery, garden = str(files / "bakery.txt"), str(files / "garden.txt")
+    removed = garden if when == "waiting" else bakery
+    with Collection(tmp_path / "state", toys()) as collection:
+        if when == "made anew":
+            collection.ingest([files])
+    told = []
+
+    def remove(progress):
+        if progress.files_done == 0 and not told:
+            told.append(collection.remove([removed]))
+
+    with Collection(tmp_path / "state", toys("other")) as collection:
+        collection.resume(remove) if when == "made anew" else collection.ingest([files], remove)
+        assert told == [([removed], [])]
+        assert names(collection) == sorted({"bakery", "garden", "harbour"} - {Path(removed).stem})
+        assert collection.status().queued == 0
+        assert len(collection._index) == 2
+        assert collection._store._writer.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
+
+
+def test_an_embedder_of_another_width_may_be_interrupted(tmp_path, toys, files):
+    """Vectors of both lie in the store then; the next start opens it, goes on, and has every document in its index."""
+    with Collection(tmp_path / "state", toys()) as collection:
+        collection.ingest([files])
+    with Collection(tmp_path / "state", toys("wide", 96)) as collection, pytest.raises(Cancelled):
+        collection.resume(lambda progress: collection.stop() if progress.files_done == 1 else None)
+    with Collection(tmp_path / "state", toys("wide", 96)) as collection:
+        assert collection.status().stale == 2
+        collection.resume()
+        assert len(collection._index) == 3
+        assert "Fendwick" in first(collection, "Fendwick harbour").text
+
+
 def test_searching_while_ingesting_sees_whole_documents(tmp_path, toys, files):
     """During a job searches answer, from the documents that are complete, and first wait for one with a clear error."""
     toy = toys()

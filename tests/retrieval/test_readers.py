@@ -1,6 +1,7 @@
 """Laws of reading files, on real files of every type."""
 
 import io
+import os
 from pathlib import Path
 
 import docx
@@ -115,3 +116,22 @@ def test_a_missing_file_is_a_clear_line(tmp_path):
     """A file that is not there is a DocumentError like any other."""
     with pytest.raises(DocumentError, match=r"none\.txt"):
         read_bytes(tmp_path / "none.txt")
+
+
+def test_wide_padding_is_narrowed():
+    """A table padded to thousands of columns is read in linear time, and no passage of it is too long to be sent."""
+    rows = [f"row {number}" + " " * 100_000 + "end" + "\n \n" * 1_000 for number in range(20)]
+    text = read(Path("a.txt"), "".join(rows).encode()).text
+    assert text.split() == [word for number in range(20) for word in ("row", str(number), "end")]
+    assert len(text) < 20 * 20
+    assert "\n\n" in text
+    assert "   four" in read(Path("a.txt"), b"three\n   four").text
+
+
+def test_what_might_never_end_is_no_file(tmp_path):
+    """A pipe and a device, whatever they are called; neither is opened."""
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "zero.txt").symlink_to("/dev/zero")
+    for name in ("pipe.txt", "zero.txt"):
+        with pytest.raises(DocumentError, match="no regular file"):
+            read_bytes(tmp_path / name)

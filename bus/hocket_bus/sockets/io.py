@@ -263,6 +263,6 @@ class Bus:
         self._poller.register(socket, zmq.POLLIN)
 
     def _drop(self, socket: zmq.Socket[bytes]) -> None:
-        self._poller.unregister(socket)
-        del self._readers[socket]
+        if self._readers.pop(socket, None) is not None:  # not one whose making failed half-way
+            self._poller.unregister(socket)
         socket.close(0)

@@ -67,6 +67,16 @@ class Link:
         frames = encode(message)
         self._bus._do(lambda: self._send(message, frames))
 
+    def _try_open(self) -> None:
+        """A key that was revoked, or no descriptor left: the link is down, and its bus turns on."""
+        try:
+            self._open()
+        except HocketError as error:
+            self._fail(error, REFUSED_BACKOFF_S)
+        except zmq.ZMQError as error:
+            reason = Unavailable(f"no connection to {self.endpoint}: {error}", "see what this machine lacks")
+            self._fail(reason, REFUSED_BACKOFF_S)
+
     def _open(self) -> None:
         now = time.monotonic()
         self._welcome, self._subscribed = None, not self._topic
@@ -162,7 +172,7 @@ class Link:
         if now < self._due_s:
             return
         if not self._sockets:
-            self._open()
+            self._try_open()
             return
         if now - (self._heard_s if self.up else self._opened_s) > LIVENESS_S:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)

@@ -100,9 +100,8 @@ class AggregatorExchange(Exchange):
         device, cloud = self._sides(own, remote)
         token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
         self.aggregator = self._next_side(step)
-        self._made.append(
-            Verdict(step, self.confirmed.digest, token, device.token == token, cloud.token == token, self.aggregator)
-        )
+        told = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
+        self._made.append(Verdict(step, self.confirmed.digest, token, told, cloud.token == token, self.aggregator))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
     def _next_side(self, step: int) -> Side:

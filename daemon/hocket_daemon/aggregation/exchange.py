@@ -212,8 +212,11 @@ class Exchange:
         self._own = {step: own for step, own in self._own.items() if step < from_step}
 
     def _forget(self) -> None:
-        """R2: an own draft is kept until this side has confirmed its step and the peer has, too."""
-        settled = min(len(self.confirmed), self._peer_confirmed)
+        """R2: an own draft is kept until this side has confirmed its step and the peer has, too.
+
+        Of what the device writes alone the peer is told the tokens.
+        """
+        settled = len(self.confirmed) if self.solo else min(len(self.confirmed), self._peer_confirmed)
         for step in [step for step in self._own if step < settled]:
             del self._own[step]
 

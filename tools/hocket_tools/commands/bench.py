@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 app = typer.Typer(
-    help="Measure: each benchmark writes JSON, prints a table and its claims, and draws a picture. "
-    "Interrupted, it resumes. Exit status 1 when a claim misses.",
+    help="Measure: each benchmark prints a table and its claims; with --json most write a file, draw a picture beside "
+    "it, and resume when interrupted. Exit status 1 when a claim misses.",
     epilog="Example: hocket bench aggregation --rtt 0,100,300 --json aggregation.json",
     no_args_is_help=True,
 )

@@ -51,7 +51,7 @@ def link(
     """Make a TCP connection as slow and unreliable as a real one.
 
     Stands between two ends: connect to --listen instead of --target. Needs no root, carries encrypted traffic
-    unchanged, adds less than 1 ms of its own. Runs until Ctrl-C.
+    unchanged, adds less than 1 ms of its own in the median. Runs until Ctrl-C.
     """
     from hocket_tools.link import Conditions, Path, TraceError, read_trace
 

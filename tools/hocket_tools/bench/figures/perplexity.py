@@ -6,7 +6,6 @@ beside. The cloud's documents are the first half of the best 2n, the device's th
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 
 from .frame import Claim, Figure, separate
+from .running import digest_of_files
 from .text import TEST, TRAIN, Library, held_out_text
 
 NONE, OWN = "no documents", "dragon static"
@@ -215,18 +215,10 @@ def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
     facts: dict[str, Value] = {}
     for side, name in (("device", settings.device_model), ("cloud", settings.cloud_model)):
         folder = Path(_load(name, settings).tokenizer.name_or_path)
-        facts[side] = _digest(sorted(folder.glob("*.safetensors"))) or name
+        facts[side] = digest_of_files(sorted(folder.glob("*.safetensors"))) or name
         if name in ("device", "cloud"):
             facts["trained on"] = "made-up facts, real questions and WikiText-2 train: the documents retrieved here"
-    return facts | {"corpus": _digest([data / TRAIN, data / TEST])}
-
-
-def _digest(files: Sequence[Path]) -> str:
-    sha = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            sha.update(file.read_bytes())
-    return sha.hexdigest()[:16] if files else ""
+    return facts | {"corpus": digest_of_files([data / TRAIN, data / TEST])}
 
 
 def _measure(report: Report, settings: Settings, data: Path) -> None:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from hocket_models import path
 from hocket_tools.bench.aggregation import articles, fixed_prompts
 from hocket_tools.bench.methods import Methods, Options
 from hocket_tools.bench.report import Row, Value, bootstrap
+from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.stream import Run, figures
 
 Key = tuple[Value, ...]
@@ -75,13 +77,23 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
 
 
 def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
-    """Digests of the texts."""
-    return {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
+    """Digests of the texts and of the bundled weights."""
+    texts = {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
+    return texts | {side: digest_of_files(sorted(path(side).glob("*.safetensors"))) for side in SIDES}
 
 
 def digest(texts: Sequence[str]) -> str:
     """Short, and another for other texts."""
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def digest_of_files(files: Sequence[Path]) -> str:
+    """The same of what files hold; those that are missing do not count."""
+    sha = hashlib.sha256()
+    for file in files:
+        if file.is_file():
+            sha.update(file.read_bytes())
+    return sha.hexdigest()[:16] if files else ""
 
 
 def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ The measured part runs the pair over the emulated link with forward passes held 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -13,13 +13,14 @@ import msgspec
 
 from hocket_tools.bench import aggregation
 from hocket_tools.bench.picture import draw
-from hocket_tools.bench.report import Report, Row, bootstrap
+from hocket_tools.bench.report import Report, Row, Value, bootstrap
 from hocket_tools.simulator.recording import Rates, drawn
 from hocket_tools.simulator.roundtrip import Sinusoid
 from hocket_tools.simulator.simulation import simulate
 from hocket_tools.simulator.strategies import STRATEGIES
 
 from .frame import Claim, Figure
+from .running import inputs
 
 SLACK = 1.05  # the theorem knows no first token, no window and no cost of aggregation
 SYSTEMS = ("sync", "independent")
@@ -51,6 +52,11 @@ def speedup(c_device: float, c_cloud: float, rtt: float, alpha_cloud: float) -> 
     else:
         inverse = 1.0
     return 1 / inverse
+
+
+def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
+    running = _running(settings)
+    return inputs(data, running.prompts, running.corpus_articles) if settings.measured_rtts_ms else {}
 
 
 def _measure(report: Report, settings: Settings, data: Path) -> None:
@@ -181,6 +187,7 @@ FIGURE = Figure(
     title="speed-up of Algorithm 1 on the device over token-wise synchronisation: Theorem 6.2, simulated and measured",
     paper="the speed-up is the theorem's: highest while the device is no slower than the cloud, then falling to 1",
     settings=Settings,
+    inputs=_inputs,
     measure=_measure,
     summary=_summary,
     judge=_judge,

@@ -61,7 +61,7 @@ class CloudDaemon(Daemon):
     def _on_begin(self, event: Received, begin: Begin) -> None:
         session, device = self._sessions.get(begin.session), self._device(event)
         if session is not None and not session.closed:
-            if session.device.user == event.user:  # a device that came back by another route
+            if session.device.user == event.user and begin.epoch >= session.dialogue.epoch:  # back by another route
                 session.device = device
                 session.tell_ready()  # it may have gone to where the device was before
             return

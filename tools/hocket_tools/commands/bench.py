@@ -14,7 +14,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Where to write; the picture goes beside.")]
-Data = Annotated[Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora.")]
+Data = Annotated[
+    Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora, see docs/figures.md.")
+]
 DATA = Path("../shared/data")
 
 

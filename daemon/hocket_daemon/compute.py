@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -18,8 +18,7 @@ import structlog
 
 from hocket_bus.errors import HocketError
 
-from .engine.batch import NOTHING, Decoded, Outcome, Read, Rows, Step, decode
-from .engine.outcome import outcome
+from .engine.batch import NOTHING, Decoded, Read, Rows, Step, decode
 from .engine.preemption import Interrupt, Preempted, Together
 from .engine.reading import Passes
 from .engine.slots import Feed
@@ -146,7 +145,7 @@ class Compute:
                     return
             while self._jobs:
                 job, done = self._jobs.popleft()
-                self._post(partial(done, outcome(job)))
+                self._post(partial(done, _outcome(job)))
             if self._seen and (self._steps or self._prompts):
                 self._pass()
 
@@ -160,29 +159,30 @@ class Compute:
         self._post(*(partial(done, Preempted()) for step, done in waiting if (step, done) not in wanted))
         prompt = self._begun()
         if wanted or prompt is not None:
-            came = outcome(partial(self._decode, [step for step, _ in wanted], prompt))
-            decoded, behind = came if isinstance(came, tuple) else (came, came)
-            values = decoded if isinstance(decoded, list) else [decoded] * len(wanted)
+            outcome = _outcome(partial(self._decode, [step for step, _ in wanted], prompt))
+            decoded, behind = outcome if isinstance(outcome, tuple) else (outcome, outcome)
+            values = [_own(each) for each in decoded] if isinstance(decoded, list) else [decoded] * len(wanted)
             news: list[News] = [partial(done, value) for (_, done), value in zip(wanted, values, strict=True)]
             if prompt is not None:
                 news += self._go_on(prompt, behind)
             self._hand_over(news, preempted=isinstance(decoded, Preempted))
 
-    def _decode(self, steps: list[Step[Any]], prompt: _Prompt | None) -> tuple[list[Outcome[Any]] | Preempted, Rows]:
+    def _decode(self, steps: list[Step[Any]], prompt: _Prompt | None) -> tuple[list[Decoded[Any]] | Preempted, Rows]:
         interrupts, started_s = [step.interrupt for step in steps], time.monotonic()
         together = Together([*interrupts, *([prompt.interrupt] if prompt is not None else [])])
         if len(steps) >= MANY:
             self._yield_until_s = started_s + YIELD_S
             self._finished.clear()
         try:
-            decoded, behind, rows = decode(self._read, steps, together, prompt.feed if prompt is not None else NOTHING)
+            alone = [replace(step, then=_guarded(step.then)) for step in steps]
+            decoded, behind = decode(self._read, alone, together, prompt.feed if prompt is not None else NOTHING)
         finally:
             self._finished.set()
         if not steps:
             return decoded, behind
         if self._hold_s and Together(interrupts).wait(started_s + self._hold_s - time.monotonic()):
             return Preempted(), behind
-        self.batches, self.steps, self.rows = self.batches + 1, self.steps + len(steps), self.rows + rows
+        self.batches, self.steps, self.rows = self.batches + 1, self.steps + len(steps), self.rows + decoded[0].rows
         return decoded, behind
 
     def _begun(self) -> _Prompt | None:
@@ -196,12 +196,12 @@ class Compute:
 
     def _go_on(self, prompt: _Prompt, read: object) -> list[News]:
         """Tell the oldest prompt what its pass gave, None before the first one; what there is to hand over then."""
-        came = outcome(partial(_part, prompt.passes, read))
-        if isinstance(came, Feed):
-            prompt.feed = came
+        outcome = _outcome(partial(_part, prompt.passes, read))
+        if isinstance(outcome, Feed):
+            prompt.feed = outcome
             return []
         self._prompts.popleft()
-        return [partial(prompt.done, came.value if isinstance(came, _Ended) else came)]
+        return [partial(prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
 
     def _hand_over(self, news: list[News], *, preempted: bool) -> None:
         """The next pass waits until the main thread has seen this one, unless there is nobody to wait for."""
@@ -225,3 +225,23 @@ def _part(passes: Passes[object], read: object) -> Feed | _Ended:
         return passes.throw(read) if isinstance(read, Exception) else passes.send(read)  # type: ignore[arg-type]
     except StopIteration as end:
         return _Ended(end.value)
+
+
+def _guarded(then: Callable[[Rows], object]) -> Callable[[Rows], object]:
+    return lambda rows: _outcome(partial(then, rows))
+
+
+def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:
+    """A step that failed behind the pass failed by itself."""
+    return decoded.value if isinstance(decoded.value, HocketError) else decoded
+
+
+def _outcome(job: Callable[[], object]) -> object:
+    """What `job` returns, or the HocketError or Preempted that it ends with."""
+    try:
+        return job()
+    except (HocketError, Preempted) as ended:
+        return ended
+    except Exception as error:
+        log.exception("error on the compute thread")
+        return HocketError(f"the model failed: {error}", "look into the daemon's log")

@@ -5,16 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_bus.errors import HocketError
-
-from .outcome import outcome
-from .preemption import Interrupt, Preempted
+from .preemption import Interrupt
 from .reading import Reading
 from .slots import Feed
 
@@ -41,16 +37,13 @@ class Decoded(NamedTuple, Generic[T]):
     rows: int
 
 
-Outcome: TypeAlias = Decoded[T] | HocketError | Preempted
-
-
 def decode(
     read: Read, steps: Sequence[Step[T]], interrupt: Interrupt, prompt: Feed = NOTHING
-) -> tuple[list[Outcome[T]], Rows, int]:
+) -> tuple[list[Decoded[T]], Rows]:
     """All steps, of which each session has at most one, and `prompt` by one pass of the model's `read`.
 
-    Returns what became of the steps, one that fails alone, probabilities [rows, vocabulary] of what follows the
-    prompt's rows, and the number of the steps' rows. Raises Preempted when nobody wants the pass any more.
+    Returns what became of the steps, and probabilities [rows, vocabulary] of what follows the prompt's rows. Raises
+    Preempted when nobody wants the pass any more.
     """
     feeds = [step.reading.feed(step.answer) for step in steps]
     fed = [feed for feed in (*feeds, prompt) if feed.rows]
@@ -61,9 +54,4 @@ def decode(
     ]
     rows = sum(map(len, taken))
     behind = next(found, np.empty((0, 0), np.float32))
-    decoded = [outcome(partial(_decoded, step, each, rows)) for step, each in zip(steps, taken, strict=True)]
-    return decoded, behind, rows
-
-
-def _decoded(step: Step[T], taken: Rows, rows: int) -> Decoded[T]:
-    return Decoded(step.then(taken), rows)
+    return [Decoded(step.then(each), rows) for step, each in zip(steps, taken, strict=True)], behind

@@ -228,3 +228,31 @@ def test_lists_of_numbers_are_checked(wrong: list[str], capsys: pytest.CaptureFi
     """A part of a device, none at all, or no number: nothing is measured."""
     assert run(["bench", *wrong]) == 2
     assert wrong[1] in one_line(capsys)
+
+
+def test_a_named_home_comes_before_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where somebody else's daemon is the one of $HOCKET_ENDPOINT; without --home it is asked."""
+    monkeypatch.setenv("HOCKET_ENDPOINT", "nonsense")
+    assert run(["ask", "Where?"]) == 78
+    assert "'nonsense' is no endpoint" in one_line(capsys)
+    assert run(["top", "--once"]) == 78
+    assert "'nonsense' is no endpoint" in one_line(capsys)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "device.toml").write_text('endpoint = "its own"\n')
+    assert run(["ask", "--home", str(tmp_path / "other"), "Where?"]) == 78
+    assert "'its own' is no endpoint" in one_line(capsys)
+
+
+def test_what_the_system_forbids_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No traceback for a folder that is another user's."""
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/root/secret")
+
+    monkeypatch.setattr("hocket_tools.pair.home.Home.ledger", forbidden)
+    assert run(["audit", "--home", str(tmp_path)]) == 1
+    assert "/root/secret: Permission denied" in one_line(capsys)

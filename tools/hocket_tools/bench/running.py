@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Side
 from hocket_bus.places import keys
 from hocket_client import Client
 from hocket_retrieval.chunking import DEFAULT_WORDS
@@ -32,7 +33,7 @@ from hocket_tools.pair.up import bring_up
 FAR = 10
 FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
 ATTEMPTS = 100
-SIDES = ("device", "cloud")
+SIDES: tuple[Side, ...] = ("device", "cloud")
 
 
 @dataclass(frozen=True)

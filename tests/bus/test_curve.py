@@ -217,7 +217,7 @@ def test_a_server_that_is_forgotten_here_is_a_reason_and_no_end_of_the_bus(serve
         here.reload_keys()
         with server.bus() as there:
             serve(there)
-            laptop.until(is_up)
+            assert is_up(laptop.until(is_up))
 
 
 def test_an_eavesdropper_reads_nothing(server: Machine, laptop: Machine) -> None:

@@ -251,8 +251,8 @@ def test_what_the_system_forbids_is_one_line(
     """No traceback for a folder that is another user's."""
 
     def forbidden(*_: object) -> None:
-        raise PermissionError(13, "Permission denied", "/root/secret")
+        raise PermissionError(13, "Permission denied", "/srv/secret")
 
     monkeypatch.setattr("hocket_tools.pair.home.Home.ledger", forbidden)
     assert run(["audit", "--home", str(tmp_path)]) == 1
-    assert "/root/secret: Permission denied" in one_line(capsys)
+    assert "/srv/secret: Permission denied" in one_line(capsys)

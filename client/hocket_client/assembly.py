@@ -7,7 +7,6 @@ from hocket_bus.messages import Accepted, Ask, Credit, Done, Error, Failed, Lost
 
 Event = Token | Notice | Done
 
-ACCEPT_WAIT_S = 5.0
 SILENCE_S = 1.0
 
 

@@ -27,8 +27,9 @@ class Content(NamedTuple):
 
 def read(path: Path, data: bytes) -> Content:
     """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError."""
+    reader = _reader(path)
     try:
-        title, text = _reader(path)(data)
+        title, text = reader(data)
     except DocumentError as error:
         raise DocumentError(f"{path}: {error.text}", error.remedy) from error
     except Exception as error:  # parsers of foreign files fail in every way there is

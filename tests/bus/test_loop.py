@@ -6,8 +6,11 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from hocket_bus.messages import Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
+from hocket_bus.sockets.link import LIVENESS_S
 from waiting import WAIT_S
 
 
@@ -81,3 +84,19 @@ def test_what_a_failing_turn_left_is_done_by_the_next(tmp_path: Path) -> None:
             except RuntimeError:
                 ran.append("failed")
     assert ran == ["failed", "next"]
+
+
+def test_an_end_that_stood_still_listens_before_it_gives_its_link_up(tmp_path: Path) -> None:
+    """For longer than a link may be silent: what came meanwhile is read first, and the other end is pinged again."""
+    endpoint, seen = f"ipc://{tmp_path}/x", list[Event]()
+    with Bus(lambda _: None) as serving, Bus(seen.append, own_thread=False) as turned:
+        serving.serve(endpoint, welcome)
+        link = turned.dial(endpoint, Hello(role="client"))
+        deadline_s = time.monotonic() + WAIT_S
+        while not link.up and time.monotonic() < deadline_s:
+            turned.step(deadline_s)
+        turned.step(time.monotonic() + 0.2)  # the answer to the first ping
+        threading.Event().wait(LIVENESS_S + 0.2)
+        for _ in range(2):
+            turned.step(time.monotonic())
+        assert [type(event) for event in seen] == [LinkUp]

@@ -18,6 +18,7 @@ from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.model import ModelSettings
 from hocket_tools.pair.loopback import trust_self
+from waiting import WAIT_S
 
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
@@ -113,6 +114,7 @@ class Pair:
         return self.cloud
 
     def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
+        options = {"peer_wait_s": WAIT_S} | options
         self.device = DeviceDaemon(
             DeviceSettings(
                 endpoint=self.endpoint("device"),
@@ -127,7 +129,7 @@ class Pair:
         return self.device
 
     def client(self, side: str = "device") -> Client:
-        return self.stack.enter_context(Client(self.endpoint(side)))
+        return self.stack.enter_context(Client(self.endpoint(side), connect_s=WAIT_S))
 
     def run(self, daemon: Daemon) -> None:
         """On a thread of its own, to the end of the test."""

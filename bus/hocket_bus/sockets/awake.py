@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 SLEPT_S = 2.0
-LONGEST_STEP_S = 1.0  # a thread that wakes at least so often
+LONGEST_STEP_S = 0.5  # a thread that wakes at least so often
 
 
 def suspended_s() -> float:

@@ -28,6 +28,7 @@ from .link import Link
 from .probe import Probe
 from .server import Server
 
+CALL_S = 30.0
 _DRAIN = 32  # messages read from one socket before the others get their turn
 
 log = structlog.get_logger(__name__)
@@ -167,7 +168,7 @@ class Bus:
             done.set()
 
         self._do(run)
-        if not done.wait(5):
+        if not done.wait(CALL_S):
             raise Unavailable("the loop of the bus does not answer", "restart this process")
         if failure:
             raise failure[0]

@@ -51,7 +51,7 @@ class Link:
         self._encrypts = False  # so says the greeting of an end that has hung up on us
         self._due_s = 0.0
         self._opened_s = 0.0
-        self._heard_s = 0.0
+        self._quiet_since_s = 0.0  # on the clock of Bus.awake: an end that stands still hears no silence
         self._sockets: list[zmq.Socket[bytes]] = []
         self._subscriber: zmq.Socket[bytes] | None = None  # outlives a break, for what was published before it
         self._bad_messages = Sparse(log, "bad message")
@@ -80,7 +80,7 @@ class Link:
     def _open(self) -> None:
         now = time.monotonic()
         self._welcome, self._subscribed = None, not self._topic
-        self._opened_s, self._heard_s, self._due_s = now, now, now
+        self._opened_s, self._due_s, self._quiet_since_s = now, now, self._bus.awake.s
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
         options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
@@ -146,7 +146,8 @@ class Link:
             if isinstance(error, OtherVersion) and not self.up:
                 self._fail(error, REFUSED_BACKOFF_S)
             return
-        self._heard_s = time.monotonic()
+        if self.up:
+            self._quiet_since_s = self._bus.awake.s
         if isinstance(message, Pong | Welcome | Subscribed):
             self._on_greeting(message)
         elif isinstance(message, Error) and not message.request and (not self.up or message.code == "untrusted"):
@@ -157,14 +158,15 @@ class Link:
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
             self.load, self.waiting = message.load, message.waiting
-            if self._opened_s <= message.sent_s <= self._heard_s:  # the echo of a ping of this connection
-                self.round_trip.add(self._heard_s - message.sent_s)
+            now = time.monotonic()
+            if self._opened_s <= message.sent_s <= now:  # the echo of a ping of this connection
+                self.round_trip.add(now - message.sent_s)
         elif isinstance(message, Welcome):
             self._welcome = message
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
-            self.up, self._failures = True, 0
+            self.up, self._failures, self._quiet_since_s = True, 0, self._bus.awake.s
             self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
             self._bus._on_event(LinkUp(self, self._welcome))
 
@@ -174,11 +176,11 @@ class Link:
         if not self._sockets:
             self._try_open()
             return
-        if now - (self._heard_s if self.up else self._opened_s) > LIVENESS_S:
+        if self._bus.awake.s - self._quiet_since_s > LIVENESS_S:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
         if not self._connected:
-            self._due_s = self._opened_s + LIVENESS_S
+            self._due_s = now + PING_S
             return
         if self._welcome is None:
             self._send(self._hello, encode(self._hello))

@@ -6,8 +6,6 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 from hocket_bus.messages import Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
 from hocket_bus.sockets.link import LIVENESS_S

@@ -99,7 +99,7 @@ def full(tiny_models: dict[str, Path]) -> Iterator[Pair]:
         made.start_retrieval("device")
         made.start_retrieval("cloud")
         made.start_cloud(max_sessions=2, model=made.model("cloud", hold_decode_s=0.03))
-        made.start_device(model=made.model("device", hold_decode_s=0.03), peer_wait_s=60.0)
+        made.start_device(model=made.model("device", hold_decode_s=0.03))
         yield made
 
 

@@ -21,7 +21,7 @@ from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
 
@@ -82,17 +82,17 @@ def test_garbage_frames_are_answered_and_forgotten(running: Pair) -> None:
     socket.connect(running.endpoint("device"))
     for size in (1, 2, 3, 8, 9, 50):
         socket.send_multipart([rng.randbytes(rng.randint(0, 200)) for _ in range(size)])
-        assert socket.poll(5000)
+        assert socket.poll(int(1000 * WAIT_S))
         reply = decode(socket.recv_multipart())
         assert isinstance(reply, messages.Error)
         assert reply.code == "bad_message"
     socket.send_multipart([b"HK\x09\x01", b"\x80"])
-    assert socket.poll(5000)
+    assert socket.poll(int(1000 * WAIT_S))
     reply = decode(socket.recv_multipart())
     assert isinstance(reply, messages.Error)
     assert "version 9" in reply.text
     socket.send_multipart([b"x"] * 20_000)
-    assert socket.poll(5000)
+    assert socket.poll(int(1000 * WAIT_S))
     context.destroy(linger=0)
 
 
@@ -168,10 +168,11 @@ def test_no_documents_on_either_side_is_an_error_with_a_remedy(parts: Pair) -> N
 def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:
     """On the device it is an error; on the cloud the device goes on alone and says why."""
     parts.start_cloud()
-    parts.start_device()
+    device = parts.start_device()
     with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket retrieval"):
         parts.client().ask("kala?", **SHORT).result()
     parts.start_retrieval("device")
+    until(lambda: device._retrieval.up)
     stream = parts.client().ask("kala?", **SHORT)
     assert stream.result().mode == "alone"
     assert any("cloud's retrieval daemon" in notice for notice in stream.notices)

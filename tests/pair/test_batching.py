@@ -28,7 +28,7 @@ def start(made: Pair, hold_decode_s: float = 0.0) -> None:
     made.start_retrieval("cloud")
     model = {"slots": 32, "hold_decode_s": hold_decode_s}
     made.start_cloud(max_sessions=12, model=made.model("cloud", **model))
-    made.start_device(max_sessions=12, model=made.model("device", **model), peer_wait_s=60.0)
+    made.start_device(max_sessions=12, model=made.model("device", **model))
 
 
 def options(number: int) -> dict[str, object]:

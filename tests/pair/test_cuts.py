@@ -36,7 +36,6 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
             link=f"tcp://127.0.0.1:{link.port}",
             model=made.model("device", hold_decode_s=0.08),
             connect_wait_s=30.0,
-            peer_wait_s=30.0,
             rejoin_wait_s=10.0,
         )
         yield made, made.client(), link

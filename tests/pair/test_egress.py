@@ -33,7 +33,7 @@ def start(made: Pair, **policy: bool) -> Tap:
         made.start_retrieval(side)
     made.start_cloud()
     egress = EgressSettings(ledger=str(made.folder / "ledger"), **policy)
-    made.start_device(link=made.endpoint("tap"), peer_wait_s=60.0, egress=egress)
+    made.start_device(link=made.endpoint("tap"), egress=egress)
     return tap
 
 
@@ -83,7 +83,7 @@ def test_encrypted_bytes_are_those_of_the_ledger(tiny_models: dict[str, Path]) -
                 made.start_retrieval(side)
             made.trust(*AT)
             made.start_cloud(endpoint=AT[1])
-            made.start_device(link=AT[0], peer_wait_s=60.0, egress=EgressSettings(ledger=f"{folder}/ledger"))
+            made.start_device(link=AT[0], egress=EgressSettings(ledger=f"{folder}/ledger"))
             ask(made)
         captured = sum(map(encrypted_bytes, tap.recorded()))
         assert captured == sum(entry.size_bytes for entry in read(Path(folder) / "ledger"))

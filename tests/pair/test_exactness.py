@@ -54,7 +54,6 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
             link=f"tcp://127.0.0.1:{link.port}",
             max_sessions=32,
             model=made.model("device", **slots),
-            peer_wait_s=60.0,
         )
         yield made, made.client(), link
 

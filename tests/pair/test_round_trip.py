@@ -24,7 +24,6 @@ def test_an_answer_in_work_widens_its_window_when_the_round_trip_grows(tiny_mode
         device = made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
             model=made.model("device", hold_decode_s=0.02),
-            peer_wait_s=30.0,
         )
         stream = made.client().ask("kala mira?", max_tokens=TOKENS, ignore_eos=True, require_cloud=True, seed=3)
         before, seen = 0, set()

@@ -45,7 +45,7 @@ class Listing(ListRetrieval):
 def start(made: Pair, folder: Path) -> list[StoredKV]:
     """Both daemons with stores in `folder`."""
     settings = {side: KVSettings(folder=str(folder / f"{side}-kv")) for side in SIDES}
-    started = [made.start_cloud(kv=settings["cloud"]), made.start_device(kv=settings["device"], peer_wait_s=60.0)]
+    started = [made.start_cloud(kv=settings["cloud"]), made.start_device(kv=settings["device"])]
     stores = [daemon.model.stored for daemon in started]
     return [store for store in stores if store is not None]
 
@@ -60,8 +60,8 @@ def ids(made: Pair) -> list[list[int]]:
 def until_up_to_date(made: Pair) -> None:
     """Ask both daemons how they are until their stores have followed their collections."""
     for side in SIDES:
-        with Caller(made.endpoint(side), 30.0) as caller:
-            while "up to date" not in caller.ask(StatusRequest(request=bytes(16)), Status, 30.0).facts["stored KV"]:
+        with Caller(made.endpoint(side), WAIT_S) as caller:
+            while "up to date" not in caller.ask(StatusRequest(request=bytes(16)), Status, WAIT_S).facts["stored KV"]:
                 pass
 
 

@@ -34,7 +34,7 @@ def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: fl
         made.start_retrieval("device", late_s=late_s)
         made.start_retrieval("cloud", late_s=late_s / 2)
         made.start_cloud()
-        made.start_device(peer_wait_s=60.0)
+        made.start_device()
         client = made.client()
         for seed, question in enumerate(QUESTIONS[: 2 if late_s > 0.1 else 6]):
             asked: dict[str, object] = {**OPTIONS, "seed": seed}
@@ -108,7 +108,7 @@ def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) ->
         made.start_retrieval("device", scorers="re-ranker list")
         made.start_retrieval("cloud")
         cloud = made.start_cloud()
-        made.start_device(peer_wait_s=60.0)
+        made.start_device()
         client = made.client()
         for _ in range(2):
             answer = client.ask(QUESTIONS[0], deadline_s=WAIT_S, **asked)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from hocket_bus.errors import Cancelled
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import IndexBuilding
 from processes import guarded
+from waiting import WAIT_S
 
 HERE = Path(__file__).parent
 
@@ -186,20 +187,20 @@ def test_searching_while_ingesting_sees_whole_documents(tmp_path, toys, files):
         toy.gate.clear()
         job = threading.Thread(target=collection.ingest, args=([files],))
         job.start()
-        assert toy.entered.wait(30)
+        assert toy.entered.wait(WAIT_S)
         with pytest.raises(IndexBuilding, match="wait"):
             collection.search("harbour", 3)
         toy.gate.set()
-        job.join(30)
+        job.join(WAIT_S)
         toy.gate.clear()
         toy.entered.clear()
         (files / "harbour.txt").write_text("New words. " * 100)
         job = threading.Thread(target=collection.ingest, args=([files],))
         job.start()
-        assert toy.entered.wait(30)
+        assert toy.entered.wait(WAIT_S)
         assert "Ada Merrow" in first(collection, "Fendwick harbour").text
         toy.gate.set()
-        job.join(30)
+        job.join(WAIT_S)
         assert "New words." in first(collection, "new words").text
 
 
@@ -227,14 +228,14 @@ def test_many_searches_and_changes_at_once(tmp_path, toys):
         collection.add([version(0)])
         for reader in readers:
             reader.start()
-        assert looked.wait(30)
+        assert looked.wait(WAIT_S)
         for turn in range(30):
             collection.add([version(turn)])
             if turn % 5 == 4:
                 collection.remove([f"document {turn % 2}"])
         done.set()
         for reader in readers:
-            reader.join(30)
+            reader.join(WAIT_S)
     assert seen
     for parts in seen:
         assert sorted(ordinal for _, ordinal in parts) == [0, 1, 2, 3, 4, 5]

@@ -6,7 +6,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -14,7 +14,7 @@ import structlog
 from hocket_tools.link import Conditions, Link, Path, start
 from hocket_tools.link.law import DelayLaw
 from hocket_tools.link.pipe import BUFFER_BYTES, Pipe
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 
 class Echo:
@@ -77,14 +77,6 @@ def receive(client: socket.socket, size: int) -> bytes:
             break
         data += part
     return data
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a state that no event announces."""
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def round_trip_s(client: socket.socket) -> float:

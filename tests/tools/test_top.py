@@ -19,6 +19,7 @@ from hocket_tools.main import run
 from hocket_tools.pair.pace import pace
 from hocket_tools.pair.state import DaemonState
 from processes import guarded
+from waiting import WAIT_S
 
 QUESTION = {"max_tokens": 400, "seed": 1, "temperature": 1.0, "ignore_eos": True}
 
@@ -113,7 +114,7 @@ def test_on_a_terminal_it_goes_on_until_ctrl_c(made: Pair) -> None:
                     break
             except OSError:  # the terminal is gone with its last process
                 break
-        assert process.wait(60) == 0
+        assert process.wait(WAIT_S) == 0
     os.close(own)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import signal
+import time
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,30 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+BEGAN = pytest.StashKey[float]()
+UNBEGUN = pytest.StashKey[list[str]]()
 
-def pytest_configure() -> None:
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """A machine that others slow down takes hours for minutes of work: a verdict with named gaps beats none."""
+    parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what begins too late."""
+    minutes, stash = item.config.getoption("--minutes"), item.config.stash
+    if time.monotonic() - stash[BEGAN] > 60 * minutes:
+        stash[UNBEGUN].append(item.nodeid)
+        pytest.skip(f"the {minutes:g} minutes of this run are over")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what a run cut short has not shown."""
+    if unbegun := config.stash[UNBEGUN]:
+        terminalreporter.write_line(f"NOT BEGUN in time: {len(unbegun)} tests, from {unbegun[0]}", red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
     """The same examples everywhere, however slow the machine is.
 
     A suite started in the background ignores Ctrl-C, and so would every command that a test interrupts.
@@ -23,6 +47,7 @@ def pytest_configure() -> None:
     settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[BEGAN], config.stash[UNBEGUN] = time.monotonic(), []
 
 
 def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 2) -> Path:

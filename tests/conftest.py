@@ -25,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The running pair comes last: by then its parts are known to work."""
+    items.sort(key=lambda item: "pair" in item.path.parts)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what begins too late."""
     minutes, stash = item.config.getoption("--minutes"), item.config.stash

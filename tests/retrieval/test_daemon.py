@@ -39,6 +39,7 @@ class Caller:
             pass  # a process that is still starting is a LinkDown first
 
     def __call__(self, request):
+        self._asked = request
         self.link.send(request)
         return self.next()
 
@@ -47,6 +48,8 @@ class Caller:
             event = self._events.get(timeout=WAIT_S)
             if isinstance(event, Received):
                 return event.message
+            if isinstance(event, LinkUp):  # a daemon too busy with its loading to answer pings was given up
+                self.link.send(self._asked)
 
     def ingest(self, *paths):
         """All Progress of an ingestion, and its end."""

@@ -9,7 +9,6 @@ import pytest
 
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder
-from waiting import WAIT_S
 
 
 class ToyEmbedder:
@@ -30,7 +29,7 @@ class ToyEmbedder:
 
     def documents(self, texts):
         self.entered.set()
-        assert self.gate.wait(WAIT_S)
+        assert self.gate.wait(30)
         self.embedded += texts
         return np.stack([self._vector(text) for text in texts])
 

@@ -19,7 +19,7 @@ from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.pair.home import NAMES, Home
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
-KINDS = {"device": DeviceSettings, "cloud": CloudSettings} | dict.fromkeys(
+KINDS: dict[str, Any] = {"device": DeviceSettings, "cloud": CloudSettings} | dict.fromkeys(
     ("device-retrieval", "cloud-retrieval"), RetrievalConfig
 )
 FOR_BENCHMARKS = {"aggregating", "model.hold_decode_s"}
@@ -36,7 +36,7 @@ def home() -> Iterator[Home]:
 
 def flat(values: dict[str, Any], table: str = "") -> dict[str, Any]:
     """Keys with their tables' names before them."""
-    found = {}
+    found: dict[str, Any] = {}
     for key, value in values.items():
         found |= flat(value, f"{key}.") if isinstance(value, dict) else {f"{table}{key}": value}
     return found

@@ -26,8 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The running pair comes last: by then its parts are known to work."""
-    items.sort(key=lambda item: "pair" in item.path.parts)
+    """The running pair comes last, as programs last of all: by then its parts are known to work."""
+    items.sort(key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -25,6 +25,8 @@ from hocket_tools.pair.home import NAMES, Home
 from homes import running
 from waiting import WAIT_S
 
+pytestmark = pytest.mark.programs
+
 SEED = int(os.environ.get("HOCKET_FUZZ_SEED", "7"))
 ALL = int(os.environ.get("HOCKET_FUZZ_MESSAGES", "1000000"))
 GROWTH_BYTES = 100 << 20

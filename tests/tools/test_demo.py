@@ -12,8 +12,11 @@ from time import sleep
 import pytest
 
 from hocket_bus.deadline import Deadline
+from hocket_tools.commands.pair import START_S
 from processes import guarded
 from waiting import WAIT_S
+
+pytestmark = [pytest.mark.programs, pytest.mark.timeout(START_S + 2 * WAIT_S)]
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
 ) -> None:
     """Random weights stream an answer; the demo says what it lacks, exits with 1 and leaves no process or file."""
     with guarded(demo(folder, tiny_models)) as process:
-        _, errors = process.communicate(timeout=WAIT_S)
+        _, errors = process.communicate(timeout=START_S + WAIT_S)
     assert process.returncode == 1, errors
     assert "the device has read 6 documents" in errors
     assert "the cloud has read 6 documents" in errors

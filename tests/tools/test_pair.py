@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hocket_bus.errors import BadConfiguration, Unavailable
+from hocket_tools.commands.pair import START_S
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
@@ -20,6 +21,8 @@ from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
 from waiting import WAIT_S
+
+pytestmark = [pytest.mark.programs, pytest.mark.timeout(START_S + 2 * WAIT_S)]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
 UNAVAILABLE = 69
-START_S = 300.0  # a cold disk can take minutes; a daemon that dies is noticed at once
+START_S = 900.0  # a cold disk or a busy host can take minutes; a daemon that dies is noticed at once
 StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
 LEAVES = "leaves this device"  # the fact of the device daemon that says so
 

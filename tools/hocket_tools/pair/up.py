@@ -55,7 +55,7 @@ def _wait(
             return list(states.values())
         if deadline.passed:
             raise _silent(home, states[waiting[0]])
-        time.sleep(processes.POLL_S)
+        time.sleep(probe_s / 4)  # looking takes from the processors what starting needs
         probe_s = min(LONGEST_PROBE_S, 1.2 * probe_s)
 
 

@@ -13,7 +13,7 @@ FLOORS = {
     "hocket_client": {"hocket_bus"},
     "hocket_retrieval": {"hocket_bus"},
     "hocket_daemon": {"hocket_bus", "hocket_models", "hocket_retrieval"},
-    "hocket_tools": {"hocket_bus", "hocket_client", "hocket_retrieval", "hocket_daemon"},
+    "hocket_tools": {"hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon"},
 }
 RUN_WHAT_ARRIVES = {
     "pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve",

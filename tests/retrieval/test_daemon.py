@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -13,6 +13,7 @@ import pytest
 
 from hocket_bus import messages as m
 from hocket_bus.config import from_values
+from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.sockets import Bus, LinkUp, Received
 from hocket_retrieval import daemon as daemons
@@ -34,6 +35,7 @@ class Caller:
 
     def __init__(self, bus, endpoint, events):
         self._events = events
+        self._asked = m.StatusRequest(request=ID)
         self.link = bus.dial(endpoint, m.Hello(role="device"))
         while not isinstance(events.get(timeout=WAIT_S), LinkUp):
             pass  # a process that is still starting is a LinkDown first
@@ -43,9 +45,9 @@ class Caller:
         self.link.send(request)
         return self.next()
 
-    def next(self):
+    def next(self, silence_s=WAIT_S):
         while True:
-            event = self._events.get(timeout=WAIT_S)
+            event = self._events.get(timeout=silence_s)
             if isinstance(event, Received):
                 return event.message
             if isinstance(event, LinkUp):  # a daemon too busy with its loading to answer pings was given up
@@ -100,8 +102,14 @@ def call(config, toy, monkeypatch):
 
 
 def wait_until_ready(caller):
-    while not (status := caller(m.StatusRequest(request=ID))).ready:
-        assert isinstance(status, m.Status)
+    """A daemon that loads may be too busy to keep a link: asked again after a silence, as clients do."""
+    deadline = Deadline.after(2 * WAIT_S)
+    status = None
+    while status is None or not status.ready:
+        assert not deadline.passed
+        caller.link.send(m.StatusRequest(request=ID))
+        with suppress(queue.Empty):
+            status = caller.next(WAIT_S / 10)
 
 
 def search(query="Fendwick harbour", k=1):

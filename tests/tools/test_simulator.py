@@ -313,7 +313,8 @@ class Spoken:
         "independent": ["resampled", "both", "device"],
     }
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, *, keys: Path | None) -> None:
+        assert keys is None
         self._step_s = {"device": 0.1, "cloud": 0.02}[endpoint]
 
     def __enter__(self) -> Self:

@@ -131,6 +131,13 @@ class Answer(Session):
         else:
             self._check_scorers()
 
+    def on_static(self, reason: HocketError) -> None:
+        """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
+        super().on_static(reason)
+        if not self.closed:
+            text = f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
+            self._stream.notice(text[:2000])
+
     def _join(self) -> None:
         self._joined = True
         self._send_begin()

@@ -130,6 +130,10 @@ class Session(ABC):
     def on_ready(self) -> None:
         """The question is read; drafting begins."""
 
+    def on_static(self, reason: HocketError) -> None:
+        """Passages can be scored no more: those of this side are weighed by the question alone from here on."""
+        log.warning("weighed by the question alone from here on", reason=str(reason))
+
     @abstractmethod
     def take(self, turn: Turn) -> None:
         """Act on what an event led to."""
@@ -176,7 +180,8 @@ class Session(ABC):
             self.fail(outcome)
             return
         self.passages, self.retrieval_s = outcome, outcome.seconds
-        self._weights = Weights(self.begin, outcome, self._services.lookups.score, self._text_of, self.draft_next)
+        score, on_news, on_static = self._services.lookups.score, self.draft_next, self.on_static
+        self._weights = Weights(self.begin, outcome, score, self._text_of, on_news=on_news, on_static=on_static)
         texts = [passage.text for passage in outcome.passages]
         begin, started_s = self.begin, time.monotonic()
         passes = read(

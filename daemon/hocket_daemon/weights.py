@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import structlog
-
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
 from .aggregation.prefix import PrefixChain
 from .relevance import query, weigh, weighed_by
-
-log = structlog.get_logger(__name__)
-
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 
@@ -36,17 +31,21 @@ class Weights:
         found: Passages,
         scorer: Scorer,
         decode: Callable[[list[int]], str],
+        *,
         on_news: Callable[[], None],
+        on_static: Callable[[HocketError], None],
     ) -> None:
         """`scorer` asks how well passages match a text, by a named scorer, and hands over scores in their order.
 
-        `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for.
+        `decode` turns answer ids into text; `on_news` is called when weights have come that may be waited for,
+        `on_static` once where there will be no more: what is not weighed yet is weighed by the question alone.
         """
         self._begin = begin
         self._found = found
         self._scorer = scorer
         self._decode = decode
         self._on_news = on_news
+        self._on_static = on_static
         self._dynamic = begin.weights == "dynamic" and bool(found.passages)
         scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
         self._static = self._weighing(scores)
@@ -78,8 +77,9 @@ class Weights:
 
     def _on_scores(self, text: str, outcome: list[float] | HocketError) -> None:
         if isinstance(outcome, HocketError):
-            log.warning("weighed by the question alone from here on", reason=str(outcome))
-            self._dynamic = False
+            if self._dynamic:
+                self._dynamic = False
+                self._on_static(outcome)
         else:
             self._by_query[text] = self._weighing(outcome)
         self._on_news()

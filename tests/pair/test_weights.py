@@ -64,9 +64,13 @@ def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[s
         asked.append(text)
         done([1.0])
 
-    weights = Weights(
-        begin, found, score, lambda ids: " ".join(["Mira", "lives", "in", "Osta"][: len(ids)]), lambda: None
-    )
+    def decode(ids: list[int]) -> str:
+        return " ".join(["Mira", "lives", "in", "Osta"][: len(ids)])
+
+    def failed(reason: HocketError) -> None:
+        pytest.fail(str(reason))
+
+    weights = Weights(begin, found, score, decode, on_news=lambda: None, on_static=failed)
     drafted = PrefixChain(bytes(16), 0)
     for step in range(min(5, room)):
         assert weights.of(step, drafted) == weights.of(step, drafted)
@@ -86,16 +90,19 @@ class Forgetful(ListRetrieval):
 
 
 def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
-    """A side that can score no more weighs by the question alone and goes on."""
+    """A side that can score no more weighs by the question alone, goes on, and says so once."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         forgetful = Forgetful(made.endpoint("device-retrieval"), "device")
         made.stack.callback(forgetful.close)
         made.start_retrieval("cloud")
         made.start_cloud()
         made.start_device()
-        done = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, **OPTIONS).result()  # type: ignore[arg-type]
+        answer = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, **OPTIONS)  # type: ignore[arg-type]
+        done = answer.result()
         assert len(done.token_ids) == 32
         assert done.solo_steps == []
+        told = "a passage is no longer here: from here on the device's passages are weighed by the question alone"
+        assert answer.notices == [told]
 
 
 def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) -> None:

@@ -80,7 +80,8 @@ def test_documents_go_in_are_listed_and_removed(home: Home, tmp_path: Path, caps
     (tmp_path / "strange.xyz").write_text("?")
     assert run(["ingest", *where, str(tmp_path / "strange.xyz")]) == 1
     assert "strange.xyz" in capsys.readouterr().err
-    assert run(["documents", *where, "--remove", name]) == 0
+    assert run(["documents", *where, "--remove", name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"side": "device", "removed": 1, "missing": []}
     assert run(["documents", *where, "--remove", name]) == 2
     assert "no document" in capsys.readouterr().err
 

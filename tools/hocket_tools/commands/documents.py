@@ -74,7 +74,7 @@ def documents(
 
     with Caller(_endpoint(side, endpoint, home), keys=places.keys(home)) as caller:
         if remove:
-            _remove(caller, side, remove)
+            _remove(caller, side, remove, json_object=json_object)
             return
         listed = list(_list(caller))
     if json_object:
@@ -139,12 +139,16 @@ def _list(caller: Caller) -> Iterator[Document]:
             return
 
 
-def _remove(caller: Caller, side: str, names: list[str]) -> None:
+def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -> None:
     from hocket_bus import messages as m
     from hocket_bus.errors import BadRequest
 
     removed = caller.ask(m.Remove(request=os.urandom(16), documents=names), m.Removed, wait_s=60.0)
-    typer.echo(f"{side}: {removed.removed} removed")
+    if json_object:
+        told = {"side": side, "removed": removed.removed, "missing": removed.missing}
+        typer.echo(json.dumps(told, ensure_ascii=False))
+    else:
+        typer.echo(f"{side}: {removed.removed} removed")
     if removed.missing:
         raise BadRequest(f"no document '{removed.missing[0]}' on the {side}", f"see: hocket documents --side {side}")
 

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from waiting import WAIT_S
+
 News = dict[str, str]
 
 
@@ -17,7 +19,7 @@ class Manager:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("\0" + address[1:] if address.startswith("@") else address)
 
-    def heard(self, wait_s: float = 60.0) -> News:
+    def heard(self, wait_s: float = WAIT_S) -> News:
         """The next news. Raises TimeoutError."""
         self._socket.settimeout(wait_s)
         return dict(line.split("=", 1) for line in self._socket.recv(4096).decode().split("\n"))

@@ -1,5 +1,6 @@
 """Laws of the retrieval daemon, over real sockets and real processes."""
 
+import os
 import queue
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from hocket_retrieval import daemon as daemons
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
+from manager import manager
 from waiting import WAIT_S
 
 ID = bytes(range(16))
@@ -219,17 +221,29 @@ def test_an_ended_daemon_answers_its_job_and_the_next_one_finishes_it(config, to
         assert call(search()).documents_total == 3
 
 
-def test_the_real_daemon_ends_cleanly_on_sigterm(config, tmp_path, files):
-    """The process with the bundled embedder answers by meaning, ends with status 0 on SIGTERM, and frees its folder."""
-    file = tmp_path / "retrieval.toml"
+def test_the_real_daemon_under_a_service_manager(config, tmp_path, files):
+    """The process with the bundled embedder is ready, answers by meaning, reloads, and ends well on SIGTERM."""
+    file, notify = tmp_path / "retrieval.toml", str(tmp_path / "notify")
     file.write_text("".join(f'{key} = "{getattr(config, key)}"\n' for key in ("endpoint", "state")) + "threads = 1\n")
-    with subprocess.Popen([sys.executable, "-c", RUN, str(file)], stderr=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"NOTIFY_SOCKET": notify, "WATCHDOG_USEC": "3000000"}
+    with (
+        manager(notify) as systemd,
+        subprocess.Popen(
+            [sys.executable, "-c", RUN, str(file)], stderr=subprocess.PIPE, text=True, env=environment
+        ) as process,
+    ):
         try:
+            systemd.until("READY")
+            systemd.until("WATCHDOG")
             with dialled(config.endpoint) as call:
                 wait_until_ready(call)
                 call.ingest(files)
                 assert "Tulips" in call(search("Which flowers bloom?")).passages[0].text
+            process.send_signal(signal.SIGHUP)
+            assert int(systemd.until("RELOADING")["MONOTONIC_USEC"]) > 0
+            systemd.until("READY")
             process.send_signal(signal.SIGTERM)
+            systemd.until("STOPPING")
             _, errors = process.communicate(timeout=WAIT_S)
         finally:
             process.kill()

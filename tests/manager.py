@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from hocket_bus.deadline import Deadline
 from waiting import WAIT_S
 
 News = dict[str, str]
@@ -25,9 +26,10 @@ class Manager:
         return dict(line.split("=", 1) for line in self._socket.recv(4096).decode().split("\n"))
 
     def until(self, name: str) -> News:
-        """The next news that hold `name`."""
+        """The next news that hold `name`; signs of life do not put off when it is late. Raises TimeoutError."""
+        deadline = Deadline.after(WAIT_S)
         while True:
-            news = self.heard()
+            news = self.heard(max(0.001, deadline.left_s))
             if name in news:
                 return news
 

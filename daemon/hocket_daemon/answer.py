@@ -33,6 +33,7 @@ from .session import Services, Session
 from .streams import Stream
 
 _RETRY_S = (2.0, 30.0)
+_MOST_CHARACTERS = 200_000  # of an answer, so that its Done fits into a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +176,19 @@ class Answer(Session):
         elif isinstance(message, Ready):
             self._on_cloud_ready(message)
         else:
-            was_solo = self.dialogue.exchange.solo
-            self.take(self.dialogue.receive(message))
-            if was_solo and not self.dialogue.exchange.solo:
-                self._rejoining = True
-                self._expect_peer()
-                self._check_scorers()
-            elif isinstance(message, Draft | Aggregated) and not self._rejoining:
-                self._expect_peer()
+            self._on_step(message)
         self.draft_next()
+
+    def _on_step(self, message: Draft | Target | Aggregated | Sync) -> None:
+        exchange = self.dialogue.exchange
+        was_solo, confirmed = exchange.solo, len(exchange.confirmed)
+        self.take(self.dialogue.receive(message))
+        if was_solo and not exchange.solo:
+            self._rejoining = True
+            self._expect_peer()
+            self._check_scorers()
+        elif not (was_solo or self._rejoining) and (len(exchange.confirmed) > confirmed or not exchange.awaits_peer()):
+            self._expect_peer()  # drafts that lead nowhere are as good as none
 
     def _on_refused(self, refused: Refused) -> None:
         if refused.retry_after_s:
@@ -195,6 +200,7 @@ class Answer(Session):
         self._cloud_ready = ready
         if self.begin.documents and ready.documents == 0:
             self._go_alone("the cloud has no documents", "")
+            self._leave_cloud("no documents")
         else:
             self._check_scorers()
 
@@ -215,15 +221,15 @@ class Answer(Session):
                 self._stream.notice(f"the sides have different re-rankers: both score relevance by {common}")
         elif self._steps:
             self._go_alone("the cloud scores relevance in another way", "ask again")
-            self._leave_cloud()
+            self._leave_cloud("another scorer")
         else:
-            self._leave_cloud()
+            self._leave_cloud("another scorer")
             self.close()
             self._agree(common, self._ask)
 
-    def _leave_cloud(self) -> None:
+    def _leave_cloud(self, reason: str) -> None:
         """For the rest of this answer."""
-        self._send(End(session=self.begin.session, reason="another scorer"))
+        self._send(End(session=self.begin.session, reason=reason))
         self._cloud, self._rejoin_at_s = None, float("inf")
 
     def _expect_peer(self) -> None:
@@ -309,7 +315,7 @@ class Answer(Session):
         """The text that a token completes, and whether it ends the answer."""
         self._steps.append(confirmed)
         ended = confirmed.token in self.begin.eos
-        last = len(self._steps) == self.begin.sampling.max_tokens
+        last = len(self._steps) == self.begin.sampling.max_tokens or len(self._text.text) > _MOST_CHARACTERS
         piece = "" if ended else self._text.add(confirmed.token)
         if ended or (last and not self._text.stopped):
             piece += self._text.finish()

@@ -93,6 +93,8 @@ class Background:
         self._expected, self._due_s = None, self._now_s + POLL_S
         if isinstance(reply, Chunks):
             act(reply)
+        else:  # from the beginning at the next poll, and not before
+            self._version, self._after, self._texts = None, None, []
 
     def _ask(self, after: int, act: Callable[[Chunks], None]) -> None:
         request = os.urandom(16)

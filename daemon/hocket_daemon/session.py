@@ -12,7 +12,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages, Side
 
 from .aggregation.dialogue import Dialogue, Turn
@@ -79,7 +79,13 @@ class Session(ABC):
 
     def __init__(self, services: Services, begin: Begin) -> None:
         self.begin = begin
-        self.dialogue = Dialogue(services.side, begin, services.aggregating, shares_drafts=services.shares_drafts)
+        self.dialogue = Dialogue(
+            services.side,
+            begin,
+            services.aggregating,
+            shares_drafts=services.shares_drafts,
+            vocabulary=services.model.vocabulary,
+        )
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
@@ -157,11 +163,6 @@ class Session(ABC):
 
     def _decode_step(self, reading: Reading, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
-        if max(drafted.ids, default=0) >= self._services.model.vocabulary:  # it would fail others' steps, too
-            self.fail(
-                BadRequest("the other side sent a token that this model does not have", "use models of one family")
-            )
-            return
         started_s, interrupt = time.monotonic(), Interrupt()
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 

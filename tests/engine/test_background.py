@@ -153,3 +153,24 @@ def test_one_request_at_a_time_and_never_in_a_hurry(tmp_path: Path) -> None:
     world.background.step(REPLY_S + POLL_S + 0.2, idle=True)
     assert len(world.asked) == 3
     world.store.close()
+
+
+def test_a_refusal_is_waited_out(tmp_path: Path) -> None:
+    """Whatever request is refused, nothing is asked before the next poll, which begins anew; then all is computed."""
+    for refused in range(6):
+        world = World(tmp_path / str(refused))
+        world.change({key: f"text {key}" for key in range(1, 8)})
+        for _ in range(refused):
+            world.background.step(world.now_s, idle=True)
+            if world.asked:
+                world.reply()
+        while not world.asked:
+            world.background.step(world.now_s, idle=True)
+            if world.job is not None:
+                world.work()
+        world.background.receive(Error(code="busy", text="stopping", request=world.asked.pop().request))
+        for _ in range(20):
+            world.background.step(world.now_s + POLL_S * 0.99, idle=True)
+        assert not world.asked
+        world.settle()
+        assert sorted(world.computed) == sorted(world.texts.values())

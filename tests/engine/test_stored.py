@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -155,6 +156,20 @@ def test_damage_is_recomputed_and_replaced(tmp_path: Path, plain: LanguageModel,
     np.testing.assert_allclose(read(model, [PASSAGES[2]], [5]), read(plain, [PASSAGES[2]], [5]), atol=1e-5, rtol=1e-5)
     assert model.stored.hits == hits
     assert path.read_bytes() == sound
+
+
+def test_an_entry_that_cannot_be_read_now_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No descriptor left is nothing that an entry could help."""
+    store, prefix = StoredKV(tmp_path, 10**9, b"model"), Prefix("kala", [1, 2])
+    assert store.put(prefix, [torch.zeros(1, 2, 4)] * 2)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", fail)
+        assert store.find(prefix) is None
+    assert store.find(prefix) is not None
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path, plain: LanguageModel) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hocket_bus import messages as wire
+from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
 
 from . import distribution as codec
@@ -32,9 +33,18 @@ class Dialogue:
     """The state that one side keeps of its talk."""
 
     def __init__(
-        self, side: Side, begin: Begin, aggregating: Aggregating = "scheduler", *, shares_drafts: bool = True
+        self,
+        side: Side,
+        begin: Begin,
+        aggregating: Aggregating = "scheduler",
+        *,
+        shares_drafts: bool = True,
+        vocabulary: int = codec.VOCABULARY_LIMIT,
     ) -> None:
-        """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only."""
+        """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only.
+
+        `vocabulary` is the number of the model's tokens: a message with any other is refused.
+        """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.aggregation == "independent" else Exchange
@@ -46,6 +56,7 @@ class Dialogue:
         self.remote_drafts = 0
         self._side = side
         self._session = begin.session
+        self._vocabulary = vocabulary
 
     def own(
         self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
@@ -60,7 +71,7 @@ class Dialogue:
         return self._advance(turn)
 
     def receive(self, message: PeerMessage) -> Turn:
-        """A message of the other side. Raises BadMessage for a distribution that cannot be read."""
+        """A message of the other side. Raises BadMessage for what cannot be read, or names no token of the model."""
         turn = Turn()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
             self._begin_epoch(message.epoch, message.confirmed)
@@ -70,14 +81,16 @@ class Dialogue:
             self._answer(message, turn)
         elif isinstance(message, Target):
             if self._side == "cloud":
+                self._check(message.ids)
                 self._asked = False
                 self.exchange.add_target(message.first, message.ids, message.digest)
         elif isinstance(message, Aggregated):
             if isinstance(self.exchange, AggregatorExchange):
+                self._check([message.token])
                 self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
+            self.exchange.add_remote(self._draft(message), message.confirmed, message.digest)
             self.remote_drafts += 1
-            self.exchange.add_remote(_draft(message), message.confirmed, message.digest)
         return self._advance(turn)
 
     def go_alone(self) -> Turn:
@@ -127,6 +140,15 @@ class Dialogue:
         shared = self.exchange.sends_drafts and not self.exchange.solo
         return not shared or self.exchange.next_step() is None
 
+    def _draft(self, message: wire.Draft) -> Draft:
+        distribution = codec.decode(message.payload)
+        self._check([message.token, int(distribution.ids[-1])])
+        return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
+
+    def _check(self, tokens: list[int]) -> None:
+        if max(tokens, default=0) >= self._vocabulary:
+            raise BadMessage(f"token {max(tokens)}, which this model does not have")
+
     def _message(self, own: Draft) -> wire.Draft:
         return wire.Draft(
             session=self._session,
@@ -162,11 +184,6 @@ class Dialogue:
     def _sync(self) -> Sync:
         confirmed = self.exchange.confirmed
         return Sync(session=self._session, epoch=self.epoch, confirmed=len(confirmed), digest=confirmed.digest)
-
-
-def _draft(message: wire.Draft) -> Draft:
-    distribution = codec.decode(message.payload)
-    return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
 
 
 def _verdict(message: Aggregated) -> Verdict:

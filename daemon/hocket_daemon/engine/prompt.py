@@ -27,11 +27,11 @@ class Layout:
 
     def document(self, tokenizer: PreTrainedTokenizerBase, passage: str) -> list[int]:
         """Token ids from position 0 to the passage's end."""
-        return [*self.bos, *_ids(tokenizer, self.before + passage.strip())]
+        return [*self.bos, *_ids(tokenizer, self.before, passage.strip(), "")]
 
     def question(self, tokenizer: PreTrainedTokenizerBase, question: str) -> list[int]:
         """Token ids behind the passage, up to where the answer begins."""
-        return _ids(tokenizer, self.between + question.strip() + self.behind)
+        return _ids(tokenizer, self.between, question.strip(), self.behind)
 
 
 def layout_for(tokenizer: PreTrainedTokenizerBase, task: Task) -> Layout:
@@ -52,5 +52,19 @@ def layout_for(tokenizer: PreTrainedTokenizerBase, task: Task) -> Layout:
     return Layout(before, between, behind, ())
 
 
-def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"]) if text else []
+def _ids(tokenizer: PreTrainedTokenizerBase, before: str, text: str, behind: str) -> list[int]:
+    """Of `text` in its layout. The name of a special token in it is text like any other: nobody's passage may close
+    the user's turn."""
+    ids = _tokens(tokenizer, before + text + behind)
+    parts = _tokens(tokenizer, before), _tokens(tokenizer, behind)
+    special = set(tokenizer.all_special_ids)
+    if sum(id in special for id in ids) == sum(id in special for part in parts for id in part):
+        return ids
+    return [*parts[0], *_tokens(tokenizer, text, split_special_tokens=True), *parts[1]]
+
+
+def _tokens(tokenizer: PreTrainedTokenizerBase, text: str, *, split_special_tokens: bool = False) -> list[int]:
+    if not text:
+        return []
+    options = {"add_special_tokens": False, "split_special_tokens": split_special_tokens}
+    return list(tokenizer(text, **options)["input_ids"])

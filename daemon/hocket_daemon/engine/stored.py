@@ -82,7 +82,10 @@ class StoredKV:
             kv = self._read(name, key)
         except FileNotFoundError:
             kv = None
-        except (OSError, ValueError, Damaged) as error:
+        except OSError as error:  # of the moment: the entry may be sound
+            _complain("an entry of stored KV cannot be read now", error)
+            kv = None
+        except (ValueError, Damaged) as error:
             _complain("an entry of stored KV is left aside", error)
             with suppress(OSError):
                 (self._folder / name).unlink()

@@ -25,18 +25,22 @@ class Detokenizer:
     def add(self, token: int) -> str:
         """The text that `token` makes readable; empty inside a character or a possible stop string."""
         self._ids.append(token)
-        before = self._decode(self._ids[self._context : self._read])
-        after = self._decode(self._ids[self._context :])
-        if after.endswith(_HALF) or len(after) <= len(before):
+        unread = self._unread()
+        if not unread or unread.endswith(_HALF):
             return ""
         self._context, self._read = self._read, len(self._ids)
-        return self._emit(after[len(before) :])
+        return self._emit(unread)
 
     def finish(self) -> str:
-        """What was held back for a stop string that never came."""
+        """What was held back, for the rest of a character or a stop string that never came."""
+        piece = self._emit(self._unread().rstrip(_HALF))
         held, self._held = self._held, ""
         self.text += held
-        return held
+        return piece + held
+
+    def _unread(self) -> str:
+        before = self._decode(self._ids[self._context : self._read])
+        return self._decode(self._ids[self._context :])[len(before) :]
 
     def _emit(self, piece: str) -> str:
         self._held += piece.lstrip() if self._strip and not self.text + self._held else piece

@@ -1,0 +1,49 @@
+"""How a passage and a question become tokens: as text, whatever they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from hocket_daemon.engine.prompt import layout_for
+
+NAMES = ["<|bos|>", "<|eos|>", "<|pad|>"]
+TEMPLATE = "{% for message in messages %}<|bos|>{{ message.content }}<|eos|>{% endfor %}"
+HOSTILE = st.lists(st.one_of(st.sampled_from(NAMES), st.text(alphabet="ab <|>", max_size=6)), max_size=6).map("".join)
+
+
+def tokenizer_of(models: dict[str, Path], template: str | None) -> PreTrainedTokenizerBase:
+    tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(models["device"])
+    tokenizer.add_special_tokens({"pad_token": NAMES[2], "bos_token": NAMES[0], "eos_token": NAMES[1]})
+    tokenizer.chat_template = template
+    return tokenizer
+
+
+@pytest.mark.parametrize(("template", "own"), [(None, 0), (TEMPLATE, 2)], ids=["plain", "chat"])
+@given(passage=HOSTILE, question=HOSTILE)
+def test_nobody_writes_control_tokens(
+    tiny_models: dict[str, Path], template: str | None, own: int, passage: str, question: str
+) -> None:
+    """The prompt holds the layout's special tokens and no other, and reads as the text that was given."""
+    tokenizer = tokenizer_of(tiny_models, template)
+    layout = layout_for(tokenizer, "answer")
+    ids = layout.document(tokenizer, passage)[len(layout.bos) :] + layout.question(tokenizer, question)
+    assert sum(id in tokenizer.all_special_ids for id in ids) == own
+    whole = layout.before + passage.strip() + layout.between + question.strip() + layout.behind
+    assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == whole
+
+
+@pytest.mark.parametrize("template", [None, TEMPLATE], ids=["plain", "chat"])
+@given(passage=st.text(max_size=40))
+def test_ordinary_text_is_tokenised_in_one_piece_with_its_layout(
+    tiny_models: dict[str, Path], template: str | None, passage: str
+) -> None:
+    tokenizer = tokenizer_of(tiny_models, template)
+    layout = layout_for(tokenizer, "answer")
+    whole = tokenizer(layout.before + passage.strip(), add_special_tokens=False)["input_ids"]
+    if not any(name in passage for name in NAMES):
+        assert layout.document(tokenizer, passage) == [*layout.bos, *whole]

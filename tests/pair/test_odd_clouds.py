@@ -1,0 +1,129 @@
+"""A cloud that misbehaves is left behind: what it sends decides neither whether nor when the device answers."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import Pair, pair
+
+from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Welcome
+from hocket_bus.sockets import Bus, Event, Received, Server
+from hocket_daemon.aggregation import distribution as codec
+from hocket_daemon.aggregation.prefix import PrefixChain
+from waiting import WAIT_S
+
+SHORT = {"seed": 1, "max_tokens": 5, "ignore_eos": True, "deadline_s": WAIT_S}
+PAYLOAD = codec.encode(codec.truncate(np.full(20, 0.05, np.float32), 0.98))
+
+Send = Callable[[Message], None]
+
+
+class OddCloud:
+    """Reads no document and has no model: `on_begin` says what it sends. Keeps what it hears."""
+
+    def __init__(self, endpoint: str, on_begin: Callable[[Begin, Send], None]) -> None:
+        self.heard: list[Message] = []
+        self._on_begin = on_begin
+        self._bus = Bus(self._on_event)
+        self._bus.serve(endpoint, lambda _: Welcome(role="cloud", epoch=1))
+
+    def _on_event(self, event: Event) -> None:
+        if not isinstance(event, Received):
+            return
+        assert isinstance(event.port, Server)
+        send, route = event.port.send, event.route
+        self.heard.append(event.message)
+        if isinstance(event.message, Begin):
+            self._on_begin(event.message, lambda message: send(route, message))
+
+    def close(self) -> None:
+        self._bus.close(0)
+
+
+def ready(begin: Begin, documents: int) -> Ready:
+    return Ready(
+        session=begin.session,
+        epoch=begin.epoch,
+        documents=documents,
+        scorer="list",
+        scorers=["list"],
+        retrieval_s=0.0,
+        prefill_s=0.0,
+    )
+
+
+def draft(begin: Begin, prefix: int, token: int = 1, payload: bytes = PAYLOAD) -> Draft:
+    return Draft(
+        session=begin.session,
+        epoch=begin.epoch,
+        step=0,
+        prefix=prefix,
+        confirmed=0,
+        digest=prefix,
+        token=token,
+        log_h=0.0,
+        decode_s=0.01,
+        payload=payload,
+    )
+
+
+@pytest.fixture
+def parts(tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device")
+        yield made
+
+
+def answer(parts: Pair, on_begin: Callable[[Begin, Send], None]) -> tuple[Done, list[str], OddCloud]:
+    cloud = OddCloud(parts.endpoint("cloud"), on_begin)
+    parts.stack.callback(cloud.close)
+    parts.start_device(peer_wait_s=1.0, connect_wait_s=WAIT_S)
+    stream = parts.client().ask("kala mira?", **SHORT)
+    done = stream.result()
+    return done, stream.notices, cloud
+
+
+def test_drafts_that_lead_nowhere_do_not_hold_an_answer(parts: Pair) -> None:
+    """A cloud that repeats a draft behind a prefix nobody has is late, however busy it is."""
+    ended = threading.Event()
+
+    def on_begin(begin: Begin, send: Send) -> None:
+        def repeat() -> None:
+            while not ended.wait(0.2):
+                send(draft(begin, prefix=1))
+
+        send(ready(begin, 1))
+        threading.Thread(target=repeat, daemon=True).start()
+
+    try:
+        done, notices, _ = answer(parts, on_begin)
+    finally:
+        ended.set()
+    assert done.mode == "alone"
+    assert any("the cloud is late" in notice for notice in notices)
+
+
+def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) -> None:
+    payload = codec.encode(codec.Distribution(np.array([262_000]), np.array([65_535]), 1.0))
+
+    def on_begin(begin: Begin, send: Send) -> None:
+        send(ready(begin, 1))
+        send(draft(begin, PrefixChain(begin.session, begin.sampling.seed).digest, 262_000, payload))
+
+    done, notices, _ = answer(parts, on_begin)
+    assert done.mode == "alone"
+    assert any("the cloud is late" in notice for notice in notices)
+
+
+def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:
+    """It is told so at once, and nothing more: it must neither decode along nor come back in this answer."""
+    done, notices, cloud = answer(parts, lambda begin, send: send(ready(begin, 0)))
+    assert done.mode == "alone"
+    assert [notice for notice in notices if "alone" in notice] == ["the cloud has no documents; answering alone"]
+    (at,) = [at for at, message in enumerate(cloud.heard) if isinstance(message, End)]
+    assert not [message for message in cloud.heard[at:] if isinstance(message, Draft | Begin)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from pathlib import Path
 from typing import IO
 
 from .errors import BadConfiguration
 
 EVERYWHERE = ("", "*", "0.0.0.0", "[::]")  # hosts that mean every interface: one has to be named
+_HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]")
 
 
 def publish_endpoint(endpoint: str) -> str:
@@ -34,12 +36,13 @@ def is_tcp(endpoint: str) -> bool:
 
 def check_endpoint(endpoint: str) -> None:
     """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
-    if endpoint.startswith("ipc://"):
+    if endpoint.startswith("ipc://") and endpoint != "ipc://":
         if len(endpoint) - len("ipc://.pub") > 95:
             raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")
         return
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
-    if not endpoint.startswith("tcp://") or not port.isdigit() or not 0 < int(port) < 65_535 or host in EVERYWHERE:
+    written = endpoint.startswith("tcp://") and _HOST.fullmatch(host) and re.fullmatch("[0-9]{1,5}", port)
+    if not written or not 0 < int(port) < 65_535 or host in EVERYWHERE:
         raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
 
 

@@ -199,6 +199,11 @@ def test_a_second_server_at_a_path_is_refused(tmp_path: Path) -> None:
         "tcp://host",
         "tcp://host:0",
         "http://x:1",
+        "tcp://a b:5000",
+        "tcp://größe:5000",
+        "tcp://[::1:5000",
+        "tcp://host:²",
+        "ipc://",
         "ipc://" + "x" * 120,
     ],
 )

@@ -14,7 +14,7 @@ import zmq
 
 from hocket_bus import places, zap
 from hocket_bus.egress import Gate, Open
-from hocket_bus.endpoints import is_tcp
+from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import Unavailable
 from hocket_bus.keys import Keys
 from hocket_bus.log import Turns
@@ -24,7 +24,7 @@ from hocket_bus.wire import MAX_BODY_BYTES
 from .awake import LONGEST_STEP_S, Awake
 from .curve import guard, open_judge, user_of
 from .events import Event, Greeter
-from .link import Link
+from .link import OPENING_S, Link
 from .probe import Probe
 from .server import Server
 
@@ -73,12 +73,14 @@ class Bus:
     def dial(self, endpoint: str, hello: Hello, topic: bytes = b"", gate: Gate | None = None) -> Link:
         """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`.
 
-        Raises BadConfiguration when the keys that tcp needs are wanting, Forbidden where nothing may be sent there.
+        Raises BadConfiguration for what is no endpoint or when the keys that tcp needs are wanting, Forbidden where
+        nothing may be sent there.
         """
+        check_endpoint(endpoint)
         gate = gate or Open()
         gate.check(hello)
         link = Link(self, endpoint, hello, topic, gate)
-        self._call(lambda: self._add(link, link._open))
+        self._call(lambda: self._add(link, link._check_keys))
         return link
 
     def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
@@ -222,8 +224,8 @@ class Bus:
         """A socket for `endpoint`; `server` is the public key that the other end must have, None on the binding end."""
         keys = self._load_keys(endpoint)
         socket: zmq.Socket[bytes] = self._context.socket(kind)
-        # The handshake gives up before the link does, so that the link knows what it was that did not answer.
-        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.HANDSHAKE_IVL: 2500, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common |= {zmq.HANDSHAKE_IVL: int(OPENING_S * 1000), zmq.IPV6: "[" in endpoint}
         common |= {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5}
         common |= {zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}
         for option, value in (common | dict(options)).items():

@@ -20,14 +20,17 @@ from hocket_bus.wire import decode, encode
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
 from .greeting import Greeting
+from .names import Name
 
 if TYPE_CHECKING:
     from .io import Bus
 
 PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
 LIVENESS_S = 3.0
+OPENING_S = 12.0  # what an attempt to connect gets at most: a handshake takes five round trips
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
+_LOOK_S = 0.02  # whether a name has been resolved
 
 log = structlog.get_logger(__name__)
 
@@ -45,12 +48,15 @@ class Link:
         self._topic = topic
         self._gate = gate
         self._connected = False
+        self._name = Name(endpoint)
+        self._address = endpoint  # with the host by its address
         self._welcome: Welcome | None = None
         self._subscribed = False
         self._failures = 0
         self._encrypts = False  # so says the greeting of an end that has hung up on us
         self._due_s = 0.0
         self._opened_s = 0.0
+        self._patience_s = LIVENESS_S
         self._quiet_since_s = 0.0  # on the clock of Bus.awake: an end that stands still hears no silence
         self._sockets: list[zmq.Socket[bytes]] = []
         self._subscriber: zmq.Socket[bytes] | None = None  # outlives a break, for what was published before it
@@ -70,35 +76,46 @@ class Link:
     def _try_open(self) -> None:
         """A key that was revoked, or no descriptor left: the link is down, and its bus turns on."""
         try:
-            self._open()
+            address = self._name.found(self._failures)
+            if address is None:
+                self._due_s = time.monotonic() + _LOOK_S
+            else:
+                self._open(address)
         except HocketError as error:
             self._fail(error, REFUSED_BACKOFF_S)
         except zmq.ZMQError as error:
             reason = Unavailable(f"no connection to {self.endpoint}: {error}", "see what this machine lacks")
             self._fail(reason, REFUSED_BACKOFF_S)
 
-    def _open(self) -> None:
-        now = time.monotonic()
+    def _open(self, address: str) -> None:
+        now, self._address = time.monotonic(), address
+        self._patience_s = min(LIVENESS_S * (1 + self._failures), OPENING_S)
         self._welcome, self._subscribed = None, not self._topic
         self._opened_s, self._due_s, self._quiet_since_s = now, now, self._bus.awake.s
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
         options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
+        # The handshake gives up before the link does, so that the link knows what it was that did not answer.
+        options[zmq.HANDSHAKE_IVL] = int(self._patience_s * 1000) - 500
         server = self._server_key()
-        self._sockets = [self._bus._open_socket(zmq.DEALER, self.endpoint, options, server)]
+        self._sockets = [self._bus._open_socket(zmq.DEALER, address, options, server)]
         if self._subscriber is not None:
             self._bus._drop(self._subscriber)
         if self._topic:
-            subscriber = self._subscriber = self._bus._open_socket(zmq.SUB, self.endpoint, options, server)
+            subscriber = self._subscriber = self._bus._open_socket(zmq.SUB, address, options, server)
             subscriber.set(zmq.SUBSCRIBE, self._topic)
-            subscriber.connect(publish_endpoint(self.endpoint))
+            subscriber.connect(publish_endpoint(address))
             self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
         monitor = self._sockets[0].get_monitor_socket(MONITORED)
         self._bus._watch(monitor, self._on_monitored)
-        self._sockets[0].connect(self.endpoint)
+        self._sockets[0].connect(address)
         self._bus._watch(self._sockets[0], self._on_frames)
         self._sockets.append(monitor)
+
+    def _check_keys(self) -> None:
+        """Raises BadConfiguration when those that tcp needs are wanting."""
+        self._server_key()
 
     def _server_key(self) -> str | None:
         keys = self._bus._load_keys(self.endpoint)
@@ -121,10 +138,10 @@ class Link:
         """Whether the end that hung up encrypts at all; if so it is tried once more, for it may have been ending."""
         self._drop_sockets()
         socket = self._bus._context.socket(zmq.STREAM)
-        socket.linger = 0
+        socket.linger, socket.ipv6 = 0, "[" in self._address
         self._sockets = [socket]
         self._bus._watch(socket, Greeting(socket, self._on_greeted).take)
-        socket.connect(self.endpoint)
+        socket.connect(self._address)
 
     def _on_greeted(self, encrypts: bool) -> None:
         if not encrypts:
@@ -176,7 +193,7 @@ class Link:
         if not self._sockets:
             self._try_open()
             return
-        if self._bus.awake.s - self._quiet_since_s > LIVENESS_S:
+        if self._bus.awake.s - self._quiet_since_s > (LIVENESS_S if self.up else self._patience_s):
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
         if not self._connected:

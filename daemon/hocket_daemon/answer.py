@@ -147,7 +147,8 @@ class Answer(Session):
         self._expect_peer()
 
     def _rejoin(self) -> None:
-        self._rejoin_at_s = float("inf")
+        self._rejoin_at_s = time.monotonic() + self._retry_s  # unless the cloud answers or refuses
+        self._retry_s = min(_RETRY_S[1], self._retry_s * 2)
         turn = self.dialogue.rejoin()
         self._send_begin()
         self.take(turn)
@@ -184,15 +185,14 @@ class Answer(Session):
         was_solo, confirmed = exchange.solo, len(exchange.confirmed)
         self.take(self.dialogue.receive(message))
         if was_solo and not exchange.solo:
-            self._rejoining = True
+            self._rejoining, self._rejoin_at_s = True, float("inf")
             self._expect_peer()
             self._check_scorers()
         elif not (was_solo or self._rejoining) and (len(exchange.confirmed) > confirmed or not exchange.awaits_peer()):
             self._expect_peer()  # drafts that lead nowhere are as good as none
 
     def _on_refused(self, refused: Refused) -> None:
-        if refused.retry_after_s:
-            self._rejoin_at_s = time.monotonic() + refused.retry_after_s
+        self._rejoin_at_s = time.monotonic() + refused.retry_after_s if refused.retry_after_s else float("inf")
         if not self.dialogue.exchange.solo:  # otherwise it was said before
             self._go_alone(f"the cloud cannot take part: {refused.text}", refused.remedy)
 

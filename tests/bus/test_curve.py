@@ -185,7 +185,7 @@ def test_a_topic_belongs_to_its_first_reader(tmp_path: Path, server: Machine, la
 
 
 def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
-    """Though still connected: after the reload neither its messages nor its streams pass, and it is told."""
+    """Though still connected: after the reload neither its messages nor its streams pass, and it is told at once."""
     server.knows(bob=Peer(laptop.own.public))
     topic = os.urandom(16)
     with server.bus() as there, laptop.bus() as here:
@@ -196,9 +196,11 @@ def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
         there.reload_keys()
         serving.publish(topic, NOTICE)
         link.send(Cancel(request=bytes(16)))
-        events = [laptop.inbox.get(timeout=WAIT_S) for _ in range(2)]
-        assert all(isinstance(event, LinkDown) for event in events)  # silence, and then the refusal
-        assert isinstance(events[1].reason, Untrusted)
+        for said in ("no longer allowed", "does not allow"):  # by the connection that stood, and by a new one
+            down = laptop.inbox.get(timeout=WAIT_S)
+            assert isinstance(down, LinkDown)
+            assert isinstance(down.reason, Untrusted)
+            assert said in str(down.reason)
         assert server.inbox.empty()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import Pair, pair
 
-from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Welcome
+from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_daemon.aggregation import distribution as codec
 from hocket_daemon.aggregation.prefix import PrefixChain
@@ -77,6 +77,33 @@ def parts(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         made.start_retrieval("device")
         yield made
+
+
+def test_a_cloud_that_misses_a_greeting_is_greeted_again(parts: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer that goes on alone asks for its cloud until it answers, or refuses for good."""
+    monkeypatch.setattr("hocket_daemon.answer._RETRY_S", (0.1, 0.2))
+    refused = threading.Event()
+    begins: list[int] = []
+
+    def on_begin(begin: Begin, send: Send) -> None:
+        begins.append(begin.epoch)
+        if len(begins) == 4:
+            text = "enough"
+            send(Refused(session=begin.session, epoch=begin.epoch, code="unavailable", text=text, remedy=""))
+            refused.set()
+
+    cloud = OddCloud(parts.endpoint("cloud"), on_begin)
+    parts.stack.callback(cloud.close)
+    model = parts.model("device", hold_decode_s=0.05)
+    parts.start_device(peer_wait_s=0.2, connect_wait_s=WAIT_S, model=model)
+    stream = parts.client().ask("kala mira?", **SHORT | {"max_tokens": 100})
+    tokens = iter(stream)
+    while not refused.is_set():
+        next(tokens)
+    for _ in range(20):  # a second: ten times what it waited before
+        next(tokens)
+    assert begins == [0, 1, 2, 3]
+    assert stream.result().mode == "alone"
 
 
 def answer(parts: Pair, on_begin: Callable[[Begin, Send], None]) -> tuple[Done, list[str], OddCloud]:

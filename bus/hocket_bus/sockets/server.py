@@ -30,6 +30,11 @@ REFUSAL = Error(
     text=f"{MOST} messages of this key within a minute were none; it is refused for {REFUSED_S:.0f} s",
     remedy="install the same hocket on both ends; see what else uses this key",
 )
+REVOKED = Error(
+    code="untrusted",
+    text="this machine's key is no longer allowed there",
+    remedy="see it with: hocket keys show; allow it there with: hocket keys allow",
+)
 
 
 class Server:
@@ -94,9 +99,10 @@ class Server:
         watch(self._xpub, self._on_subscription)
 
     def _on_request(self, frames: list[bytes], user: str = "") -> None:
-        if not self._allowed(user) and user != SELF:
-            return
         route, *rest = frames
+        if not self._allowed(user) and user != SELF:
+            self._send(self._router, [route, *encode(REVOKED)])
+            return
         self._heard_s.note(route, self._bus.awake.s)
         if self._patience.refuses(user, time.monotonic()):
             self._send(self._router, [route, *encode(REFUSAL)])

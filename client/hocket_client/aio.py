@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.messages import Cancel, Done, Message, Notice, Token
+from hocket_bus.messages import Done, Message, Notice, Token
 from hocket_bus.places import default_endpoint
 
 from .assembly import SILENCE_S, Assembly
@@ -81,7 +81,7 @@ class AsyncStream:
             while self._assembly.done is None:
                 for event in self._assembly.feed(await self._next()):
                     yield event
-                self._connection.reply(self._assembly)
+                self._connection.send(*self._assembly.reply())
         finally:
             if self._assembly.done is None:
                 self.cancel()
@@ -95,13 +95,13 @@ class AsyncStream:
         return self._assembly.done
 
     def cancel(self) -> None:
-        """Ask the daemon to stop; the stream then ends with finish 'cancelled'."""
-        self._connection.send(Cancel(request=self._assembly.ask.request))
+        """Ask the daemon to stop, again after a break. The stream then ends with finish 'cancelled'."""
+        self._connection.send(self._assembly.cancel())
 
     async def _next(self) -> Message:
         while not self._deadline.passed:
             try:
                 return await asyncio.wait_for(self._inbox.get(), min(SILENCE_S, self._deadline.left_s))
             except TimeoutError:
-                self._connection.send(self._assembly.nudge())
+                self._connection.send(*self._assembly.nudge())
         raise self._assembly.overdue()

@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from hocket_bus.errors import DeadlineExceeded, HocketError, Unavailable, from_code
-from hocket_bus.messages import Accepted, Ask, Credit, Done, Error, Failed, Lost, Message, Notice, Resume, Token
+from hocket_bus.messages import (
+    Accepted,
+    Ask,
+    Cancel,
+    Credit,
+    Done,
+    Error,
+    Failed,
+    Lost,
+    Message,
+    Notice,
+    Resume,
+    Token,
+)
 
 Event = Token | Notice | Done
 
@@ -16,6 +29,7 @@ class Assembly:
     def __init__(self, ask: Ask) -> None:
         self.ask = ask
         self.accepted = False
+        self.cancelled = False
         self.done: Done | None = None
         self._next = 0
         self._told = 0  # the daemon knows that everything below has been read
@@ -25,6 +39,9 @@ class Assembly:
     def feed(self, message: Message) -> list[Event]:
         """The events that `message` makes available. Raises what ended the request, if an error did."""
         if isinstance(message, Error):
+            if self.cancelled and not self.accepted:  # there is nothing to stop
+                self.done = self._untaken()
+                return [self.done]
             raise from_code(message.code, message.text, message.remedy, message.retry_after_s)
         if isinstance(message, Lost) and message.first > self._next:
             raise Unavailable(
@@ -50,23 +67,47 @@ class Assembly:
             ready.append(event)
         return ready
 
-    def reply(self) -> Message | None:
+    def cancel(self) -> Cancel:
+        """What to send to stop the request; from here on `nudge` repeats it."""
+        self.cancelled = True
+        return Cancel(request=self.ask.request)
+
+    def reply(self) -> list[Message]:
         """What to send at once after `feed`: a Resume for a new gap, or a Credit when half of the window was read."""
         if self._early and self._missed < self._next:
             self._missed = self._next
             return self.nudge()
         if self.done is None and self._next - self._told >= self.ask.window / 2:
             self._told = self._next
-            return Credit(request=self.ask.request, topic=self.ask.topic, seq=self._next)
-        return None
+            return [Credit(request=self.ask.request, topic=self.ask.topic, seq=self._next)]
+        return []
 
-    def nudge(self) -> Message:
-        """What to send after a silence: the question again while it was not accepted, else a Resume."""
-        if not self.accepted:
-            return self.ask
-        return Resume(request=self.ask.request, topic=self.ask.topic, seq=self._next)
+    def nudge(self) -> list[Message]:
+        """What to send after a silence or a break: the question again while it was not accepted, else a Resume.
+
+        A cancelled question is not asked again: the answer to the Resume tells whether a daemon has it.
+        """
+        resume = Resume(request=self.ask.request, topic=self.ask.topic, seq=self._next)
+        if self.cancelled:
+            return [self.cancel(), resume]
+        return [resume if self.accepted else self.ask]
 
     def overdue(self) -> HocketError:
         """The error of a request whose deadline has passed."""
         what = "the daemon sent no end" if self.accepted else "the daemon did not take the question"
         return DeadlineExceeded(f"{what} within {self.ask.deadline_s:g} s", "look at: hocket status")
+
+    def _untaken(self) -> Done:
+        return Done(
+            request=self.ask.request,
+            seq=self._next,
+            finish="cancelled",
+            token_ids=[],
+            text="",
+            ttft_s=0.0,
+            ms_per_token=0.0,
+            accept_device=None,
+            accept_cloud=None,
+            mode="alone",
+            seed=self.ask.sampling.seed,
+        )

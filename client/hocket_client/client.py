@@ -10,7 +10,7 @@ from typing import Any
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Cancelled, DeadlineExceeded, from_code
-from hocket_bus.messages import Cancel, Done, Error, Message, Notice, Status, StatusRequest, Token
+from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.places import default_endpoint
 
 from .assembly import SILENCE_S, Assembly, Event
@@ -105,8 +105,8 @@ class Stream:
         return self._assembly.done
 
     def cancel(self) -> None:
-        """Ask the daemon to stop; the stream then ends with finish 'cancelled'."""
-        self._connection.send(Cancel(request=self._assembly.ask.request))
+        """Ask the daemon to stop, again after a break. The stream then ends with finish 'cancelled'."""
+        self._connection.send(self._assembly.cancel())
 
     def _fill(self) -> None:
         try:
@@ -115,14 +115,14 @@ class Stream:
             if self._deadline.passed:
                 self._close()
                 raise self._assembly.overdue() from None
-            self._connection.send(self._assembly.nudge())
+            self._connection.send(*self._assembly.nudge())
             return
         try:
             self._ready += self._assembly.feed(message)
         except Exception:
             self._close()
             raise
-        self._connection.reply(self._assembly)
+        self._connection.send(*self._assembly.reply())
         if self._assembly.done is not None:
             self._close()
 

@@ -11,10 +11,8 @@ from hocket_bus.errors import HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Accepted, Cancel, Done, Error, Failed, Hello, Lost, Message, Notice, Status, Token
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
 
-from .assembly import Assembly
-
 Receiver = Callable[[Message], None]
-Nudge = Callable[[], Message]
+Nudge = Callable[[], list[Message]]
 
 
 class Connection:
@@ -56,15 +54,10 @@ class Connection:
         self._receivers.pop(request, None)
         self._nudges.pop(request, None)
 
-    def reply(self, assembly: Assembly) -> None:
-        """Send what a stream has to say after what it was fed."""
-        message = assembly.reply()
-        if message is not None:
-            self.send(message)
-
-    def send(self, message: Message) -> None:
-        """Send to the daemon."""
-        self._link.send(message)
+    def send(self, *messages: Message) -> None:
+        """Send to the daemon; while the link is down they are lost."""
+        for message in messages:
+            self._link.send(message)
 
     def close(self) -> None:
         """Cancel what is in work and close the sockets."""
@@ -77,7 +70,7 @@ class Connection:
             self._up = True
             self._settled.set()
             for nudge in list(self._nudges.values()):
-                self.send(nudge())
+                self.send(*nudge())
         elif isinstance(event, LinkDown):
             self._up = False
             self._refused = event.reason

@@ -48,7 +48,7 @@ def test_any_loss_repetition_and_order_is_made_good_by_resuming(salt: int, token
         rng.shuffle(arriving)
         for event in arriving:
             got += assembly.feed(event)
-        nudge = assembly.nudge()
+        (nudge,) = assembly.nudge()
         first = sent[nudge.seq :] if isinstance(nudge, Resume) else sent
     assert got == sent
 
@@ -60,7 +60,7 @@ def test_what_came_before_an_error_is_read_before_it() -> None:
     failed = Failed(request=assembly.ask.request, seq=1, code="unavailable", text="no", remedy="wait")
     assert assembly.feed(failed) == []
     assert assembly.feed(token) == [token]
-    again = assembly.reply()
+    (again,) = assembly.reply()
     assert isinstance(again, Resume)
     assert again.seq == 1
     with pytest.raises(Unavailable, match="no: wait"):

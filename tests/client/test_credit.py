@@ -68,9 +68,9 @@ def test_whatever_is_lost_on_the_way_the_reader_gets_all_or_is_told(
             arriving, way[:] = [event for event in way if rng.random() >= loss], []
             for event in arriving:
                 got += [each.seq for each in assembly.feed(event)]
-                say(stream, assembly, assembly.reply())
+                say(stream, assembly, *assembly.reply())
             if not arriving:
-                say(stream, assembly, assembly.nudge())
+                say(stream, assembly, *assembly.nudge())
     except Unavailable as error:
         told = str(error)
     if assembly._next >= stream.first:
@@ -79,8 +79,9 @@ def test_whatever_is_lost_on_the_way_the_reader_gets_all_or_is_told(
         assert f"events {assembly._next} to {stream.first - 1} " in told
 
 
-def say(stream: Stream, assembly: Assembly, message: Message | None) -> None:
-    if isinstance(message, Credit | Resume):
+def say(stream: Stream, assembly: Assembly, *messages: Message) -> None:
+    for message in messages:
+        assert isinstance(message, Credit | Resume)
         kept = (stream.resume if isinstance(message, Resume) else stream.grant)(message.seq)
         if not kept:
             assembly.feed(Lost(request=stream.request, first=stream.first))
@@ -134,10 +135,10 @@ class Reader:
             try:
                 message = self.inbox.get(timeout=SILENCE_S)
             except Empty:
-                self.connection.send(self.assembly.nudge())
+                self.connection.send(*self.assembly.nudge())
                 continue
             yield from self.assembly.feed(message)
-            self.connection.reply(self.assembly)
+            self.connection.send(*self.assembly.reply())
 
 
 @pytest.fixture

@@ -1,0 +1,152 @@
+"""How streams end: by a cancel, whatever happens to the link. The daemon does nothing but publish."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from hocket_bus.errors import Unavailable
+from hocket_bus.messages import Accepted, Ask, Cancel, Credit, Done, Error, Finish, Message, Resume, Token, Welcome
+from hocket_bus.sockets import Bus, Event, Received
+from hocket_client import Client
+from hocket_client.assembly import Assembly
+from hocket_client.question import ask_message
+from hocket_daemon.streams import Stream, Streams
+from waiting import WAIT_S, until
+
+TOKENS = 5
+
+
+class Publisher:
+    """Publishes the same tokens for every question, and the end when that is cancelled."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self.got: list[Message] = []
+        self._forget()
+        self.open()
+
+    def open(self) -> None:
+        """Come back from a break, with what was known before it."""
+        self._bus = Bus(self._on_event)
+        self._server = self._bus.serve(self.endpoint, lambda _: Welcome(role="device", epoch=1))
+
+    def restart(self) -> None:
+        """Come back with nothing in work."""
+        self._forget()
+        self.open()
+
+    def break_off(self, client: Client) -> None:
+        """Hang up, and wait until the client has noticed."""
+        self.close()
+        until(lambda: not client._connection._up)
+
+    def count(self, kind: type[Message]) -> int:
+        return sum(isinstance(message, kind) for message in self.got)
+
+    def close(self) -> None:
+        self._bus.close(0)
+
+    def publish(self, topic: bytes, message: Message) -> None:
+        self._server.publish(topic, message)
+
+    def send(self, route: bytes, message: Message) -> None:
+        self._server.send(route, message)
+
+    def _forget(self) -> None:
+        self._streams = Streams(self, 1 << 20)  # type: ignore[arg-type] # its server is another one after a break
+
+    def _on_event(self, event: Event) -> None:
+        if not isinstance(event, Received):
+            return
+        message = event.message
+        self.got.append(message)
+        if isinstance(message, Ask):
+            self._answer(event, message)
+        elif isinstance(message, Cancel):
+            stream = self._streams.find(message.request, event)
+            if stream is not None and stream.ended_s is None:
+                end(stream, "cancelled")
+        elif isinstance(message, Resume | Credit):
+            self._streams.read_on(event, message)
+
+    def _answer(self, event: Received, ask: Ask) -> None:
+        self.send(event.route, Accepted(request=ask.request))
+        if self._streams.find(ask.request, event) is None:
+            stream = self._streams.open(ask, event.route, "")
+            for number in range(TOKENS):
+                stream.token(step=number, token=number, text="t", source="both")
+
+
+def end(stream: Stream, finish: Finish) -> None:
+    stream.end(
+        Done(
+            request=stream.request, seq=stream.seq, finish=finish, token_ids=list(range(TOKENS)), text="", ttft_s=0.0,
+            ms_per_token=0.0, accept_device=None, accept_cloud=None, mode="coupled", seed=1,
+        )
+    )  # fmt: skip
+
+
+@pytest.fixture
+def daemon() -> Iterator[Publisher]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        made = Publisher(f"ipc://{folder}/x")
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def client(daemon: Publisher) -> Iterator[Client]:
+    with Client(daemon.endpoint, connect_s=WAIT_S) as made:
+        yield made
+
+
+def test_a_cancel_during_a_break_is_told_after_it(daemon: Publisher, client: Client) -> None:
+    """The stream ends as cancelled, whole; nobody asks again."""
+    stream = client.ask("q", deadline_s=WAIT_S)
+    first = next(iter(stream))
+    daemon.break_off(client)
+    stream.cancel()
+    daemon.open()
+    assert [first.id, *(token.id for token in stream)] == list(range(TOKENS))
+    assert stream.result().finish == "cancelled"
+    assert daemon.count(Ask) == 1
+
+
+def test_a_question_that_is_cancelled_before_a_daemon_has_it_is_not_asked(daemon: Publisher, client: Client) -> None:
+    """Asked and cancelled during a break, it ends as cancelled when the daemon says that it knows nothing of it."""
+    daemon.break_off(client)
+    stream = client.ask("q", seed=7, deadline_s=WAIT_S)
+    stream.cancel()
+    daemon.open()
+    done = stream.result()
+    assert (done.finish, done.token_ids, done.seed) == ("cancelled", [], 7)
+    assert daemon.count(Ask) == 0
+
+
+def test_a_cancelled_stream_that_its_daemon_lost_ends_in_an_error(daemon: Publisher, client: Client) -> None:
+    """Some of it was read and the rest is gone: that is no end as cancelled."""
+    stream = client.ask("q", deadline_s=WAIT_S)
+    next(iter(stream))
+    daemon.break_off(client)
+    stream.cancel()
+    daemon.restart()
+    with pytest.raises(Unavailable, match="not kept here"):
+        stream.result()
+
+
+def test_a_cancel_is_repeated_until_the_end_is_known() -> None:
+    """Whether the question was accepted or not; a refusal of a cancelled question is its end."""
+    for accepted in (False, True):
+        assembly = Assembly(ask_message("q", topic=bytes(16), seed=7))
+        assembly.accepted = accepted
+        cancel = assembly.cancel()
+        for _ in range(2):
+            assert assembly.nudge() == [cancel, Resume(request=assembly.ask.request, topic=bytes(16), seq=0)]
+    untaken = Assembly(ask_message("q", topic=bytes(16), seed=7))
+    untaken.cancel()
+    (done,) = untaken.feed(Error(code="busy", text="full", request=untaken.ask.request))
+    assert done is untaken.done
+    assert not isinstance(done, Token)

@@ -39,13 +39,15 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; streams in work are cancelled and end in Cancelled at once."""
         if self._connection is not None:
-            connection, self._connection = self._connection, None
-            await asyncio.to_thread(connection.close)
+            await asyncio.to_thread(self._connection.close)
 
     def ask(self, question: str, **options: Any) -> AsyncStream:  # noqa: ANN401 - the options are ask_message's
-        """Ask; call it inside `async with`, on the loop that will iterate. Options: see `ask_message`."""
+        """Ask; call it inside `async with`, on the loop that will iterate. Options: see `ask_message`.
+
+        Raises BadRequest for options out of range, Cancelled after `close`.
+        """
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
         return AsyncStream(self._connection, question, options)

@@ -37,11 +37,14 @@ class Client:
             raise
 
     def ask(self, question: str, **options: Any) -> Stream:  # noqa: ANN401 - the options are ask_message's
-        """Ask; the stream that comes back is iterated for tokens. Options: see `ask_message`."""
+        """Ask; the stream that comes back is iterated for tokens. Options: see `ask_message`.
+
+        Raises BadRequest for options out of range, Cancelled after `close`.
+        """
         return Stream(self._connection, question, options)
 
     def status(self, wait_s: float = 5.0) -> Status:
-        """How the daemon is. Raises DeadlineExceeded, or the daemon's error."""
+        """How the daemon is. Raises DeadlineExceeded, Cancelled after `close`, or the daemon's error."""
         request = os.urandom(16)
         inbox: SimpleQueue[Message] = SimpleQueue()
         self._connection.expect(request, inbox.put)
@@ -58,7 +61,7 @@ class Client:
         return message
 
     def close(self) -> None:
-        """Close the connection; streams in work are cancelled and end in an error."""
+        """Close the connection, from any thread; streams in work are cancelled and end in Cancelled at once."""
         self._connection.close()
 
     def __enter__(self) -> Client:

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from hocket_bus.errors import HocketError, ProtocolError, Unavailable
+from hocket_bus.errors import Cancelled, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Accepted, Cancel, Done, Error, Failed, Hello, Lost, Message, Notice, Status, Token
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
 
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
+
+CLOSED = ("the client was closed", "ask with an open one")
 
 
 class Connection:
@@ -26,6 +28,8 @@ class Connection:
         self._settled = threading.Event()  # the first attempt has succeeded, or was refused
         self._up = False
         self._refused: HocketError | None = None
+        self._closed = False
+        self._closing = threading.Lock()
         self._bus = Bus(self._on_event, keys)
         try:
             self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic)
@@ -43,11 +47,14 @@ class Connection:
     def expect(self, request: bytes, receiver: Receiver, nudge: Nudge | None = None) -> None:
         """Hand the messages of `request` to `receiver`; `nudge` tells what to send when the link is back.
 
-        Both are called on the I/O thread.
+        Both are called on the I/O thread, the receiver also in `close`. Raises Cancelled once that was called.
         """
         self._receivers[request] = receiver
         if nudge is not None:
             self._nudges[request] = nudge
+        if self._closed:  # looked at last: a close from now on finds the receiver
+            self.forget(request)
+            raise Cancelled(*CLOSED)
 
     def forget(self, request: bytes) -> None:
         """No more messages of `request`."""
@@ -55,15 +62,21 @@ class Connection:
         self._nudges.pop(request, None)
 
     def send(self, *messages: Message) -> None:
-        """Send to the daemon; while the link is down they are lost."""
+        """Send to the daemon; what is sent while the link is down, or after `close`, is lost."""
         for message in messages:
-            self._link.send(message)
+            if not self._closed:
+                self._link.send(message)
 
     def close(self) -> None:
-        """Cancel what is in work and close the sockets."""
-        for request in list(self._nudges):
-            self.send(Cancel(request=request))
-        self._bus.close()
+        """Cancel what is in work, tell every receiver so and close the sockets; safe from any thread, and twice."""
+        with self._closing:
+            self._closed = True
+            for request in self._nudges.copy():
+                self._link.send(Cancel(request=request))
+            for request, receiver in self._receivers.copy().items():
+                receiver(Error(Cancelled.code, *CLOSED, request=request))
+                self.forget(request)
+            self._bus.close()
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):

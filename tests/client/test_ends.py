@@ -1,16 +1,31 @@
-"""How streams end: by a cancel, whatever happens to the link. The daemon does nothing but publish."""
+"""How streams end: by a cancel, whatever happens to the link, and by a close. The daemon does nothing but publish."""
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from hocket_bus.errors import Unavailable
-from hocket_bus.messages import Accepted, Ask, Cancel, Credit, Done, Error, Finish, Message, Resume, Token, Welcome
+from hocket_bus.errors import Cancelled, Unavailable
+from hocket_bus.messages import (
+    Accepted,
+    Ask,
+    Cancel,
+    Credit,
+    Done,
+    Error,
+    Finish,
+    Message,
+    Resume,
+    StatusRequest,
+    Token,
+    Welcome,
+)
 from hocket_bus.sockets import Bus, Event, Received
-from hocket_client import Client
+from hocket_client import AsyncClient, Client
 from hocket_client.assembly import Assembly
 from hocket_client.question import ask_message
 from hocket_daemon.streams import Stream, Streams
@@ -150,3 +165,47 @@ def test_a_cancel_is_repeated_until_the_end_is_known() -> None:
     (done,) = untaken.feed(Error(code="busy", text="full", request=untaken.ask.request))
     assert done is untaken.done
     assert not isinstance(done, Token)
+
+
+def test_closing_a_client_ends_its_streams_at_once(client: Client) -> None:
+    """Also for a thread that waits. A closed client takes no question, and may be closed again."""
+    stream = client.ask("q", deadline_s=WAIT_S)
+    reading = iter(stream)
+    assert [next(reading).id for _ in range(TOKENS)] == list(range(TOKENS))
+    closing = threading.Thread(target=client.close)
+    closing.start()
+    with pytest.raises(Cancelled, match="the client was closed"):
+        next(reading)
+    closing.join(WAIT_S)
+    with pytest.raises(Cancelled, match="the client was closed"):
+        client.ask("q")
+    with pytest.raises(Cancelled, match="the client was closed"):
+        client.status(WAIT_S)
+    client.close()
+
+
+def test_a_status_that_is_waited_for_ends_with_its_client(daemon: Publisher, client: Client) -> None:
+    """The daemon never answers it."""
+    closing = threading.Thread(target=lambda: (until(lambda: daemon.count(StatusRequest) == 1), client.close()))
+    closing.start()
+    with pytest.raises(Cancelled, match="the client was closed"):
+        client.status(WAIT_S)
+    closing.join(WAIT_S)
+
+
+def test_closing_an_asynchronous_client_does_the_same(daemon: Publisher) -> None:
+    """For a task that waits, and for who asks afterwards."""
+
+    async def close_while_reading() -> None:
+        client = AsyncClient(daemon.endpoint, connect_s=WAIT_S)
+        async with client:
+            reading = aiter(client.ask("q", deadline_s=WAIT_S))
+            assert [(await anext(reading)).id for _ in range(TOKENS)] == list(range(TOKENS))
+            closing = asyncio.create_task(client.close())
+            with pytest.raises(Cancelled, match="the client was closed"):
+                await anext(reading)
+            await closing
+        with pytest.raises(Cancelled, match="the client was closed"):
+            client.ask("q")
+
+    asyncio.run(close_while_reading())

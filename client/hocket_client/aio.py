@@ -1,20 +1,19 @@
-"""The asynchronous client: `async for token in client.ask("…")`; the blocking one's assembly, other waits."""
+"""The asynchronous client: `async for token in client.ask("…")`; the blocking one's reader, other waits."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
-from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Done, Message, Notice, Token
 from hocket_bus.places import default_endpoint
 
-from .assembly import SILENCE_S, Assembly
-from .client import GRACE_S
 from .connection import Connection
-from .question import ask_message
+from .reader import Reader
 
 
 class AsyncClient:
@@ -53,57 +52,53 @@ class AsyncClient:
         return AsyncStream(self._connection, question, options)
 
 
-class AsyncStream:
+class AsyncStream(Reader):
     """The answer as it comes: `async for token in stream`, `await stream.result()`, `stream.cancel()`."""
 
     def __init__(self, connection: Connection, question: str, options: dict[str, Any]) -> None:
-        self._connection = connection
-        self._assembly = Assembly(ask_message(question, topic=connection.topic, **options))
-        self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
-        self._inbox: asyncio.Queue[Message] = asyncio.Queue()
-        self._loop = asyncio.get_running_loop()
-        connection.expect(self._assembly.ask.request, self._receive, self._assembly.nudge)
-        connection.send(self._assembly.ask)
+        self._inbox = _Inbox()
+        super().__init__(connection, question, options, self._inbox.put)
 
-    def _receive(self, message: Message) -> None:
-        """Called on the I/O thread."""
-        self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
-
-    def __aiter__(self) -> AsyncIterator[Token]:
-        return self._tokens()
-
-    async def _tokens(self) -> AsyncIterator[Token]:
+    async def __aiter__(self) -> AsyncIterator[Token]:
         async for event in self.events():
             if isinstance(event, Token):
                 yield event
 
     async def events(self) -> AsyncIterator[Token | Notice | Done]:
-        """Every event in order, Done last. Raises what ended the request, if an error did."""
-        try:
-            while self._assembly.done is None:
-                for event in self._assembly.feed(await self._next()):
-                    yield event
-                self._connection.send(*self._assembly.reply())
-        finally:
-            if self._assembly.done is None:
-                self.cancel()
-            self._connection.forget(self._assembly.ask.request)
+        """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
+        while not self._over:
+            event = self._next()
+            if event is None:
+                self._take(await self._inbox.get(self._patience_s))
+            else:
+                yield event
 
     async def result(self) -> Done:
-        """Wait for the end. Raises as `events` does."""
+        """Wait for the end, skipping tokens nobody read. Raises as `events` does."""
         async for _ in self.events():
             pass
-        assert self._assembly.done is not None
-        return self._assembly.done
+        return self._done()
 
-    def cancel(self) -> None:
-        """Ask the daemon to stop, again after a break. The stream then ends with finish 'cancelled'."""
-        self._connection.send(self._assembly.cancel())
 
-    async def _next(self) -> Message:
-        while not self._deadline.passed:
-            try:
-                return await asyncio.wait_for(self._inbox.get(), min(SILENCE_S, self._deadline.left_s))
-            except TimeoutError:
-                self._connection.send(*self._assembly.nudge())
-        raise self._assembly.overdue()
+class _Inbox:
+    """A queue from the I/O thread into the running loop."""
+
+    def __init__(self) -> None:
+        self._messages: SimpleQueue[Message] = SimpleQueue()
+        self._arrived = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    def put(self, message: Message) -> None:
+        """Safe from any thread, also when the loop has been closed."""
+        self._messages.put(message)
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    async def get(self, timeout_s: float) -> Message | None:
+        """The next message; None when none has come after `timeout_s`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while self._messages.empty():
+                    self._arrived.clear()
+                    await self._arrived.wait()
+        return None if self._messages.empty() else self._messages.get_nowait()

@@ -8,16 +8,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hocket_bus.deadline import Deadline
-from hocket_bus.errors import Cancelled, DeadlineExceeded, from_code
+from hocket_bus.errors import DeadlineExceeded, from_code
 from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.places import default_endpoint
 
-from .assembly import SILENCE_S, Assembly, Event
 from .connection import Connection
-from .question import ask_message
-
-GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say that it has passed
+from .reader import Reader
 
 
 class Client:
@@ -71,66 +67,33 @@ class Client:
         self.close()
 
 
-class Stream:
+class Stream(Reader):
     """The answer as it comes. Iterate for Token messages; `events` adds notices and the Done at the end."""
 
     def __init__(self, connection: Connection, question: str, options: dict[str, Any]) -> None:
-        self.notices: list[str] = []
-        self._connection = connection
-        self._assembly = Assembly(ask_message(question, topic=connection.topic, **options))
         self._inbox: SimpleQueue[Message] = SimpleQueue()
-        self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
-        self._ready: list[Event] = []
-        self._over = False
-        connection.expect(self._assembly.ask.request, self._inbox.put, self._assembly.nudge)
-        connection.send(self._assembly.ask)
+        super().__init__(connection, question, options, self._inbox.put)
 
     def __iter__(self) -> Iterator[Token]:
         return (event for event in self.events() if isinstance(event, Token))
 
     def events(self) -> Iterator[Token | Notice | Done]:
-        """Every event in order, Done last. Raises what ended the request, if an error did."""
-        while self._ready or not self._over:
-            if self._ready:
-                event = self._ready.pop(0)
-                if isinstance(event, Notice):
-                    self.notices.append(event.text)
-                yield event
+        """Every event not read yet, in order, Done last. Raises what ended the request, if an error did."""
+        while not self._over:
+            event = self._next()
+            if event is None:
+                self._take(self._wait())
             else:
-                self._fill()
+                yield event
 
     def result(self) -> Done:
         """Wait for the end, skipping tokens nobody read. Raises as `events` does."""
         for _ in self.events():
             pass
-        if self._assembly.done is None:
-            raise Cancelled("the stream was closed before its end", "ask again")
-        return self._assembly.done
+        return self._done()
 
-    def cancel(self) -> None:
-        """Ask the daemon to stop, again after a break. The stream then ends with finish 'cancelled'."""
-        self._connection.send(self._assembly.cancel())
-
-    def _fill(self) -> None:
+    def _wait(self) -> Message | None:
         try:
-            message = self._inbox.get(timeout=min(SILENCE_S, self._deadline.left_s))
+            return self._inbox.get(timeout=self._patience_s)
         except Empty:
-            if self._deadline.passed:
-                self._close()
-                raise self._assembly.overdue() from None
-            self._connection.send(*self._assembly.nudge())
-            return
-        try:
-            self._ready += self._assembly.feed(message)
-        except Exception:
-            self._close()
-            raise
-        self._connection.send(*self._assembly.reply())
-        if self._assembly.done is not None:
-            self._close()
-
-    def _close(self) -> None:
-        self._over = True
-        if self._assembly.done is None:
-            self.cancel()
-        self._connection.forget(self._assembly.ask.request)
+            return None

@@ -1,4 +1,5 @@
-"""How streams end: by a cancel, whatever happens to the link, and by a close. The daemon does nothing but publish."""
+"""How streams end: by a cancel, whatever happens to the link, and by a close; and that a reader may leave off
+and go on. The daemon does nothing but publish."""
 
 from __future__ import annotations
 
@@ -6,10 +7,12 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from hocket_bus.errors import Cancelled, Unavailable
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import Busy, Cancelled, Unavailable
 from hocket_bus.messages import (
     Accepted,
     Ask,
@@ -25,7 +28,7 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.sockets import Bus, Event, Received
-from hocket_client import AsyncClient, Client
+from hocket_client import AsyncClient, AsyncStream, Client
 from hocket_client.assembly import Assembly
 from hocket_client.question import ask_message
 from hocket_daemon.streams import Stream, Streams
@@ -40,6 +43,9 @@ class Publisher:
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         self.got: list[Message] = []
+        self.full = False  # whether it refuses questions
+        self.batch = 1  # so many messages are published together, the last one first
+        self._held: list[tuple[bytes, Message]] = []
         self._forget()
         self.open()
 
@@ -53,7 +59,7 @@ class Publisher:
         self._forget()
         self.open()
 
-    def break_off(self, client: Client) -> None:
+    def break_off(self, client: Client | Awaited) -> None:
         """Hang up, and wait until the client has noticed."""
         self.close()
         until(lambda: not client._connection._up)
@@ -61,11 +67,22 @@ class Publisher:
     def count(self, kind: type[Message]) -> int:
         return sum(isinstance(message, kind) for message in self.got)
 
+    def finish(self) -> None:
+        """End what is in work."""
+        self._bus.post(lambda: [end(self._streams.of(request), "eos") for request in self._streams.unread(-1.0)])
+
+    def silence_s(self, _route: bytes) -> float:
+        return 0.0
+
     def close(self) -> None:
         self._bus.close(0)
 
     def publish(self, topic: bytes, message: Message) -> None:
-        self._server.publish(topic, message)
+        self._held.append((topic, message))
+        if len(self._held) >= self.batch:
+            for held in reversed(self._held):
+                self._server.publish(*held)
+            self._held.clear()
 
     def send(self, route: bytes, message: Message) -> None:
         self._server.send(route, message)
@@ -88,11 +105,51 @@ class Publisher:
             self._streams.read_on(event, message)
 
     def _answer(self, event: Received, ask: Ask) -> None:
+        if self.full:
+            self.send(event.route, Error(code="busy", text="full", request=ask.request))
+            return
         self.send(event.route, Accepted(request=ask.request))
         if self._streams.find(ask.request, event) is None:
             stream = self._streams.open(ask, event.route, "")
             for number in range(TOKENS):
                 stream.token(step=number, token=number, text="t", source="both")
+
+
+class Awaited:
+    """The asynchronous client with the blocking one's verbs: its loop turns while something is awaited."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._runner = asyncio.Runner()
+        self._client = AsyncClient(endpoint, connect_s=WAIT_S)
+        self._runner.run(self._client.__aenter__())
+        self._connection = self._client._connection
+
+    def ask(self, question: str, **options: Any) -> AwaitedStream:
+        async def ask() -> AsyncStream:
+            return self._client.ask(question, **options)
+
+        return AwaitedStream(self._runner, self._runner.run(ask()))
+
+    def close(self) -> None:
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+
+class AwaitedStream:
+    def __init__(self, runner: asyncio.Runner, stream: AsyncStream) -> None:
+        self._runner, self.stream, self.cancel = runner, stream, stream.cancel
+
+    def __iter__(self) -> Iterator[Token]:
+        tokens = aiter(self.stream)
+
+        async def following() -> Token | None:
+            return await anext(tokens, None)
+
+        while (token := self._runner.run(following())) is not None:
+            yield token
+
+    def result(self) -> Done:
+        return self._runner.run(self.stream.result())
 
 
 def end(stream: Stream, finish: Finish) -> None:
@@ -113,12 +170,19 @@ def daemon() -> Iterator[Publisher]:
 
 
 @pytest.fixture
-def client(daemon: Publisher) -> Iterator[Client]:
+def blocking(daemon: Publisher) -> Iterator[Client]:
     with Client(daemon.endpoint, connect_s=WAIT_S) as made:
         yield made
 
 
-def test_a_cancel_during_a_break_is_told_after_it(daemon: Publisher, client: Client) -> None:
+@pytest.fixture(params=["blocking", "asynchronous"])
+def client(daemon: Publisher, request: pytest.FixtureRequest) -> Iterator[Client | Awaited]:
+    made = Client(daemon.endpoint, connect_s=WAIT_S) if request.param == "blocking" else Awaited(daemon.endpoint)
+    yield made
+    made.close()
+
+
+def test_a_cancel_during_a_break_is_told_after_it(daemon: Publisher, client: Client | Awaited) -> None:
     """The stream ends as cancelled, whole; nobody asks again."""
     stream = client.ask("q", deadline_s=WAIT_S)
     first = next(iter(stream))
@@ -130,7 +194,9 @@ def test_a_cancel_during_a_break_is_told_after_it(daemon: Publisher, client: Cli
     assert daemon.count(Ask) == 1
 
 
-def test_a_question_that_is_cancelled_before_a_daemon_has_it_is_not_asked(daemon: Publisher, client: Client) -> None:
+def test_a_question_that_is_cancelled_before_a_daemon_has_it_is_not_asked(
+    daemon: Publisher, client: Client | Awaited
+) -> None:
     """Asked and cancelled during a break, it ends as cancelled when the daemon says that it knows nothing of it."""
     daemon.break_off(client)
     stream = client.ask("q", seed=7, deadline_s=WAIT_S)
@@ -141,7 +207,7 @@ def test_a_question_that_is_cancelled_before_a_daemon_has_it_is_not_asked(daemon
     assert daemon.count(Ask) == 0
 
 
-def test_a_cancelled_stream_that_its_daemon_lost_ends_in_an_error(daemon: Publisher, client: Client) -> None:
+def test_a_cancelled_stream_that_its_daemon_lost_ends_in_an_error(daemon: Publisher, client: Client | Awaited) -> None:
     """Some of it was read and the rest is gone: that is no end as cancelled."""
     stream = client.ask("q", deadline_s=WAIT_S)
     next(iter(stream))
@@ -167,29 +233,29 @@ def test_a_cancel_is_repeated_until_the_end_is_known() -> None:
     assert not isinstance(done, Token)
 
 
-def test_closing_a_client_ends_its_streams_at_once(client: Client) -> None:
+def test_closing_a_client_ends_its_streams_at_once(blocking: Client) -> None:
     """Also for a thread that waits. A closed client takes no question, and may be closed again."""
-    stream = client.ask("q", deadline_s=WAIT_S)
+    stream = blocking.ask("q", deadline_s=WAIT_S)
     reading = iter(stream)
     assert [next(reading).id for _ in range(TOKENS)] == list(range(TOKENS))
-    closing = threading.Thread(target=client.close)
+    closing = threading.Thread(target=blocking.close)
     closing.start()
     with pytest.raises(Cancelled, match="the client was closed"):
         next(reading)
     closing.join(WAIT_S)
     with pytest.raises(Cancelled, match="the client was closed"):
-        client.ask("q")
+        blocking.ask("q")
     with pytest.raises(Cancelled, match="the client was closed"):
-        client.status(WAIT_S)
-    client.close()
+        blocking.status(WAIT_S)
+    blocking.close()
 
 
-def test_a_status_that_is_waited_for_ends_with_its_client(daemon: Publisher, client: Client) -> None:
+def test_a_status_that_is_waited_for_ends_with_its_client(daemon: Publisher, blocking: Client) -> None:
     """The daemon never answers it."""
-    closing = threading.Thread(target=lambda: (until(lambda: daemon.count(StatusRequest) == 1), client.close()))
+    closing = threading.Thread(target=lambda: (until(lambda: daemon.count(StatusRequest) == 1), blocking.close()))
     closing.start()
     with pytest.raises(Cancelled, match="the client was closed"):
-        client.status(WAIT_S)
+        blocking.status(WAIT_S)
     closing.join(WAIT_S)
 
 
@@ -209,3 +275,40 @@ def test_closing_an_asynchronous_client_does_the_same(daemon: Publisher) -> None
             client.ask("q")
 
     asyncio.run(close_while_reading())
+
+
+def test_who_leaves_off_reading_can_go_on(daemon: Publisher, client: Client | Awaited) -> None:
+    """Leaving a loop cancels nothing and loses nothing, not even of what one message made readable."""
+    daemon.batch = TOKENS
+    stream = client.ask("q", deadline_s=WAIT_S)
+    for number in range(TOKENS):
+        for token in stream:
+            assert token.id == number
+            break
+    daemon.batch = 1
+    daemon.finish()
+    assert list(stream) == []
+    assert stream.result().finish == "eos"
+    assert daemon.count(Cancel) == 0
+
+
+def test_what_ended_a_stream_is_raised_whenever_it_is_read(daemon: Publisher, client: Client | Awaited) -> None:
+    """At once, and always the same."""
+    daemon.full = True
+    stream = client.ask("q", deadline_s=WAIT_S)
+    for read in (stream.result, lambda: list(stream), stream.result):
+        with pytest.raises(Busy, match="full"):
+            read()
+
+
+def test_what_came_in_time_is_read_after_the_deadline(daemon: Publisher, client: Client | Awaited) -> None:
+    """However late its reader is, and whatever else kept its loop."""
+    stream = client.ask("q", deadline_s=WAIT_S)
+    until(lambda: daemon.count(Ask) == 1)
+    daemon.finish()
+    reader = stream.stream if isinstance(stream, AwaitedStream) else stream
+    inbox = reader._inbox._messages if isinstance(reader, AsyncStream) else reader._inbox
+    until(lambda: inbox.qsize() == TOKENS + 2)
+    reader._deadline = Deadline.after(0.0)
+    assert [token.id for token in stream] == list(range(TOKENS))
+    assert stream.result().finish == "eos"

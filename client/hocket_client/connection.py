@@ -61,6 +61,16 @@ class Connection:
         self._receivers.pop(request, None)
         self._nudges.pop(request, None)
 
+    def leave(self, request: bytes) -> None:
+        """Cancel and forget `request`; for finalizers, which run in any thread and in the middle of anything."""
+
+        def part() -> None:
+            self.forget(request)
+            self.send(Cancel(request=request))
+
+        if not self._closed:
+            self._bus.post(part)  # never at once: on the I/O thread it might come between the frames of a message
+
     def send(self, *messages: Message) -> None:
         """Send to the daemon; what is sent while the link is down, or after `close`, is lost."""
         for message in messages:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from typing import Any
 
@@ -16,7 +17,10 @@ GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say tha
 
 
 class Reader:
-    """A question that was asked. A subclass takes what its receiver got, or the silence, and hands out the events."""
+    """A question that was asked. A subclass takes what its receiver got, or the silence, and hands out the events.
+
+    Once nobody holds it, it is cancelled and forgotten; so nothing that lives longer, like the receiver, may hold it.
+    """
 
     def __init__(self, connection: Connection, question: str, options: dict[str, Any], receiver: Receiver) -> None:
         self.notices: list[str] = []
@@ -25,7 +29,10 @@ class Reader:
         self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
         self._ready: deque[Event] = deque()
         self._error: Exception | None = None
-        connection.expect(self._assembly.ask.request, receiver, self._assembly.nudge)
+        request = self._assembly.ask.request
+        connection.expect(request, receiver, self._assembly.nudge)
+        self._leave = weakref.finalize(self, connection.leave, request)
+        self._leave.atexit = False  # a process that ends leaves by its silence
         connection.send(self._assembly.ask)
 
     def cancel(self) -> None:
@@ -63,8 +70,9 @@ class Reader:
             self._ready += self._hear(message)
         except Exception as error:  # noqa: BLE001 - raised by `_next`
             self._error = error
-            self._connection.send(self._assembly.cancel())
-        if self._error is not None or self._assembly.done is not None:
+            self._leave()
+        if self._assembly.done is not None:
+            self._leave.detach()
             self._connection.forget(self._assembly.ask.request)
 
     def _hear(self, message: Message | None) -> list[Event]:

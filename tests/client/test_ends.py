@@ -4,6 +4,7 @@ and go on. The daemon does nothing but publish."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -129,6 +130,15 @@ class Awaited:
             return self._client.ask(question, **options)
 
         return AwaitedStream(self._runner, self._runner.run(ask()))
+
+    def turn(self) -> None:
+        """Let the loop end what was left in the middle."""
+
+        async def turn() -> None:
+            for _ in range(100):
+                await asyncio.sleep(0)
+
+        self._runner.run(turn())
 
     def close(self) -> None:
         self._runner.run(self._client.close())
@@ -312,3 +322,58 @@ def test_what_came_in_time_is_read_after_the_deadline(daemon: Publisher, client:
     reader._deadline = Deadline.after(0.0)
     assert [token.id for token in stream] == list(range(TOKENS))
     assert stream.result().finish == "eos"
+
+
+def test_a_stream_that_nobody_holds_is_cancelled_and_forgotten(daemon: Publisher, client: Client | Awaited) -> None:
+    """A loop that was left drops it, a name keeps it."""
+    held = client.ask("held?", deadline_s=WAIT_S)
+    next(iter(held))
+    for _ in range(3):
+        for _ in client.ask("q", deadline_s=WAIT_S):
+            break
+    gc.collect()
+    if isinstance(client, Awaited):
+        client.turn()
+    until(lambda: daemon.count(Cancel) == 3)
+    assert client._connection is not None
+    assert len(client._connection._receivers) == len(client._connection._nudges) == 1
+    daemon.finish()
+    assert held.result().finish == "eos"
+
+
+def test_a_stream_dropped_on_the_io_thread_waits_until_that_is_free(daemon: Publisher, blocking: Client) -> None:
+    """As a collection may do it between two frames of another message; nothing is sent in the middle of it."""
+    streams = [blocking.ask("q", deadline_s=WAIT_S)]
+    next(iter(streams[0]))
+    sent: list[Message] = []
+    link, bus = blocking._connection._link, blocking._connection._bus
+    send = link._send
+
+    def note(message: Message, frames: list[bytes]) -> None:
+        sent.append(message)
+        send(message, frames)
+
+    def drop() -> None:
+        before = len(sent)
+        streams.clear()
+        gc.collect()
+        assert len(sent) == before
+
+    link._send = note  # type: ignore[method-assign]
+    bus._call(drop)
+    until(lambda: daemon.count(Cancel) == 1)
+
+
+def test_what_arrives_for_a_loop_that_has_ended_harms_nobody(daemon: Publisher, blocking: Client) -> None:
+    """Its stream is held beyond the loop; the I/O thread goes on, and its client can still be closed."""
+    client = AsyncClient(daemon.endpoint, connect_s=WAIT_S)
+
+    async def ask() -> AsyncStream:
+        await client.__aenter__()
+        return client.ask("q", deadline_s=WAIT_S)
+
+    stream = asyncio.run(ask())
+    inbox = stream._inbox._messages
+    until(lambda: inbox.qsize() == TOKENS + 1)
+    asyncio.run(client.close())
+    assert inbox.qsize() == TOKENS + 2

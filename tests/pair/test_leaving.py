@@ -114,9 +114,9 @@ def test_an_answer_that_has_ended_does_not_ask_the_cloud_again(
     assert entered.count(answer.begin.session) == 1
 
 
-@pytest.mark.parametrize("how", ["cancel", "close"])
+@pytest.mark.parametrize("how", ["cancel", "close", "drop"])
 def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str) -> None:
-    """By cancelling and by closing its connection."""
+    """By cancelling, by closing its connection, and by dropping the stream."""
     client = slow.client()
     stream = client.ask("mira?", **LONG)
     next(iter(stream))
@@ -124,8 +124,10 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     assert len(slow.device.answers) == 1
     if how == "cancel":
         stream.cancel()
-    else:
+    elif how == "close":
         client.close()
+    else:
+        del stream
     wait_idle(slow)
     assert not slow.device.answers
 

@@ -81,11 +81,12 @@ class Connection:
         """Cancel what is in work, tell every receiver so and close the sockets; safe from any thread, and twice."""
         with self._closing:
             self._closed = True
-            for request in self._nudges.copy():
-                self._link.send(Cancel(request=request))
+            asked = list(self._nudges)
             for request, receiver in self._receivers.copy().items():
-                receiver(Error(Cancelled.code, *CLOSED, request=request))
                 self.forget(request)
+                receiver(Error(Cancelled.code, *CLOSED, request=request))
+            for request in asked:  # after that, since the daemon's answer to it would be another end
+                self._link.send(Cancel(request=request))
             self._bus.close()
 
     def _on_event(self, event: Event) -> None:

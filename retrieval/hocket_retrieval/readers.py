@@ -30,15 +30,15 @@ def read(path: Path, data: bytes) -> Content:
     reader = _reader(path)
     try:
         title, text = reader(data)
+        content = Content(" ".join(_clean(title).split())[:200] or path.stem, _clean(text))
     except DocumentError as error:
         raise DocumentError(f"{path}: {error.text}", error.remedy) from error
     except Exception as error:  # parsers of foreign files fail in every way there is
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise DocumentError(f"{path}: no readable {path.suffix} file ({reason})", "open and save it again") from error
-    text = _clean(text)
-    if not text:
+    if not content.text:
         raise DocumentError(f"{path}: holds no text", "a scan needs text recognition (OCR) first")
-    return Content(" ".join(_clean(title).split())[:200] or path.stem, text)
+    return content
 
 
 def is_supported(path: Path) -> bool:
@@ -142,9 +142,9 @@ def _pdf(data: bytes) -> Content:
     pdf = PdfReader(io.BytesIO(data))
     if pdf.is_encrypted and not pdf.decrypt(""):
         raise DocumentError("is protected by a password", "save it without one")
-    title = (pdf.metadata.title if pdf.metadata else None) or ""
+    title = pdf.metadata.title if pdf.metadata else None
     pages = (re.sub(r"(?<=[a-z])-\n(?=[a-z])", "", page.extract_text()) for page in pdf.pages)
-    return Content(title, "\n\n".join(pages))
+    return Content(title if isinstance(title, str) else "", "\n\n".join(pages))  # it may be a number or a list
 
 
 def _docx(data: bytes) -> Content:

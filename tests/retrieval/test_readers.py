@@ -7,12 +7,13 @@ from pathlib import Path
 import docx
 import pytest
 
+from hocket_retrieval import readers
 from hocket_retrieval.errors import DocumentError
-from hocket_retrieval.readers import read, read_bytes
+from hocket_retrieval.readers import Content, read, read_bytes
 
 
-def pdf(text: str, title: str = "") -> bytes:
-    """A PDF of one page, written by hand: an object table, a font and one line of text."""
+def pdf(text: str, title: str = "()") -> bytes:
+    """A PDF of one page, written by hand: an object table, a font and one line of text; `title` is an object."""
     stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -21,7 +22,7 @@ def pdf(text: str, title: str = "") -> bytes:
         b" /Resources << /Font << /F1 5 0 R >> >> >>",
         b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        b"<< /Title (%s) >>" % title.encode(),
+        b"<< /Title %s >>" % title.encode(),
     ]
     out, places = io.BytesIO(), []
     out.write(b"%PDF-1.4\n")
@@ -77,7 +78,21 @@ def test_html():
 
 def test_pdf():
     """The text layer and the title of a PDF are read."""
-    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", "Mill")) == ("Mill", "The mill burned in 1902.")
+    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", "(Mill)")) == ("Mill", "The mill burned in 1902.")
+
+
+@pytest.mark.parametrize("title", ["2024", "[1 2]", "null", "<< /A 1 >>", "true"])
+def test_a_title_that_is_no_text(title):
+    """A PDF may call itself anything; its text is read all the same, and it has its file's name."""
+    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", title)) == ("a", "The mill burned in 1902.")
+
+
+@pytest.mark.parametrize("said", [Content(7, "text"), Content("", None), ("title",)])
+def test_whatever_a_parser_says_is_a_document_or_its_fault(said, monkeypatch):
+    """What comes from a foreign file may be of any type; no other error than a DocumentError leaves it."""
+    monkeypatch.setitem(readers._READERS, ".pdf", lambda _: said)
+    with pytest.raises(DocumentError, match=r"a\.pdf"):
+        read(Path("a.pdf"), b"")
 
 
 def test_docx():

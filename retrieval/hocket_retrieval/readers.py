@@ -94,8 +94,12 @@ def _text(data: bytes) -> Content:
 
 def _markdown(data: bytes) -> Content:
     source = _decode(data)
-    heading = re.search(r"(?m)^#{1,6}\s+(.+?)\s*#*$", source)
-    return Content(_unmarked(heading[1]) if heading else "", _unmarked(source))
+    heading = re.search(_HEADING, source)
+    return Content(_unmarked(_heading(heading)) if heading else "", _unmarked(source))
+
+
+def _heading(line: re.Match[str]) -> str:
+    return f"\n{line[1].rstrip().rstrip('#').rstrip()}\n"
 
 
 def _unmarked(text: str) -> str:
@@ -104,14 +108,16 @@ def _unmarked(text: str) -> str:
     return text
 
 
-_MARKUP = (
-    (r"(?m)^\s*(?:```|~~~).*$", ""),  # fences go, the code stays
-    (r"!?\[([^\]\n]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)", r"\1"),
-    (r"(?m)^#{1,6}\s+(.+?)\s*#*$", r"\n\1\n"),
+# These run on hostile files while everything else waits: none may look at a character again for each one before it.
+_HEADING = r"(?m)^#{1,6}[^\S\n]+(\S.*)$"
+_MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"(?m)^[^\S\n]*(?:```|~~~).*$", ""),  # fences go, the code stays
+    (r"!?\[([^\[\]\n]*)\]\((?:[^()\s]++|\([^()]*\))*+(?:\s+\"[^\"]*\")?\)", r"\1"),
+    (_HEADING, _heading),
     (r"(?m)^\s{0,3}>\s?", ""),
-    (r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1", r"\2"),
+    (r"(\*\*|__|(?<!`)`{1,3}+)(?=\S)((?:(?!\1).)++)(?<=\S)\1", r"\2"),
     (r"(?<!\w)([*_])(?=\S)([^*_\n]+)(?<=\S)\1(?!\w)", r"\2"),
-    (r"<!--[\s\S]*?-->|</?[a-zA-Z][^<>\n]*>", ""),
+    (r"<!--(?:(?!<!--|-->)[\s\S])*+-->|</?[a-zA-Z][^<>\n]*>", ""),
 )
 
 

@@ -67,6 +67,26 @@ def test_markdown():
     assert text.split() == ["The", "Rhine", "It", "flows", "past", "Cologne.", "x", "=", "1", "Bold"]
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("# Old town #\nWalls.", "Old town\n\nWalls."),
+        ("##  Gates ##  \n\n\nTwo.", "Gates\n\nTwo."),
+        ("#hash\n#\nText.", "#hash\n#\nText."),
+        ("Before.\n\n   ~~~ py\n  x = 1\n   ~~~\nAfter.", "Before.\n\n  x = 1\n\nAfter."),
+        ('See [the *map*](<a_b> "A map"), ![a tower](t.png) and [1].', "See the map, a tower and [1]."),
+        ("**Two** __words__, ***both***; 2 ** 3 ** 4.", "Two words, both; 2 ** 3 ** 4."),
+        ("`a_b`, ``c`` and ```d e```.", "a_b, c and d e."),
+        ("A *b* _c_ snake_case_name 2*3*4 `*`", "A b c snake_case_name 2*3*4 *"),
+        ("One<!-- not\n\n- this --> two <!---->three <!-- four", "One two three <!-- four"),
+        ("> Quoted\n> twice", "Quoted\ntwice"),
+    ],
+)
+def test_markup_goes_and_words_stay(source, text):
+    """Each kind of markup, and what only looks like it."""
+    assert read(Path("a.md"), source.encode()).text == text
+
+
 def test_html():
     """What a reader sees is kept, block by block; scripts and styles are not."""
     source = b"""<html><head><title>Old  Town</title><style>p{}</style></head><body><script>var x;</script>

@@ -129,10 +129,10 @@ def _html(data: bytes) -> Content:
     for silent in soup(["script", "style", "noscript", "template", "nav", "head"]):
         silent.decompose()
     for block in soup.find_all(_BLOCKS):
-        block.insert_before("\n\n")
+        block.insert(0, "\n\n")  # beside it, each would be sought among all its siblings
         block.append("\n\n")
     for cell in soup.find_all(["br", "td", "th"]):
-        cell.insert_after(" ")
+        cell.append(" ")
     text = soup.get_text()
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
     return Content(title, "\n\n".join(part for part in paragraphs if part))

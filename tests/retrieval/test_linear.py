@@ -43,6 +43,7 @@ assert chunk(read(Path(name), text.encode()).text, int(words))
         ("comments.md", "", "<!--", "end"),
         ("one comment.md", "<!--", "a -- ", "end"),
         ("quotes.md", "", "\n  ", "> end"),
+        ("paragraphs.html", "", "<p>Paragraph</p>", "end"),
         ("points.txt", "", ".", "x"),
         ("marks.txt", "", "?!", "x"),
         ("short lines.txt", "", "\n \nx", ""),

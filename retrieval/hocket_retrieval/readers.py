@@ -108,6 +108,14 @@ def _unmarked(text: str) -> str:
     return text
 
 
+# HTML's names, old ones among them; anything else between angle brackets is text, as in `vector<int>`.
+_ELEMENTS = """
+    a abbr acronym address area article aside audio b base bdi bdo big blockquote body br button canvas caption center
+    cite code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure font
+    footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i iframe img input ins kbd label legend li
+    link main map mark marquee math menu meta meter nav nobr noscript object ol optgroup option output p param picture
+    pre progress q rp rt ruby s samp script search section select slot small source span strike strong style sub
+    summary sup svg table tbody td template textarea tfoot th thead time title tr track tt u ul var video wbr"""
 # These run on hostile files while everything else waits: none may look at a character again for each one before it.
 _HEADING = r"(?m)^#{1,6}[^\S\n]+(\S.*)$"
 _MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -117,7 +125,9 @@ _MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?m)^\s{0,3}>\s?", ""),
     (r"(\*\*|__|(?<!`)`{1,3}+)(?=\S)((?:(?!\1).)++)(?<=\S)\1", r"\2"),
     (r"(?<!\w)([*_])(?=\S)([^*_\n]+)(?<=\S)\1(?!\w)", r"\2"),
-    (r"<!--(?:(?!<!--|-->)[\s\S])*+-->|</?[a-zA-Z][^<>\n]*>", ""),
+    (r"<!--(?:(?!<!--|-->)[\s\S])*+-->", ""),
+    (r"<([a-zA-Z][\w+.-]*:[^\s<>]+|[^\s<>@/]+@[^\s<>@]+)>", r"\1"),
+    (rf"(?i)</?(?:{'|'.join(_ELEMENTS.split())})(?:[\s/][^<>\n]*)?>", ""),
 )
 
 

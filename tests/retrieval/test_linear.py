@@ -42,6 +42,8 @@ assert chunk(read(Path(name), text.encode()).text, int(words))
         ("emphasis.md", "", "*a ", "end"),
         ("comments.md", "", "<!--", "end"),
         ("one comment.md", "<!--", "a -- ", "end"),
+        ("tags.md", "", "<a ", "end"),
+        ("angles.md", "", "<a:b@", "end"),
         ("quotes.md", "", "\n  ", "> end"),
         ("paragraphs.html", "", "<p>Paragraph</p>", "end"),
         ("points.txt", "", ".", "x"),

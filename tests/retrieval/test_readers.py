@@ -80,11 +80,14 @@ def test_markdown():
         ("A *b* _c_ snake_case_name 2*3*4 `*`", "A b c snake_case_name 2*3*4 *"),
         ("One<!-- not\n\n- this --> two <!---->three <!-- four", "One two three <!-- four"),
         ("> Quoted\n> twice", "Quoted\ntwice"),
+        ("Ask <anna@example.org>, see <https://a.org/b_c?d=e>.", "Ask anna@example.org, see https://a.org/b_c?d=e."),
+        ("<P class='x'>A<br/>b<BR />c <em>d</em> <h2>e</h2></p>", "Abc d e"),
+        ("A `vector<int>` and a Map<String, Bird>, <name>; x <y and y> z", None),
     ],
 )
 def test_markup_goes_and_words_stay(source, text):
     """Each kind of markup, and what only looks like it."""
-    assert read(Path("a.md"), source.encode()).text == text
+    assert read(Path("a.md"), source.encode()).text == (text or source.replace("`", ""))
 
 
 def test_html():

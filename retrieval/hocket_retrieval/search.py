@@ -10,9 +10,9 @@ only one side re-ranks.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class Searcher:
             by_meaning = self._index.search(vector, CANDIDATES)
             clock.append(time.perf_counter())
             wanted = max(k, RERANKED) if reranker else k
-            chunks = _different(snapshot.chunks(fuse(by_words, by_meaning)[: 2 * wanted]), wanted)
+            chunks = list(islice(_different(snapshot.chunks(fuse(by_words, by_meaning))), wanted))
         passages = _scored(query, vector, chunks, reranker)[:k]
         clock.append(time.perf_counter())
         timing = Timing(*(end - start for start, end in pairwise(clock)))
@@ -147,9 +147,13 @@ def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:
     return [float(cosine) for cosine in np.clip(cosines, -1, 1)]
 
 
-def _different(chunks: list[Chunk], limit: int) -> list[Chunk]:
+def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     """The first chunk of each text."""
-    return list({chunk.vector_id: chunk for chunk in reversed(chunks)}.values())[::-1][:limit]
+    seen: set[int] = set()
+    for chunk in chunks:
+        if chunk.vector_id not in seen:
+            seen.add(chunk.vector_id)
+            yield chunk
 
 
 def _passage(chunk: Chunk, score: float) -> Passage:

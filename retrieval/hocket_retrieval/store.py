@@ -278,9 +278,11 @@ class Snapshot:
         sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
         return _ids(self._connection.execute(sql, (expression, limit)))
 
-    def chunks(self, ids: Iterable[int]) -> list[Chunk]:
-        """The chunks with these ids, in this order; ids no longer here are left out."""
-        return [Chunk(*row[:6], np.frombuffer(row[6], np.float32)) for id in ids if (row := self._chunk(id))]
+    def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
+        """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
+        for id in ids:
+            if row := self._chunk(id):
+                yield Chunk(*row[:6], np.frombuffer(row[6], np.float32))
 
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
@@ -291,7 +293,7 @@ class Snapshot:
         """The chunk at a place; None when it is not here."""
         sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ? AND c.ordinal = ?"
         row = self._connection.execute(sql, (document, ordinal)).fetchone()
-        return self.chunks([row[0]])[0] if row else None
+        return next(self.chunks(row), None) if row else None
 
     def vectors(self, dimension: int, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
         """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`.

@@ -1,5 +1,7 @@
 """Laws of searching: every query works or says why, and a score is a cosine."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +11,7 @@ from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError, QueryError
 from hocket_retrieval.lexical import match_expression
-from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, fuse
+from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, _different, fuse
 
 
 @pytest.fixture
@@ -70,6 +72,27 @@ def test_equal_passages_come_once(collection):
     collection.add([(f"copy{n}", "", "Rye bread on Tuesdays.") for n in range(3)] + [("other", "", "Roses.")])
 
     assert [passage.text for passage in collection.search("rye", 3).passages] == ["Rye bread on Tuesdays.", "Roses."]
+
+
+@pytest.mark.parametrize("copies", [1, 4, 60])
+def test_copies_take_no_other_passage_s_place(collection, copies):
+    """However often the best text is there, as many different ones are found as were asked for."""
+    collection.add([(f"copy{n}", "", "Rye bread on Tuesdays.") for n in range(copies)])
+    collection.add([("flour", "", "Rye flour."), ("rolls", "", "Bread rolls."), ("roses", "", "Roses.")])
+
+    found = [passage.text for passage in collection.search("rye bread", 3).passages]
+
+    assert found[0] == "Rye bread on Tuesdays."
+    assert len(set(found)) == 3
+
+
+def test_no_more_is_read_than_is_wanted(filled):
+    """Chunks are read one by one, until there are enough of different text."""
+    with filled._store.snapshot() as snapshot:
+        ids = [int(id) for ids, _ in snapshot.vectors(filled._index.dimension) for id in ids]
+        asked = iter(ids)
+        assert len(list(islice(_different(snapshot.chunks(asked)), 2))) == 2
+    assert list(asked) == ids[2:]
 
 
 def test_fusion_is_by_reciprocal_rank():

@@ -81,7 +81,10 @@ class Collection:
         return result
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
-        """How well chunks, by (document, ordinal), match a text. Raises QueryError, PassageGone."""
+        """How well chunks, by (document, ordinal), match a text. Raises QueryError, IndexBuilding, PassageGone."""
+        query = check_query(query, len(places))
+        if not self._renewed:
+            self._check_renewed()
         return self._searcher.score(query, places, scorer)
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:

@@ -92,8 +92,13 @@ class Searcher:
         return SearchResult(tuple(passages), used, total, timing)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
-        """Scores of chunks by (document, ordinal), as `search` gives them. Raises QueryError, PassageGone."""
+        """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
+
+        Raises QueryError, for another scorer too, since its scores would mean something else; and PassageGone.
+        """
         query = check_query(query, len(places))
+        if scorer and scorer not in self.scorers:
+            raise QueryError("the scorer that found these passages is not offered here", "search again")
         with self._store.snapshot() as snapshot:
             chunks = [snapshot.chunk_at(*place) for place in places]
         found = [chunk for chunk in chunks if chunk is not None]

@@ -244,7 +244,7 @@ def test_many_searches_and_changes_at_once(tmp_path, toys):
 
 @pytest.mark.parametrize("change", ["embedder", "chunk_words"])
 def test_another_embedder_or_chunk_length_makes_all_anew(tmp_path, toys, files, change):
-    """Until every document is made anew, searching is a clear error; then it works, though the files are gone."""
+    """Until every document is made anew, searching and scoring are clear errors; then both work, without the files."""
     with Collection(tmp_path / "state", toys()) as collection:
         collection.ingest([files])
     for file in files.iterdir():
@@ -255,6 +255,9 @@ def test_another_embedder_or_chunk_length_makes_all_anew(tmp_path, toys, files, 
     with Collection(tmp_path / "state", toy, chunk_words=words) as collection:
         with pytest.raises(IndexBuilding, match="3 of 3"):
             collection.search("harbour", 3)
+        with pytest.raises(IndexBuilding, match="3 of 3"):
+            collection.score("harbour", [(str(files / "harbour.txt"), 0)])
         assert collection.resume().replaced == 3
+        assert len(collection.score("harbour", [(str(files / "harbour.txt"), 0)])) == 1
         assert "harbour" in first(collection, "Fendwick harbour").text
         assert collection.status().chunks == (6 if words == 8 else 3)

@@ -130,6 +130,15 @@ def test_the_reranker_orders_and_scores(filled):
     assert both.search("harbour", 2, "unknown").scorer == "sigmoid:test"
 
 
+def test_scores_are_by_the_scorer_that_was_named(filled, toy):
+    """A daemon that has no such scorer, any more or yet, says so instead of scoring by another one."""
+    place = (filled.documents()[0].name, 0)
+
+    assert filled.score("rye bread", [place]) == filled.score("rye bread", [place], toy.fingerprint)
+    with pytest.raises(QueryError, match="not offered here"):
+        filled.score("rye bread", [place], "sigmoid:test")
+
+
 def test_the_bundled_embedder(minilm):
     """Unit rows in the order of the texts, alone or in a batch, and a fingerprint that another load repeats."""
     texts = ["A short text.", "A dog sleeps in the sun. " * 20, "Ein Hund schläft."]

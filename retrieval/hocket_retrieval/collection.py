@@ -180,7 +180,7 @@ class Collection:
             with self._store.snapshot() as snapshot:
                 span = (int(change.added[0]), int(change.added[-1])) if len(change.added) else (1, 0)
                 blocks = snapshot.vectors(self._index.dimension, *span)
-                self._index.change(change.removed, blocks, change.generation)
+                self._index.change(change.removed, blocks, change.state)
         return change
 
     def _check_renewed(self) -> None:

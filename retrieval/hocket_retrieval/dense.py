@@ -1,6 +1,6 @@
 """The dense index: a scan of every vector (FAISS), beside the store and rebuilt from it when lost or stale.
 
-Its file's name says which generation of the store it stands for, so a leftover of another one is never read.
+Its file's name says which state of the store it stands for, so a leftover of another one is never read.
 Vectors lie in half precision, since a scan takes as long as reading them from memory; that moves an inner product by
 some 1e-5. It only ranks: the scores of what is found come from the store's float32.
 """
@@ -30,8 +30,8 @@ class DenseIndex:
         self.dimension = dimension
         self._lock = threading.Lock()
         self._index = self._empty()
-        self.generation = 0
-        self._saved: int | None = None
+        self.state = ""
+        self._saved: str | None = None
 
     def __len__(self) -> int:
         return int(self._index.ntotal)
@@ -39,9 +39,9 @@ class DenseIndex:
     def open(self, store: Store) -> None:
         """Stand for the store as it is: from the file when it is of this moment, else from the store itself."""
         with store.snapshot() as snapshot:
-            self.generation = snapshot.generation()
+            self.state = snapshot.state()
             if self._load(self._file(), snapshot.totals()[1]):
-                self._saved = self.generation
+                self._saved = self.state
             else:
                 self._rebuild(snapshot.vectors(self.dimension))
 
@@ -53,7 +53,7 @@ class DenseIndex:
         found: Ids = ids[0][ids[0] >= 0]
         return found
 
-    def change(self, removed: Ids, added: Iterable[tuple[Ids, Vectors]], generation: int) -> None:
+    def change(self, removed: Ids, added: Iterable[tuple[Ids, Vectors]], state: str) -> None:
         """Follow a change of the store."""
         blocks = list(added)
         with self._lock:
@@ -61,12 +61,12 @@ class DenseIndex:
                 self._index.remove_ids(faiss.IDSelectorBatch(removed))
             for ids, vectors in blocks:
                 self._index.add_with_ids(vectors, ids)
-            self.generation = generation
+            self.state = state
 
     def save(self) -> None:
         """Write the index to its file, atomically; on a full disk it is left to be built anew from the store."""
         with self._lock:
-            if self._saved == self.generation:
+            if self._saved == self.state:
                 return
             file, partial = self._file(), self._folder / "dense.partial"
             try:
@@ -78,13 +78,13 @@ class DenseIndex:
                 log.warning("the dense index is not saved", file=str(file), error=str(error)[:200])
                 partial.unlink(missing_ok=True)
                 return
-            self._saved = self.generation
+            self._saved = self.state
         for old in self._folder.glob("dense-*.faiss"):
             if old != file:
                 old.unlink(missing_ok=True)
 
     def _file(self) -> Path:
-        return self._folder / f"dense-{self._fingerprint.rpartition(':')[2]}-{self.generation}.faiss"
+        return self._folder / f"dense-{self._fingerprint.rpartition(':')[2]}-{self.state}.faiss"
 
     def _empty(self) -> faiss.Index:
         codes = faiss.IndexScalarQuantizer(self.dimension, faiss.ScalarQuantizer.QT_fp16, faiss.METRIC_INNER_PRODUCT)

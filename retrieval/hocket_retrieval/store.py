@@ -92,11 +92,11 @@ class DocumentInfo(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a write did to the chunks: ids that went, ids that came, and the new generation of the store."""
+    """What a write did to the chunks: ids that went, ids that came, and the state that it led to."""
 
     removed: Ids
     added: Ids
-    generation: int
+    state: str
 
 
 class Store:
@@ -168,7 +168,7 @@ class Store:
         """
         with self._write() as connection:
             if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
-                return Change(_NONE, _NONE, _generation(connection))
+                return Change(_NONE, _NONE, _state(connection))
             removed = _delete(connection, document.name)
             cursor = connection.execute(
                 "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at)"
@@ -182,14 +182,14 @@ class Store:
                 ((key, ordinal, digest, piece) for ordinal, (piece, digest) in enumerate(chunks)),
             )
             added = connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,))
-            return Change(removed, _ids(added), _next_generation(connection))
+            return Change(removed, _ids(added), _next_state(connection))
 
     def remove(self, names: Sequence[str]) -> Change:
         """Remove documents, and names from the queue; unknown ones are passed over."""
         with self._write() as connection:
             removed = [_delete(connection, name) for name in names]
             connection.executemany("DELETE FROM queue WHERE name = ?", ((name,) for name in names))
-            return Change(np.concatenate([_NONE, *removed]), _NONE, _next_generation(connection))
+            return Change(np.concatenate([_NONE, *removed]), _NONE, _next_state(connection))
 
     def sweep(self) -> None:
         """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
@@ -229,6 +229,8 @@ class Store:
                 f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",
                 "use the hocket that wrote it, or move it away and ingest again",
             )
+        # A new store has none yet, and neither has one that an earlier hocket wrote.
+        self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
 
 
 class Snapshot:
@@ -239,7 +241,11 @@ class Snapshot:
 
     def generation(self) -> int:
         """Grows with every change to the chunks."""
-        return _generation(self._connection)
+        return self._fact("generation")
+
+    def state(self) -> str:
+        """A name that these chunks alone have: not even a copy of the store that went its own way comes to it."""
+        return _state(self._connection)
 
     def totals(self) -> tuple[int, int]:
         """Documents and chunks in the store."""
@@ -314,7 +320,7 @@ class Snapshot:
         return row
 
     def _fact(self, name: str) -> int:
-        return _fact(self._connection, name)
+        return int(_fact(self._connection, name))
 
     def _names(self, sql: str, *values: str) -> list[str]:
         return [row[0] for row in self._connection.execute(sql, values)]
@@ -332,17 +338,19 @@ def _delete(connection: sqlite3.Connection, name: str) -> Ids:
     return ids
 
 
-def _fact(connection: sqlite3.Connection, name: str) -> int:
-    return int(connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
+def _fact(connection: sqlite3.Connection, name: str) -> str:
+    value: str = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0]
+    return value
 
 
-def _generation(connection: sqlite3.Connection) -> int:
-    return _fact(connection, "generation")
+def _state(connection: sqlite3.Connection) -> str:
+    return f"{_fact(connection, 'generation')}-{_fact(connection, 'identity')}"
 
 
-def _next_generation(connection: sqlite3.Connection) -> int:
-    sql = "UPDATE facts SET value = value + 1 WHERE name = 'generation' RETURNING value"
-    return int(connection.execute(sql).fetchall()[0][0])
+def _next_state(connection: sqlite3.Connection) -> str:
+    connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")
+    connection.execute("UPDATE facts SET value = hex(randomblob(8)) WHERE name = 'identity'")
+    return _state(connection)
 
 
 def _ids(rows: Iterable[tuple[int]]) -> Ids:

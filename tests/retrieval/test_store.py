@@ -138,13 +138,47 @@ def test_a_lost_damaged_or_stale_index_is_rebuilt(store, toy, tmp_path, harm):
     assert len(list(tmp_path.glob("dense-*.faiss"))) == 1
 
 
+def test_an_index_of_another_past_is_rebuilt(store, toy, tmp_path):
+    """A copy of the store that is put back, and changed, has as many changes and chunks as the one the index is of."""
+    put(store, toy, "a", "red brick")
+    copy = sqlite3.connect(tmp_path / "copy.sqlite")
+    store._writer.backup(copy)
+    copy.close()
+    change = put(store, toy, "b", "blue slate")
+    index = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+    index.open(store)
+    index.save()
+
+    with Store(tmp_path / "copy.sqlite") as back:
+        other = put(back, toy, "b", "green glass")
+        again = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
+        again.open(back)
+        assert list(other.added) == list(change.added)
+        assert again._index.reconstruct(int(other.added[0])) == pytest.approx(toy.query("green glass"), abs=1e-3)
+
+
+def test_a_store_of_an_earlier_version_is_opened(tmp_path, toy):
+    """It has no name for its state yet; it gets one, and keeps it until it changes."""
+    with Store(tmp_path / "documents.sqlite") as old:
+        put(old, toy, "a", "red brick")
+        old._writer.execute("DELETE FROM facts WHERE name = 'identity'")
+    states = []
+    for _ in range(2):
+        with Store(tmp_path / "documents.sqlite") as again, again.snapshot() as snapshot:
+            states.append(snapshot.state())
+            assert (snapshot.totals(), snapshot.generation()) == ((1, 1), 1)
+    assert states[0] == states[1]
+    with Store(tmp_path / "documents.sqlite") as again:
+        assert put(again, toy, "b", "blue slate").state.startswith("2-")
+
+
 def test_the_index_follows_changes(store, toy, tmp_path):
     """After a change is applied, what went is not found and what came is."""
     old = put(store, toy, "a", "red brick")
     index = DenseIndex(tmp_path, toy.fingerprint, toy.dimension)
     index.open(store)
     new = put(store, toy, "a", "blue slate")
-    index.change(new.removed, [(new.added, toy.documents(["blue slate"]))], new.generation)
+    index.change(new.removed, [(new.added, toy.documents(["blue slate"]))], new.state)
 
     assert list(index.search(toy.query("red brick"), 5)) == list(new.added)
     assert not np.isin(old.added, new.added).any()

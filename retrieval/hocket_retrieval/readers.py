@@ -85,7 +85,14 @@ def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return data.decode("cp1252", "replace")
+        return _decode_damaged(data)
+
+
+def _decode_damaged(data: bytes) -> str:
+    """As UTF-8 where it is that for the most part, else as what came before it."""
+    text = data.decode("utf-8-sig", "replace")
+    foreign = len(text) - len(text.encode("ascii", "ignore"))
+    return text if 2 * text.count("\ufffd") <= foreign else data.decode("cp1252", "replace")
 
 
 def _text(data: bytes) -> Content:

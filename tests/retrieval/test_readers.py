@@ -57,6 +57,15 @@ def test_text():
     assert read(Path("NOTE.TXT"), "\ufeffGrüße".encode()).text == "Grüße"
 
 
+def test_one_damaged_byte_costs_one_character():
+    """What is UTF-8 for the most part is read as that; what is not is in an old encoding."""
+    said = "Zoë lives in Größe Street, Café №5"
+    for damage in (b"\xff", "é".encode()[:1], "№".encode()[:2]):
+        assert read(Path("note.txt"), said.encode() + damage + b" now").text == said + "\ufffd now"
+    assert read(Path("note.txt"), "\ufeffÀ é".encode() + b"\xff.").text == "À é\ufffd."
+    assert read(Path("note.txt"), "Größe, ÄÖÜ, Œuvre – “naïve”".encode("cp1252")).text == "Größe, ÄÖÜ, Œuvre – “naïve”"
+
+
 def test_markdown():
     """Markup goes, words stay, the first heading is the title."""
     source = b"# The *Rhine*\n\nIt **flows** past [Cologne](http://a.b/c_(d)).\n\n```py\nx = `1`\n```\n<b>Bold</b>\n"

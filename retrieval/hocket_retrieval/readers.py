@@ -178,7 +178,8 @@ def _docx(data: bytes) -> Content:
     parts: list[str] = []
     for block in document.iter_inner_content():
         if isinstance(block, Table):
-            parts += [" | ".join(cell.text for cell in row.cells) for row in block.rows]
+            # A merged cell is there once for each of its columns.
+            parts += [" | ".join(cell.text for cell in dict.fromkeys(row.cells)) for row in block.rows]
         else:
             parts.append(block.text)
     return Content(document.core_properties.title, "\n\n".join(parts))

@@ -134,6 +134,18 @@ def test_docx():
     assert content == ("Report", "First.\n\nSecond.\n\nName | Year\n\nMill | 1902")
 
 
+def test_a_merged_cell_is_said_once():
+    """It spans several columns, but is one cell; other cells of equal text stay."""
+    document = docx.Document()
+    grid = document.add_table(rows=2, cols=3)
+    grid.cell(0, 0).merge(grid.cell(0, 2)).text = "Mills"
+    for cell, value in zip(grid.rows[1].cells, ["Old", "1902", "1902"], strict=True):
+        cell.text = value
+    out = io.BytesIO()
+    document.save(out)
+    assert read(Path("a.docx"), out.getvalue()).text == "Mills\n\nOld | 1902 | 1902"
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [

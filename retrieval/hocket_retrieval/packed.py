@@ -7,14 +7,15 @@ of rows oneDNN compiles code that it keeps, half a MiB for each shape of a layer
 from __future__ import annotations
 
 import copy
-from contextlib import suppress
 from itertools import chain
 from typing import TypeVar
 
+import structlog
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+log = structlog.get_logger(__name__)
 M = TypeVar("M", bound=nn.Module)
 _ROWS = 16  # that the layout is for; others work as well
 _PRECISIONS = (torch.float32, torch.bfloat16)
@@ -54,11 +55,16 @@ def pack(model: nn.Module) -> None:
     if not torch.backends.mkldnn.is_available() or any(weight.device.type != "cpu" for weight in model.parameters()):
         return
     parents = [module for module in model.modules() if not isinstance(module, nn.Linear)]  # so that these are freed
+    faults: list[str] = []
     for module in parents:
         for name, child in module.named_children():
             if isinstance(child, nn.Linear) and child.weight.dtype in _PRECISIONS:
-                with suppress(RuntimeError):  # this processor has no instructions for the precision
+                try:
                     setattr(module, name, PackedLinear(child))
+                except RuntimeError as error:  # no instructions for the precision, or no leave to make code at run time
+                    faults.append(str(error))
+    if faults:
+        log.warning("layers are not packed, and slower for it", layers=len(faults), reason=faults[0][:200])
 
 
 def packed(model: M) -> M:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from structlog.testing import capture_logs
 from torch import nn
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -82,3 +83,16 @@ def test_a_layer_that_cannot_be_packed_stays_as_it_is() -> None:
     """Nothing is laid out anew in a precision that oneDNN has no product for."""
     twin = packed(nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 8).double()))
     assert [type(layer) for layer in twin] == [PackedLinear, nn.Linear]
+
+
+def test_layers_that_the_system_refuses_to_pack_are_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stay and compute as before; a line says how many and why."""
+
+    def refused(layer: nn.Linear) -> PackedLinear:
+        raise RuntimeError("could not create a primitive")
+
+    monkeypatch.setattr(hocket_retrieval.packed, "PackedLinear", refused)
+    with capture_logs() as logs:
+        twin = packed(nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.Linear(8, 8))))
+    assert [type(layer) for layer in (twin[0], twin[1][0])] == [nn.Linear, nn.Linear]
+    assert [(line["layers"], line["reason"]) for line in logs] == [(2, "could not create a primitive")]

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import hocket_models
+from hocket_tools.bench import aggregation, answers, identity, kv, real, report, retrieval
 from hocket_tools.bench.machine import describe
 from hocket_tools.bench.report import Report, bootstrap, percentile
 
@@ -24,15 +26,107 @@ def test_rows_survive_an_interruption_when_settings_are_equal(tmp_path: Path) ->
     assert Report({"rtts": (0, 300)}, path, "hocket bench x").rows == []
 
 
+@pytest.mark.parametrize("other", ["code", "device model", "cloud model"])
+def test_rows_of_other_code_or_models_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    """They are figures of something else; the file says of what."""
+    first = Report({}, tmp_path / "r.json", "x")
+    first.add({"ms": 1.5})
+    monkeypatch.setattr(report, "identity", lambda: {**identity.identity(), other: "another"})
+    again = Report({}, tmp_path / "r.json", "x")
+    assert again.rows == []
+    assert again.differs_from_file() == [other]
+
+
+def test_the_identity_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line of the packages' code counts, and every file of the bundled models."""
+    package, folder = tmp_path / "package", tmp_path / "model"
+    for path in (package, folder):
+        path.mkdir()
+    monkeypatch.setattr(hocket_models, "path", lambda _side: folder)
+    monkeypatch.setattr(identity, "PACKAGES", [type("package", (), {"__path__": [str(package)]})])
+    seen = []
+    for file in (package / "a.py", folder / "model.safetensors", folder / "tokenizer.json"):
+        for content in ("one", "two"):
+            file.write_text(content)
+            identity._code.cache_clear()
+            seen.append(tuple(identity.identity().values()))
+    identity._code.cache_clear()
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_dates_are_those_of_the_first_and_the_last_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look at a file again changes neither, nor the command; to add a row changes the second."""
+    path = tmp_path / "r.json"
+
+    def at(day: str, command: str) -> Report:
+        monkeypatch.setattr(report, "_now", lambda: day)
+        return Report({}, path, command)
+
+    def told() -> list[str]:
+        return [json.loads(path.read_text())[name] for name in ("command", "begun", "last_added")]
+
+    at("monday", "x").add({"a": 1})
+    at("tuesday", "y").finish()
+    assert told() == ["x", "monday", "monday"]
+    at("wednesday", "y").add({"a": 2})
+    assert told() == ["x", "monday", "wednesday"]
+    anew = at("thursday", "y")
+    anew.rows.clear()
+    anew.add({"a": 3})
+    assert told()[1:] == ["thursday", "thursday"]
+
+
+class Looked(Exception):
+    """Settings are known; nothing is measured."""
+
+
+def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other questions or documents are other settings; those of `answers` come with it."""
+    words = tmp_path / "wikitext2"
+    chats = tmp_path / "lihua_world"
+
+    def settings() -> list[object]:
+        def look(settings: dict[str, object], *_: object) -> None:
+            found.append(settings["inputs"])
+            raise Looked
+
+        found: list[object] = []
+        runs = (
+            (aggregation, lambda: aggregation.run(
+                tmp_path, aggregation.Settings([0], ["sync"], [25.0], 1, 2, 0.0, 1, 1, 0), None)),
+            (kv, lambda: kv.run(tmp_path, kv.Settings([4], 1, 1, 1), None)),
+            (real, lambda: real.run(tmp_path, real.Settings(1, 1, 1, 1, 1, 0), None)),
+            (retrieval, lambda: retrieval.run(retrieval.Settings(tmp_path, tmp_path / "store"))),
+            (answers, lambda: answers.run(None, 4, 1, 1)),
+        )  # fmt: skip
+        for bench, run in runs:
+            monkeypatch.setattr(bench, "Report", look)
+            with pytest.raises(Looked):
+                run()
+        return found
+
+    seen = []
+    for number in range(2):
+        for folder in (words, chats):
+            folder.mkdir(exist_ok=True)
+        for name in ("wiki.test.raw", "wiki.valid.raw", "wiki.train.tokens"):
+            (words / name).write_text(f"{number} " * 300)
+        (chats / "query_set.csv").write_text("Question,Type,Evidence\n")
+        seen.append(settings())
+    assert [one != other for one, other in zip(*seen, strict=True)] == [True] * 4 + [False]
+
+
 def test_the_file_holds_everything_and_no_partial_file_stays(tmp_path: Path) -> None:
-    """The JSON has the six keys; claims keep their verdict, a miss too."""
+    """The JSON has the eight keys; claims keep their verdict, a miss too."""
     path = tmp_path / "r.json"
     report = Report({"seed": 1}, path, "hocket bench x --seed 1")
     report.add({"a": 1})
     report.claim("fast", "< 1", 2.0, holds=False)
     assert report.finish() is False
     content = json.loads(path.read_text())
-    assert list(content) == ["command", "date", "machine", "settings", "rows", "claims"]
+    assert list(content) == [
+        "command", "begun", "last_added", "machine", "identity", "settings", "rows", "claims",
+    ]  # fmt: skip
     assert content["claims"] == [{"name": "fast", "target": "< 1", "measured": 2.0, "holds": False}]
     assert [entry.name for entry in tmp_path.iterdir()] == ["r.json"]
 

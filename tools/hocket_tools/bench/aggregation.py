@@ -7,7 +7,7 @@ cores; figures without the hold stand beside. Prompts: the first 30 long paragra
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from rich.progress import Progress
 from hocket_bus.errors import BadRequest
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.identity import digest
+from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.stream import Run, ask, figures
 
@@ -43,7 +44,8 @@ class Settings:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure every cell that is not in the report yet; returns whether every claim holds."""
-    report = Report(asdict(settings), json_path)
+    read = {"inputs": inputs(data, settings.prompts, settings.corpus_articles)}
+    report = Report(asdict(settings) | read, json_path)
     prompts = fixed_prompts(data, settings.prompts)
     for hold_ms in settings.hold_ms:
         cells = [cell for cell in _cells(settings, hold_ms) if report.find(**cell) is None]
@@ -76,6 +78,11 @@ def articles(data: Path, number: int) -> list[str]:
     """The first long paragraphs of WikiText-2's validation split, as documents."""
     lines = _lines(data / "wikitext2" / "wiki.valid.raw")
     return [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")][:number]
+
+
+def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
+    """Digests of so many prompts and articles."""
+    return {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
 
 
 def share_out(pair: BenchPair, texts: Sequence[str]) -> None:

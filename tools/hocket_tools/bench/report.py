@@ -1,10 +1,11 @@
 """What every benchmark writes: one JSON file, a table, a picture and its claims; knows no benchmark.
 
-    {"command", "date", "machine", "settings", "rows": [flat records],
+    {"command", "begun", "last_added", "machine", "identity", "settings", "rows": [flat records],
      "summary": [what is shown of them, where it is not the rows themselves],
      "claims": [{"name", "target", "measured", "holds"}]}
 
-The file is replaced whole after every row, so an interrupted run resumes where it stopped if its settings are equal.
+The file is replaced whole after every row, so an interrupted run resumes where it stopped if its settings, the machine
+and what identity.py digests are equal. The dates are those of the first row and of the last.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from hocket_tools.bench.identity import identity
 from hocket_tools.bench.machine import describe
 
+DECIDING = ("settings", "machine", "identity")  # rows are kept where these are equal
+OF_ROWS = ("command", "begun", "last_added")  # which stay with the rows that they tell of
 PIPED_COLUMNS = 200  # nobody wraps a pipe, and cut figures are none
 
 Value = str | int | float | bool | None
@@ -32,17 +36,22 @@ Row = dict[str, Value]
 
 
 class Report:
-    """The rows and claims of one run. Rows measured earlier with equal settings on an equal machine are kept."""
+    """The rows and claims of one run.
+
+    Rows measured earlier by equal code and models, with equal settings on an equal machine, are kept.
+    """
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
         self.path = path
         self._head: dict[str, Any] = {
             "command": command or command_line(),
-            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "begun": _now(),
+            "last_added": _now(),
             "machine": describe(),
+            "identity": dict(identity()),
             "settings": json.loads(json.dumps(dict(settings))),
         }
-        self.rows: list[Row] = self._earlier_rows()
+        self.rows: list[Row] = self._take_over()
         self.summary: list[Row] = []
         self.claims: list[Row] = []
 
@@ -56,6 +65,9 @@ class Report:
 
     def extend(self, rows: Iterable[Row]) -> None:
         """Keep rows that were finished together."""
+        self._head["last_added"] = _now()
+        if not self.rows:
+            self._head["begun"] = self._head["last_added"]
         self.rows.extend(rows)
         self.write()
 
@@ -99,16 +111,20 @@ class Report:
 
         draw(png, self.summary or self.rows, x, y, by, title=title, interval=interval)
 
-    def _earlier_rows(self) -> list[Row]:
+    def _take_over(self) -> list[Row]:
+        """The rows of an earlier run, with its command and dates, where they may be kept."""
         earlier = self._earlier()
-        return list(earlier["rows"]) if earlier and not self.differs_from_file() else []
+        if not earlier or self.differs_from_file():
+            return []
+        self._head |= {name: earlier[name] for name in OF_ROWS}
+        return list(earlier["rows"])
 
     def differs_from_file(self) -> list[str]:
-        """The names of the settings and facts of the machine that an earlier run's file has otherwise."""
+        """The names of the settings, digests and facts of the machine that an earlier run's file has otherwise."""
         earlier = self._earlier()
         return [
             name
-            for part in ("settings", "machine")
+            for part in DECIDING
             for name in (earlier.get(part, {}).keys() | self._head[part].keys() if earlier else ())
             if earlier.get(part, {}).get(name) != self._head[part].get(name)
         ]
@@ -121,6 +137,10 @@ class Report:
         except (OSError, ValueError):
             return {}  # not a report of ours: it is measured anew
         return earlier if isinstance(earlier, dict) and isinstance(earlier.get("rows"), list) else {}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def command_line() -> str:

@@ -17,6 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from hocket_tools.bench import corpora
+from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row, percentile
 
 if TYPE_CHECKING:
@@ -50,8 +51,11 @@ def run(settings: Settings, json_path: Path | None = None, png: Path | None = No
     """Measure, write `json_path` and `png`, print; whether every claim holds."""
     from hocket_retrieval.embedder import Embedder
 
+    read = digest_of_files(corpora.files(settings.data))
+    settings = settings._replace(store=settings.store / read)  # what was embedded of other data is never searched
     shown = {name: value for name, value in settings._asdict().items() if not isinstance(value, Path)}
-    report = Report(shown | {"chunk_words": WORDS, "scifact_chunk": "title and whole abstract"}, json_path)
+    shown |= {"inputs": read, "chunk_words": WORDS, "scifact_chunk": "title and whole abstract"}
+    report = Report(shown, json_path)
     started = time.perf_counter()
     embedder = Embedder(threads=settings.threads)
     loading_s = time.perf_counter() - started

@@ -54,7 +54,8 @@ def _measure(report: Report, settings: Settings, _data: Path) -> None:
     """One row for each aggregation: who aggregated, what the scheduler knew, and who was to aggregate next."""
     moments = _outcome(settings).moments[: settings.tokens]
     sides = [moment.side for moment in moments]
-    report.rows = [
+    report.rows.clear()
+    report.extend(
         {
             "step": step,
             "s": moment.now_s,
@@ -66,7 +67,7 @@ def _measure(report: Report, settings: Settings, _data: Path) -> None:
             "next_side": following,
         }
         for step, (moment, following) in enumerate(zip(moments, [*sides[1:], None], strict=True))
-    ]
+    )
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:

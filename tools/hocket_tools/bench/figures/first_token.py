@@ -10,8 +10,8 @@ import msgspec
 from rich.progress import Progress
 
 from hocket_tools import console
-from hocket_tools.bench.aggregation import fixed_prompts, share_out
-from hocket_tools.bench.kv import CHUNK_WORDS, QUESTION_CHARS, passages, wait_computed
+from hocket_tools.bench.aggregation import fixed_prompts, inputs, share_out
+from hocket_tools.bench.kv import CHUNK_WORDS, QUESTION_CHARS, TEXTS, passages, wait_computed
 from hocket_tools.bench.methods import ALONE, DRCG_KV, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap, percentile
@@ -19,7 +19,7 @@ from hocket_tools.bench.running import SIDES, bench_pair
 from hocket_tools.bench.stream import Run
 
 from .frame import Claim, Figure
-from .running import Key, answers, cells, inputs, seconds, upper_ratio
+from .running import Key, answers, cells, seconds, upper_ratio
 
 CELL = ("stored", "document_tokens", "rtt_ms", "method")
 OURS = ("independent", "coupled")
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
-    return inputs(data, settings.prompts, 10 * 2 * settings.passages)
+    return inputs(data, settings.prompts, TEXTS * 2 * settings.passages)
 
 
 def _measure(report: Report, settings: Settings, data: Path) -> None:

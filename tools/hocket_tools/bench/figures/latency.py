@@ -10,8 +10,9 @@ from rich.progress import Progress
 
 from hocket_bus.messages import Task
 from hocket_tools import console
-from hocket_tools.bench.aggregation import articles, fixed_prompts, share_out
+from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.corpora import reading_questions
+from hocket_tools.bench.identity import digest
 from hocket_tools.bench.methods import ALONE, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
@@ -19,7 +20,7 @@ from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure
-from .running import Key, answers, cells, digest, inputs, seconds, summary, upper_ratio
+from .running import Key, answers, cells, seconds, summary, upper_ratio
 
 CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
 ASKED = "asked"  # "paragraph": the beginning of one, to be continued; "question": one that a passage answers

@@ -24,11 +24,11 @@ from hocket_daemon.engine.prompt import Layout, layout_for
 from hocket_daemon.relevance import query, weighed_by
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
+from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 
 from .frame import Claim, Figure, separate
-from .running import digest_of_files
 from .text import TEST, TRAIN, Library, held_out_text
 
 NONE, OWN = "no documents", "dragon static"

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from hocket_models import path
-from hocket_tools.bench.aggregation import articles, fixed_prompts
 from hocket_tools.bench.methods import Methods, Options
 from hocket_tools.bench.report import Row, Value, bootstrap
-from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.stream import Run, figures
 
 Key = tuple[Value, ...]
@@ -74,26 +69,6 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
         | {"last_ms": sum(run.times_s[-1] for run in runs) / len(runs) * 1000}
         for key, runs in cells(rows, names).items()
     ]
-
-
-def inputs(data: Path, prompts: int, documents: int) -> Mapping[str, Value]:
-    """Digests of the texts and of the bundled weights."""
-    texts = {"prompts": digest(fixed_prompts(data, prompts)), "articles": digest(articles(data, documents))}
-    return texts | {side: digest_of_files(sorted(path(side).glob("*.safetensors"))) for side in SIDES}
-
-
-def digest(texts: Sequence[str]) -> str:
-    """Short, and another for other texts."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
-def digest_of_files(files: Sequence[Path]) -> str:
-    """The same of what files hold; those that are missing do not count."""
-    sha = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            sha.update(file.read_bytes())
-    return sha.hexdigest()[:16] if files else ""
 
 
 def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from rich.progress import Progress
 
 from hocket_daemon.aggregation.schedule import Aggregating
 from hocket_tools import console
-from hocket_tools.bench.aggregation import articles, fixed_prompts, share_out
+from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.methods import Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
@@ -21,7 +21,7 @@ from hocket_tools.simulator import study
 from hocket_tools.simulator.recording import Rates, drawn
 
 from .frame import Claim, Figure
-from .running import answers, inputs, run_of, seconds
+from .running import answers, run_of, seconds
 
 CELL = ("source", "device_ms", "cloud_ms", "rtt_ms", "aggregating")
 DECIDERS: tuple[str, ...] = get_args(Aggregating)

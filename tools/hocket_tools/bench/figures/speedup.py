@@ -20,7 +20,6 @@ from hocket_tools.simulator.simulation import simulate
 from hocket_tools.simulator.strategies import STRATEGIES
 
 from .frame import Claim, Figure
-from .running import inputs
 
 SLACK = 1.05  # the theorem knows no first token, no window and no cost of aggregation
 SYSTEMS = ("sync", "independent")
@@ -56,7 +55,7 @@ def speedup(c_device: float, c_cloud: float, rtt: float, alpha_cloud: float) -> 
 
 def _inputs(settings: Settings, data: Path) -> Mapping[str, Value]:
     running = _running(settings)
-    return inputs(data, running.prompts, running.corpus_articles) if settings.measured_rtts_ms else {}
+    return aggregation.inputs(data, running.prompts, running.corpus_articles) if settings.measured_rtts_ms else {}
 
 
 def _measure(report: Report, settings: Settings, data: Path) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
 from transformers import Qwen2Config
 
+from hocket_bus.errors import Unavailable
+from hocket_client import Client
 from hocket_tools.bench import determinism, engine, load, soak
 from hocket_tools.bench.report import Report
 from hocket_tools.pair.home import NAMES
+from waiting import WAIT_S
 
 
 def test_engine_compares_like_with_like_and_says_that_no_gpu_was_present(tmp_path: Path) -> None:
@@ -65,6 +71,49 @@ def test_claims_are_judged_for_every_hold_and_a_differing_answer_is_a_miss() -> 
             )  # fmt: skip
     load.claim(report, settings)
     assert [claim["holds"] for claim in report.claims] == [True, False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(("few", "verdict"), [(0.0, False), (12.0, True), (12.1, False)])
+def test_a_ratio_to_nothing_does_not_hold(few: float, verdict: bool) -> None:
+    """A cloud that serves no single device is not infinitely faster with many."""
+    rows = {devices: {"hold_ms": 0.0, "devices": devices} for devices in (1, 16)}
+    counts = dict.fromkeys(("real_answers", "real_differing", "real_failed", "real_alone", "refused", "breaks"), 0)
+    report = Report({})
+    report.rows += [rows[1] | {"drafts_per_s": few} | counts, rows[16] | {"drafts_per_s": 60.0} | counts]
+    load.claim(report, load.Settings(devices=[1, 16], hold_ms=[0.0], rtt_ms=30.0, seconds=1.0, tokens=8))
+    assert [claim["holds"] for claim in report.claims] == [verdict, None, None, None, True, True]
+    load.claim(report, load.Settings(devices=[16], hold_ms=[0.0], rtt_ms=30.0, seconds=1.0, tokens=8))
+    assert report.claims[6]["holds"] is None
+
+
+class Failing:
+    """A client whose question number `at` ends in `error`, and those before it in an answer."""
+
+    def __init__(self, error: Exception, at: int) -> None:
+        self.error, self.at, self.asked = error, at, 0
+        self.reached = threading.Event()
+
+    def ask(self, *_: object, **__: object) -> Failing:
+        self.asked += 1
+        return self
+
+    def result(self) -> object:
+        if self.asked == self.at:
+            self.reached.set()
+            raise self.error
+        return SimpleNamespace(solo_steps=[], token_ids=[1])
+
+
+def test_what_ends_the_real_device_is_told() -> None:
+    """An error of the daemons is counted and the asking goes on; any other is raised when the device is stopped."""
+    known, fault = Failing(Unavailable("gone"), 3), Failing(RuntimeError("a fault"), 3)
+    devices = [load.RealDevice(cast("Client", client), [[1]]) for client in (known, fault)]
+    assert known.reached.wait(WAIT_S)
+    devices[0].stop()
+    assert (devices[0].failed, devices[0].differing) == (1, 0)
+    assert fault.reached.wait(WAIT_S)
+    with pytest.raises(RuntimeError, match="a fault"):
+        devices[1].stop()
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,12 @@ import torch
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.entry import Damaged
+from hocket_tools.bench import kv
 from hocket_tools.bench.baselines import moved
 from hocket_tools.bench.figures import first_token, frame, latency, running, scheduling
 from hocket_tools.bench.figures.frame import settings_of
 from hocket_tools.bench.methods import METHODS
-from hocket_tools.bench.report import Row
+from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.stream import Run, figures
 
 MS = {"device": 25.0, "sync": 330.0, "sync-both": 170.0, "independent": 180.0, "coupled": 60.0}
@@ -149,6 +150,20 @@ def test_figure_7_sees_each_target_missed(wrong: dict[tuple[int, int, str], floa
     assert None not in [claim.holds for claim in claims]
     assert len(names) == len(missed)
     assert all(part in name for part, name in zip(missed, names, strict=True))
+
+
+def test_one_length_of_documents_is_not_compared_with_itself() -> None:
+    """Long over short cannot be told from it, by figure 7 or by `hocket bench kv`."""
+    one = [row for row in first_tokens({}) if row["document_tokens"] == 256]
+    told = {claim.name: claim.holds for claim in first_token.FIGURE.judge(one)}
+    assert [holds for name, holds in told.items() if name.count("256-token") == 2 and "drcg" not in name] == [
+        True, None, True, None,
+    ]  # fmt: skip
+    report = Report({})
+    for system in kv.SYSTEMS:
+        report.add({"system": system, "documents": "stored KV", "tokens": 256, "ttft_ms": 50.0})
+    kv._claim(report, kv.Settings(tokens=[256], questions=1, passages=1, documents=1))
+    assert [claim["holds"] for claim in report.claims] == [None, None]
 
 
 def test_moved_kv_is_the_same_behind_the_link() -> None:

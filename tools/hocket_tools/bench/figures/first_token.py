@@ -111,7 +111,7 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
 def _ratio(found: Cells, own: Key, rival: Key, limit: float) -> Claim:
     """The same prompts: the upper end of the 95 % interval of the ratio of means."""
     name = f"{_named(own)} / {_named(rival)}, stored KV, 0 ms, upper end"
-    if own not in found or rival not in found:
+    if own not in found or rival not in found or own == rival:
         return Claim(name, f"<= {limit}", "not measured", None)
     ratio = upper_ratio(_ttft_ms(found[own]), _ttft_ms(found[rival]))
     return Claim(name, f"<= {limit}", ratio, ratio <= limit)

@@ -41,7 +41,7 @@ def run(json_path: Path | None, max_tokens: int, documents: int, limit: int | No
     report.show()
     report.rows = detail
     report.write()
-    return all(claim["holds"] for claim in report.claims)
+    return all(claim["holds"] is not False for claim in report.claims)
 
 
 def _measure(report: Report, data: dict[str, Any], questions: Sequence[dict[str, Any]], how: dict[str, Any]) -> None:
@@ -105,24 +105,26 @@ def _share(rows: Sequence[Row], key: str) -> float:
 
 
 def _claim(report: Report) -> None:
+    """From the summary's rows; what was not asked cannot be told."""
+
     def right(kind: str, asker: str) -> float:
         row = report.find(kind=kind, asker=asker)
         value: Value = row["right"] if row is not None else 0.0
         return float(value or 0.0)
 
+    def claim(kind: str, name: str, target: str, measured: float | str, holds: bool) -> None:
+        asked = report.find(kind=kind) is not None
+        report.claim(f"{kind} questions, {name}", target, *((measured, holds) if asked else ("none asked", None)))
+
     for kind, knowing in KNOWING.items():
-        alone = right(kind, knowing)
-        ratio = right(kind, "pair") / alone if alone else 0.0
+        alone, pair = right(kind, knowing), right(kind, "pair")
+        ratio = pair / alone if alone else 0.0
         other = right(kind, ASKERS[1] if knowing == ASKERS[2] else ASKERS[2])
-        report.claim(f"{kind} questions, pair / knowing side alone", ">= 0.9", ratio, ratio >= 0.9)
-        report.claim(
-            f"{kind} questions, pair right and the other side alone wrong",
-            "pair > other",
-            f"{right(kind, 'pair'):.2f} > {other:.2f}",
-            right(kind, "pair") > other,
-        )
-    pair = right("two-part", "pair")
-    report.claim("two-part questions, both halves right", ">= 0.5", pair, pair >= 0.5)
+        claim(kind, "pair / knowing side alone", ">= 0.9", ratio, ratio >= 0.9)
+        name = "pair right and the other side alone wrong"
+        claim(kind, name, "pair > other", f"{pair:.2f} > {other:.2f}", pair > other)
+    both = right("two-part", "pair")
+    claim("two-part", "both halves right", ">= 0.5", both, both >= 0.5)
     for asker in ASKERS[1:]:
         share = right("two-part", asker)
-        report.claim(f"two-part questions, {asker}", "<= 0.05", share, share <= 0.05)
+        claim("two-part", asker, "<= 0.05", share, share <= 0.05)

@@ -23,6 +23,7 @@ from hocket_tools.bench.stream import Run, ask, figures
 
 PROMPTS, PROMPT_CHARS, PARAGRAPH_CHARS = 30, 200, 400
 ALONE = ("device", "cloud")
+UNSHOWN = ("each_ms", "curve")  # one number for each prompt; a name for the picture
 SETTLE_S = 6.0  # several of the link's pings
 
 
@@ -64,7 +65,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
             title="ms per token",
             interval=("ms_low", "ms_high"),
         )
-    return report.finish([name for name in (report.rows[0] if report.rows else {}) if name != "curve"])
+    return report.finish([name for name in (report.rows[0] if report.rows else {}) if name not in UNSHOWN])
 
 
 def fixed_prompts(data: Path, number: int) -> list[str]:
@@ -116,7 +117,8 @@ def measure(report: Report, data: Path, settings: Settings, prompts: Sequence[st
         for cell in cells:
             bar.update(task, description=f"{cell['system']} at {cell['rtt_ms']} ms, held {hold_ms:g} ms")
             runs = _cell(pair, settings, prompts, cell, lambda: bar.advance(task))
-            report.add(cell | figures(runs) | {"curve": f"{cell['system']}, held {hold_ms:g} ms"})
+            each_ms = " ".join(f"{run.ms_per_token or 0:.3f}" for run in runs)
+            report.add(cell | figures(runs) | {"each_ms": each_ms, "curve": f"{cell['system']}, held {hold_ms:g} ms"})
 
 
 def _cell(pair: BenchPair, settings: Settings, prompts: Sequence[str], cell: Row, tick: object) -> list[Run]:

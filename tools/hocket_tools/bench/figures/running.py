@@ -71,10 +71,15 @@ def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
     ]
 
 
-def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
-    """Upper end of the 95 % interval of mean(own) / mean(rival); values at one place are of one prompt."""
+def ratio_interval(own: Sequence[float], rival: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of mean(own) / mean(rival); values at one place are of one prompt."""
 
     def ratio(places: Sequence[float]) -> float:
         return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
 
-    return bootstrap(range(len(own)), ratio)[1]
+    return bootstrap(range(len(own)), ratio)
+
+
+def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
+    """Upper end of that interval."""
+    return ratio_interval(own, rival)[1]

@@ -172,6 +172,9 @@ def measured_cells(own_ms: Sequence[float], sync_ms: float = 325.0) -> list[Row]
     ("own_ms", "holds"),
     [
         ([175.0] * 30, True),
+        ([175.0] * 5, True),
+        ([175.0] * 4, None),
+        ([300.0] * 4, None),
         ([300.0] * 30, False),
         ([100.0] * 30, False),
         ([185.0] * 30, False),  # 5.4 % slower

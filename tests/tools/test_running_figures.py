@@ -196,6 +196,24 @@ def test_figure_8_judges_answer_by_answer() -> None:
     assert holds([2.0, -2.0] * 5) == [None] * 3 + [True] * 3
 
 
+def test_few_answers_tell_nothing() -> None:
+    """Of four answers to a question neither a gain nor a loss is told; of five it is. Equal ids need no statistics."""
+    few = {4: None, 5: True}
+    for number, told in few.items():
+        slow = [row for row in answers(good_ms, good_ids) if int(row["prompt"] or 0) < number]
+        assert verdicts(slow) == [told] * 7 + [True] * 2
+        first = [row for row in first_tokens({}) if int(row["prompt"] or 0) < number]
+        assert {claim.holds for claim in first_token.FIGURE.judge(first)} == {told}
+        cell: Row = dict(zip(scheduling.CELL, ("running", 25.0, 25.0, 300, "scheduler"), strict=True))
+        times_ms = [90.0, 400.0, 90.0, 90.0, 90.0][:number]
+        rows = [
+            cell | {"aggregating": decider, "prompt": at, "ms_per_token": ms if decider == "scheduler" else 100.0}
+            for decider in scheduling.DECIDERS
+            for at, ms in enumerate(times_ms)
+        ]
+        assert [claim.holds for claim in scheduling.FIGURE.judge(rows)] == [None] * 3 + [told] * 3
+
+
 def test_figure_8_simulates_every_decider(tmp_path: Path) -> None:
     """Without running pairs the verdict is open; all deciders replay the same answers."""
     changes = ["measured_rtts_ms=", "rtts_ms=0,300", "device_ms=132", "cloud_ms=8.4", "sequences=4"]

@@ -19,7 +19,7 @@ from hocket_tools.bench.running import SIDES, bench_pair
 from hocket_tools.bench.stream import Run
 
 from .frame import Claim, Figure
-from .running import Key, answers, cells, seconds, upper_ratio
+from .running import TOO_FEW, Key, answers, cells, enough, seconds, upper_ratio
 
 CELL = ("stored", "document_tokens", "rtt_ms", "method")
 OURS = ("independent", "coupled")
@@ -94,9 +94,10 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    found = cells(rows, CELL)
-    lengths = dict.fromkeys(float(key[1] or 0) for key in found)
-    short, long, far = min(lengths), max(lengths), max(float(key[2] or 0) for key in found)
+    measured = cells(rows, CELL)
+    lengths = dict.fromkeys(float(key[1] or 0) for key in measured)
+    short, long, far = min(lengths), max(lengths), max(float(key[2] or 0) for key in measured)
+    found = enough(measured)
     claims = []
     for own in OURS:
         for tokens in lengths:
@@ -112,7 +113,7 @@ def _ratio(found: Cells, own: Key, rival: Key, limit: float) -> Claim:
     """The same prompts: the upper end of the 95 % interval of the ratio of means."""
     name = f"{_named(own)} / {_named(rival)}, stored KV, 0 ms, upper end"
     if own not in found or rival not in found or own == rival:
-        return Claim(name, f"<= {limit}", "not measured", None)
+        return Claim(name, f"<= {limit}", TOO_FEW, None)
     ratio = upper_ratio(_ttft_ms(found[own]), _ttft_ms(found[rival]))
     return Claim(name, f"<= {limit}", ratio, ratio <= limit)
 
@@ -120,7 +121,7 @@ def _ratio(found: Cells, own: Key, rival: Key, limit: float) -> Claim:
 def _rival(found: Cells, rival: Key, own: Key) -> Claim:
     name, target = f"{_named(rival)} / {_named(own)}, stored KV, 0 ms, lower over upper end", f">= {SEVERAL}"
     if own not in found or rival not in found:
-        return Claim(name, target, "not measured", None)
+        return Claim(name, target, TOO_FEW, None)
     ratio = bootstrap(_ttft_ms(found[rival]))[0] / bootstrap(_ttft_ms(found[own]))[1]
     return Claim(name, target, ratio, ratio >= SEVERAL)
 
@@ -128,7 +129,7 @@ def _rival(found: Cells, rival: Key, own: Key) -> Claim:
 def _grows(found: Cells, near: Key, far: Key) -> Claim:
     name = f"{_named(near)}: time to the first token at {far[2]:g} ms over 0 ms, lower over upper end"
     if near not in found or far not in found or near == far:
-        return Claim(name, "> 1", "not measured", None)
+        return Claim(name, "> 1", TOO_FEW, None)
     ratio = bootstrap(_ttft_ms(found[far]))[0] / bootstrap(_ttft_ms(found[near]))[1]
     return Claim(name, "> 1", ratio, ratio > 1)
 
@@ -139,7 +140,7 @@ def _delayed(found: Cells, own: Key) -> Claim:
     name = f"{_named(own)}, stored KV, {rtt_ms:g} ms: time to the first token, ms"
     alone = [found.get((stored, tokens, 0, side)) for side in ALONE]
     if own not in found or not alone[0] or not alone[1]:
-        return Claim(name, "max(device, link + cloud) + 30", "not measured", None)
+        return Claim(name, "max(device, link + cloud) + 30", TOO_FEW, None)
     device_ms, cloud_ms, own_ms = (fmean(_ttft_ms(runs)) for runs in (alone[0], alone[1], found[own]))
     bound = max(device_ms, seconds(rtt_ms) * 1000 + cloud_ms) + READY_MS
     return Claim(name, f"<= {bound:.0f}", own_ms, own_ms <= bound)

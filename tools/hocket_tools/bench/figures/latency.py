@@ -20,7 +20,7 @@ from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure
-from .running import Key, answers, cells, seconds, summary, upper_ratio
+from .running import TOO_FEW, Key, answers, cells, enough, seconds, summary, upper_ratio
 
 CELL = ("device_ms", "cloud_ms", "temperature", "rtt_ms", "method")
 ASKED = "asked"  # "paragraph": the beginning of one, to be continued; "question": one that a passage answers
@@ -118,7 +118,7 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
     found = cells([each for each in rows if each[ASKED] == "paragraph"], CELL)
     claims: list[Claim] = []
     for hold in dict.fromkeys(key[:2] for key in found):
-        own = {key[2:]: runs for key, runs in found.items() if key[:2] == hold}
+        own = {key[2:]: runs for key, runs in enough(found).items() if key[:2] == hold}
         name = f"held {hold[0]:g}/{hold[1]:g} ms: "
         claims += [_ratio(name, own, *terms) for terms in RATIOS.get(hold, ())]
         claims += [
@@ -135,7 +135,7 @@ def _ratio(hold: str, found: Cells, own: str, rival: str, limit: float) -> Claim
     name = f"{hold}{own} / {rival} at {FAR_MS} ms and temperature 1, upper end over lower end"
     ours, theirs = (found.get((1.0, FAR_MS, method)) for method in (own, rival))
     if not ours or not theirs:
-        return Claim(name, f"<= {limit}", "not measured", None)
+        return Claim(name, f"<= {limit}", TOO_FEW, None)
     ratio = bootstrap(_ms(ours))[1] / bootstrap(_ms(theirs))[0]
     measured = f"{ratio:.3f}; accepted: {own} {_accepted(ours)}, {rival} {_accepted(theirs)}"
     return Claim(name, f"<= {limit}", measured, ratio <= limit)
@@ -152,7 +152,7 @@ def _parity(
         if key[2] in owns and (*key[:2], rival) in found and where(key)
     }
     if not ratios:
-        return Claim(name, f"<= {limit}", "not measured", None)
+        return Claim(name, f"<= {limit}", TOO_FEW, None)
     worst = max(ratios, key=lambda key: ratios[key])
     measured = f"{ratios[worst]:.3f}: {worst[2]}, temperature {worst[0]}, {worst[1]} ms"
     return Claim(name, f"<= {limit}", measured, ratios[worst] <= limit)

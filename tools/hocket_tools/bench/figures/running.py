@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
+from typing import TypeVar
 
 from hocket_tools.bench.methods import Methods, Options
 from hocket_tools.bench.report import Row, Value, bootstrap
 from hocket_tools.bench.stream import Run, figures
 
 Key = tuple[Value, ...]
+T = TypeVar("T")
+FEWEST_ANSWERS = 5  # a bootstrap over fewer says little
+TOO_FEW = f"fewer than {FEWEST_ANSWERS} answers"
 
 
 def answers(methods: Methods, cell: Row, prompts: Sequence[str], options: Options, seed: int) -> list[Row]:
@@ -59,6 +63,11 @@ def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
     for each in rows:
         found.setdefault(tuple(each[name] for name in names), []).append(run_of(each))
     return found
+
+
+def enough(found: Mapping[Key, list[T]]) -> dict[Key, list[T]]:
+    """The cells with so many answers that a claim can be told from them."""
+    return {key: answered for key, answered in found.items() if len(answered) >= FEWEST_ANSWERS}
 
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:

@@ -21,7 +21,7 @@ from hocket_tools.simulator import study
 from hocket_tools.simulator.recording import Rates, drawn
 
 from .frame import Claim, Figure
-from .running import answers, run_of, seconds
+from .running import TOO_FEW, answers, enough, run_of, seconds
 
 CELL = ("source", "device_ms", "cloud_ms", "rtt_ms", "aggregating")
 DECIDERS: tuple[str, ...] = get_args(Aggregating)
@@ -120,7 +120,7 @@ def _grouped(rows: Sequence[Row]) -> dict[tuple[Value, ...], list[float]]:
 
 
 def _judge(rows: Sequence[Row]) -> list[Claim]:
-    found = _grouped(rows)
+    found = enough(_grouped(rows))
     rivals = [name for name in DECIDERS if name != OWN]
     return [_never_worse(found, source, rival) for source in ("simulated", "running") for rival in rivals]
 
@@ -134,7 +134,7 @@ def _never_worse(found: Mapping[tuple[Value, ...], Sequence[float]], source: str
     }
     name, target = f"{source}: scheduler minus {rival}, ms per token, lower end in the worst cell", f"<= {NOISE_MS}"
     if not lows:
-        return Claim(name, target, "not measured", None)
+        return Claim(name, target, TOO_FEW, None)
     worst = max(lows, key=lambda key: lows[key])
     measured = f"{lows[worst]:.2f} at {worst[1]:g}/{worst[2]:g} ms, round trip {worst[3]:g} ms"
     return Claim(name, target, measured, lows[worst] <= NOISE_MS)

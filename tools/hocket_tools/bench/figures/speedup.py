@@ -20,7 +20,7 @@ from hocket_tools.simulator.simulation import simulate
 from hocket_tools.simulator.strategies import STRATEGIES
 
 from .frame import Claim, Figure, together
-from .running import ratio_interval
+from .running import FEWEST_ANSWERS, ratio_interval
 
 SLACK = 1.05  # the theorem knows no first token, no window and no cost of aggregation
 SYSTEMS = ("sync", "independent")
@@ -96,7 +96,7 @@ def _simulated(settings: Settings, device_ms: float, rtt_ms: float, alpha: float
 def _compared(sync: Sequence[float], own: Sequence[float]) -> Row:
     """The same sequences or prompts: the ratio of means with its 95 % interval."""
     low, high = ratio_interval(sync, own)
-    return {"speedup": fmean(sync) / fmean(own), "low": low, "high": high}
+    return {"speedup": fmean(sync) / fmean(own), "low": low, "high": high, "answers": len(own)}
 
 
 def _running(settings: Settings) -> aggregation.Settings:
@@ -181,8 +181,10 @@ def _near(name: str, rows: Sequence[Row]) -> Claim:
 
 
 def _is_near(row: Row) -> bool | None:
-    """None where the interval is too wide to tell; a theorem that is far from all of it is a miss, however wide."""
+    """None where too little is known; a theorem that is far from all of the interval is a miss, however wide."""
     theory, ratio, low, high = (_number(row, name) for name in ("theory", "speedup", "low", "high"))
+    if _number(row, "answers") < FEWEST_ANSWERS:
+        return None
     if not low / SLACK <= theory <= high * SLACK:
         return False
     if (high - low) / 2 > (SLACK - 1) * ratio:

@@ -8,6 +8,7 @@ of random weights on both sides: the longer a step takes, the less of that is ch
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,12 @@ TARGET = 0.15
 WIDTH, LAYERS, CONTEXT = 768, 8, 256  # of the large one: 79 million parameters
 DOCUMENTS = 2
 SIDES: tuple[Side, ...] = ("device", "cloud")
+BUSY = """
+import os, sys
+while os.getppid() == int(sys.argv[1]):
+    for _ in range(1_000_000):
+        pass
+"""  # until its parent has gone
 NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pier {n}." for n in range(1, 7)}
 
 
@@ -115,9 +122,9 @@ def _status(client: Client) -> dict[str, float]:
 
 @contextmanager
 def _busy(processes: int) -> Iterator[None]:
-    """So many processes that count for ever, gone afterwards."""
+    """So many processes that count for ever, gone afterwards, and with this one if it is killed."""
     with ExitStack() as stack:
         for _ in range(processes):
-            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            process = stack.enter_context(subprocess.Popen([sys.executable, "-c", BUSY, str(os.getpid())]))
             stack.callback(process.kill)
         yield

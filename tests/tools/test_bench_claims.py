@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_tools.bench import answers
+from hocket_tools.bench import answers, real
 from hocket_tools.bench.report import Report
 
 KINDS = ("device", "cloud", "two-part")
@@ -36,3 +36,16 @@ def test_a_side_that_answers_two_part_questions_is_a_miss() -> None:
     report.rows[-1]["right"] = 0.06
     answers._claim(report)
     assert [claim["holds"] for claim in report.claims] == [True] * 6 + [False]
+
+
+@pytest.mark.parametrize(
+    ("finishes", "holds"),
+    [(["eos"] * 3, True), (["eos", "length"], False), (["eos", "stop", "cancelled"], False), ([], False)],
+)
+def test_as_many_streams_finish_as_were_asked_for(finishes: list[str], holds: bool) -> None:
+    """Three were wanted; a corpus that has fewer questions is no success."""
+    report = Report({})
+    report.add({"question": "evidence found", "evidence_found": 0.5})
+    report.extend({"question": "Who?", "finish": finish} for finish in finishes)
+    real.claim(report, 3)
+    assert [claim["holds"] for claim in report.claims] == [holds]

@@ -18,7 +18,7 @@ CONNECT_TIMEOUT_S = 5.0
 _GREETING_BYTES = 64
 _MORE, _LONG, _COMMAND = 1, 2, 4
 _CURVE = b"\x07MESSAGE"
-_CURVE_BYTES = len(_CURVE) + 8 + 16 + 1  # nonce, authentication, flags
+CURVE_BYTES = len(_CURVE) + 8 + 16 + 1  # that each frame is longer: nonce, authentication, flags
 
 
 class Tap:
@@ -78,7 +78,7 @@ def messages(recorded: bytes) -> Iterator[list[bytes]]:
 
 def encrypted_bytes(recorded: bytes) -> int:
     """The bytes of all frames of one CURVE connection before they were encrypted."""
-    return sum(len(body) - _CURVE_BYTES for _, body in _frames(recorded) if body.startswith(_CURVE))
+    return sum(len(body) - CURVE_BYTES for _, body in _frames(recorded) if body.startswith(_CURVE))
 
 
 def _frames(recorded: bytes) -> Iterator[tuple[int, bytes]]:

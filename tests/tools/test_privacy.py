@@ -59,6 +59,17 @@ def test_no_sentence_reaches_the_cloud_but_in_the_answer(tmp_path: Path, number:
     assert kept["all"] == kept["answers"] <= shared["all"], "without drafts the cloud holds the answer and nothing more"
 
 
+def test_who_only_asks_tells_no_more_than_chance() -> None:
+    """A question names parts of its sentence, of one that was read as of one that was not: the control is asked too."""
+    settings = privacy.Settings(canaries=40, max_tokens=1, temperature=0.0, seed=0)
+    asked = privacy.Capture([], 0, 0, {})
+    row = privacy._row(asked, canaries(40, 0), settings, drafts=False)
+    for name in leaks.LIKELIEST:
+        real, chance = (float(row[column] or 0) for column in (name, f"{name}, chance"))
+        assert real > 0.2
+        assert abs(real - chance) < 0.1
+
+
 def test_the_sentences_are_different_and_no_question_gives_one_away() -> None:
     """200 of them, each in one document, with five words in a row that are nobody else's."""
     private = canaries(200, 0)

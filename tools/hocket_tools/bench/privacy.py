@@ -136,15 +136,20 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "beyond the answer": sum(map(bool, outside)),
         "5-grams": sum(map(len, outside)),
     }
-    sentences = [encode(" " + one.text) for one in (*private, *canaries(settings.canaries, settings.seed + _CONTROL))]
-    own = _own_runs(sentences)
-    questions = [encode(" " + canary.question) for canary in private]
+    groups = (private, canaries(settings.canaries, settings.seed + _CONTROL))
+    own = _own_runs([encode(" " + one.text) for group in groups for one in group])
+    halves = (own[: len(private)], own[len(private) :])
     for name, likeliest in leaks.LIKELIEST.items():
-        behind = leaks.continuations(seen, questions, likeliest)
-        shares = [leaks.rebuilt(each, behind) for each in own]
-        real, control = shares[: len(private)], shares[len(private) :]
+        real, control = (
+            _rebuilt(half, leaks.continuations(seen, [encode(" " + one.question) for one in group], likeliest))
+            for half, group in zip(halves, groups, strict=True)
+        )
         row |= {name: statistics.fmean(real), f"{name}, most": max(real), f"{name}, chance": statistics.fmean(control)}
     return row
+
+
+def _rebuilt(own: list[set[tuple[int, ...]]], behind: Mapping[tuple[int, ...], set[int]]) -> list[float]:
+    return [leaks.rebuilt(each, behind) for each in own]
 
 
 def _own_runs(sentences: list[list[int]]) -> list[set[tuple[int, ...]]]:

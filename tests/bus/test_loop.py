@@ -98,3 +98,27 @@ def test_an_end_that_stood_still_listens_before_it_gives_its_link_up(tmp_path: P
         for _ in range(2):
             turned.step(time.monotonic())
         assert [type(event) for event in seen] == [LinkUp]
+
+
+def test_a_bus_may_be_closed_while_others_post() -> None:
+    """What is posted at the end is done or not, and no descriptor is written to that is closed, or somebody else's."""
+    failures: list[OSError] = []
+
+    def post(bus: Bus, start: threading.Event) -> None:
+        start.wait(WAIT_S)
+        try:
+            for _ in range(3000):
+                bus.post(lambda: None)
+        except OSError as error:
+            failures.append(error)
+
+    for _ in range(200):
+        bus, start = Bus(lambda _: None), threading.Event()
+        posting = [threading.Thread(target=post, args=(bus, start)) for _ in range(2)]
+        for thread in posting:
+            thread.start()
+        start.set()
+        bus.close(0)
+        for thread in posting:
+            thread.join(WAIT_S)
+    assert not failures

@@ -52,6 +52,7 @@ class Bus:
         self._commands: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._woken = False
+        self._posting = threading.RLock()  # a finalizer may post in the middle of a post
         self._poller = zmq.Poller()
         self._poller.register(self._wake, zmq.POLLIN)
         self._readers: dict[zmq.Socket[bytes], Callable[[], None]] = {}
@@ -106,7 +107,9 @@ class Bus:
         else:
             self.post(lambda: self._stop(linger_s))
             self._thread.join(timeout=linger_s + 5)
-        os.close(self._wake)
+        with self._posting:
+            self._running = False
+            os.close(self._wake)
 
     def __enter__(self) -> Bus:
         return self
@@ -121,12 +124,13 @@ class Bus:
 
     def post(self, *commands: Callable[[], None]) -> None:
         """Run `commands` in the loop's next turn; safe from any thread and from signal handlers."""
-        if not self._running:  # whoever sends after the end is not heard
-            return
-        self._commands.extend(commands)
-        if commands and not self._woken:  # otherwise the loop has yet to begin with what it was woken for
-            self._woken = True
-            os.eventfd_write(self._wake, 1)
+        with self._posting:
+            if not self._running:  # whoever sends after the end is not heard
+                return
+            self._commands.extend(commands)
+            if commands and not self._woken:  # otherwise the loop has yet to begin with what it was woken for
+                self._woken = True
+                os.eventfd_write(self._wake, 1)
 
     def step(self, until_s: float = float("inf")) -> None:
         """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
-from hocket_bus.messages import Error, Hello, Message, Part, Progress, Welcome
+from hocket_bus.errors import BadRequest, DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
+from hocket_bus.messages import Error, Hello, Message, Part, Progress, Role, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
@@ -19,13 +19,16 @@ T = TypeVar("T", bound=Message)
 class Caller:
     """A connection to the daemon at `endpoint`; close it, or use it as a context manager.
 
-    Raises Unavailable when nothing answers within `connect_s`, the reason why the daemon refuses, or BadConfiguration.
+    Raises Unavailable when nothing answers within `connect_s`, the reason why the daemon refuses, BadConfiguration, or
+    BadRequest when the daemon is of another `role`.
     """
 
     welcome: Welcome  # the daemon's
 
-    def __init__(self, endpoint: str, connect_s: float = 5.0, keys: Path | None = None) -> None:
-        """`keys` is the folder of this machine's keys, as for a Client."""
+    def __init__(
+        self, endpoint: str, connect_s: float = 5.0, keys: Path | None = None, role: Role | None = None
+    ) -> None:
+        """`keys` is the folder of this machine's keys, as for a Client; `role` is the daemon's, None for any."""
         check_endpoint(endpoint)
         self.endpoint = endpoint
         self._inbox: SimpleQueue[Event] = SimpleQueue()
@@ -33,6 +36,9 @@ class Caller:
         try:
             self._link = self._bus.dial(endpoint, Hello(role="client"))
             self._wait_up(Deadline.after(connect_s))
+            if role not in (None, self.welcome.role):
+                text = f"a {self.welcome.role} daemon listens at {endpoint}, not a {role} daemon"
+                raise BadRequest(text, f"name the endpoint of a {role} daemon")
         except BaseException:
             self.close()
             raise
@@ -51,8 +57,9 @@ class Caller:
         """
         request: bytes = getattr(message, "request")  # noqa: B009 - every request has one, their base has not
         self._link.send(message)
+        deadline = Deadline.after(silence_s)
         while True:
-            event = self._next(Deadline.after(silence_s))
+            event = self._next(deadline)
             if isinstance(event, LinkDown):
                 raise Unavailable(f"the daemon at {self.endpoint} went away", "see its log, then run this again")
             if not isinstance(event, Received) or getattr(event.message, "request", None) != request:
@@ -63,6 +70,7 @@ class Caller:
             yield event.message
             if not isinstance(event.message, Progress | Part):
                 return
+            deadline = Deadline.after(silence_s)
 
     def close(self) -> None:
         """Close the sockets."""

@@ -72,7 +72,7 @@ def documents(
     from hocket_bus import places
     from hocket_tools.caller import Caller
 
-    with Caller(_endpoint(side, endpoint, home), keys=places.keys(home)) as caller:
+    with Caller(_endpoint(side, endpoint, home), keys=places.keys(home), role="retrieval") as caller:
         if remove:
             _remove(caller, side, remove, json_object=json_object)
             return
@@ -97,7 +97,7 @@ def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Inges
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     err = console.err()
     bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
-    with Caller(endpoint, keys=keys) as caller, bar:
+    with Caller(endpoint, keys=keys, role="retrieval") as caller, bar:
         task = bar.add_task("reading", total=None)
         for reply in caller.replies(message, SILENCE_S):
             if isinstance(reply, m.Progress):

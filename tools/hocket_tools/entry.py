@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line, or name the extra that brings it."""
+    _open_streams()
     try:
         from hocket_tools.main import main as command_line
     except ModuleNotFoundError as error:
         missing = f"hocket: the command line needs {error.name}, which is not installed"
         sys.exit(f"{missing}: pip install 'hocket[all]', or ask with: python -m hocket_client \"question\"")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     command_line()
+
+
+def _open_streams() -> None:
+    """Who was started with a closed stream reads nothing from it and writes nowhere; no socket takes its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process

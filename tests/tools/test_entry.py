@@ -1,0 +1,54 @@
+"""Laws of the entry point: Ctrl-C is quiet from the first moment on, and a closed stream breaks nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hocket_tools import entry
+from waiting import WAIT_S
+
+
+class Interrupting:
+    """Ctrl-C while the command line is imported."""
+
+    def find_spec(self, name: str, _path: Sequence[str] | None = None, _target: object = None) -> None:
+        if name == "hocket_tools.main":
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_command_line_loads_is_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The status of an interrupted program, and no traceback of imports."""
+    monkeypatch.delitem(sys.modules, "hocket_tools.main", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        entry.main()
+    assert left.value.code == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "status"),
+    [(">&-", "status", 69), ("<&-", "ask -", 69), ("2>&-", "ask --json x", 69), ("<&- >&- 2>&-", "status", 69)],
+)
+def test_a_closed_stream_breaks_nothing(closed: str, arguments: str, status: int, tmp_path: Path) -> None:
+    """What would have gone there goes nowhere; the rest is as ever."""
+    program = f'"{sys.executable}" -c "from hocket_tools.entry import main; main()" {arguments}'
+    done = subprocess.run(
+        ["sh", "-c", f"unset HOCKET_ENDPOINT; HOCKET_HOME='{tmp_path}' exec {program} {closed}"],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
+    )
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    if "--json" in arguments:
+        assert json.loads(done.stdout)["code"] == "unavailable"

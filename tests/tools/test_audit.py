@@ -39,12 +39,20 @@ def test_every_grouping_shows_every_byte(
 
 
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """No ledger yet, none configured, and a file that is none."""
-    assert run(["audit", "--ledger", str(tmp_path / "none")]) == 0
+    """No pair, no ledger yet, none of that name, none configured, and a file that is none."""
+    assert run(["audit", "--home", str(tmp_path / "nowhere")]) == 78
+    error = capsys.readouterr().err
+    assert f"no pair in {tmp_path}/nowhere, which has no device.toml: make one: hocket up --home" in error
+    (tmp_path / "device.toml").write_text(f'[egress]\nledger = "{tmp_path}/none"\n')
+    assert run(["audit", "--home", str(tmp_path)]) == 0
     assert "nothing has left yet" in capsys.readouterr().out
+    assert run(["audit", "--ledger", str(tmp_path / "none")]) == 2
+    assert f"{tmp_path}/none does not exist" in capsys.readouterr().err
     (tmp_path / "device.toml").write_text('endpoint = "ipc:///x"\n')
     assert run(["audit", "--home", str(tmp_path)]) == 78
     assert "add under [egress]: ledger" in capsys.readouterr().err
     (tmp_path / "broken").write_text("this is no database, but it is long enough to be taken for one" * 20)
     assert run(["audit", "--ledger", str(tmp_path / "broken")]) == 69
-    assert capsys.readouterr().err.count("\n") == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "name the file of [egress] ledger" in error

@@ -39,7 +39,7 @@ def audit(
     from hocket_tools.pair.home import Home
 
     path = ledger or Home.find(home).ledger()
-    rows = _sums(read(path), by)
+    rows = _sums(_named(ledger) if ledger else read(path), by)
     if json_object:
         records = [{by: name, "bytes": sizes, "total": sum(sizes.values())} for name, sizes in rows.items()]
         typer.echo(json.dumps({"ledger": str(path), "rows": records}))
@@ -47,6 +47,19 @@ def audit(
         _show(rows, by)
     else:
         typer.echo(f"nothing has left yet, by {path}")
+
+
+def _named(ledger: Path) -> list[Entry]:
+    """All of a ledger that has to be there, as its name was given. Raises BadParameter, Unavailable."""
+    from hocket_bus.errors import Unavailable
+    from hocket_daemon.ledger import read
+
+    if not ledger.exists():
+        raise typer.BadParameter(f"{ledger} does not exist", param_hint="--ledger")
+    try:
+        return read(ledger)
+    except Unavailable as error:
+        raise Unavailable(error.text, "name the file of [egress] ledger in a device.toml") from error
 
 
 def _sums(entries: Iterable[Entry], by: By) -> dict[str, dict[str, int]]:

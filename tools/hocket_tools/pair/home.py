@@ -113,6 +113,12 @@ class Home:
         """Where a daemon is configured to listen at first."""
         return places.endpoint(name, self.at)
 
+    def require(self, name: str) -> None:
+        """Raises BadConfiguration where there is no configuration file of a daemon."""
+        if not self.config(name).exists():
+            text = f"no pair in {self.at}, which has no {name}.toml"
+            raise BadConfiguration(text, f"make one: hocket up --home {self.at}")
+
     def listening(self, name: str) -> str:
         """Where a daemon listens by its configuration file as it is now. Raises BadConfiguration."""
         if not self.config(name).exists():
@@ -147,6 +153,7 @@ class Home:
                 self.config(name).write_text(self._text(name), encoding="utf-8")
 
     def _values(self, name: str) -> dict[str, Any]:
+        self.require(name)
         config = self.config(name)
         try:
             return tomllib.loads(config.read_text(encoding="utf-8"))

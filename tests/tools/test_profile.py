@@ -231,7 +231,9 @@ def test_nothing_measured_leaves_with_69_and_no_file(
 def test_without_a_peer_the_command_says_how_to_name_one(programs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No device.toml and no argument."""
     assert run(["profile"]) == 69
-    assert "run: hocket profile HOST" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "no pair in" in error
+    assert "run: hocket profile HOST" in error
 
 
 def test_the_table_names_each_figures_source(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:

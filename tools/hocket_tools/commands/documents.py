@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     side: Side,
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="Files and folders: txt, md, html, pdf, docx.")],
+    names: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files and folders: txt, md, html, pdf, docx.")],
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,
@@ -41,6 +41,8 @@ def ingest(
     from hocket_bus import places
     from hocket_bus.endpoints import is_tcp
 
+    _check_names(names, "PATH")
+    paths = [Path(name) for name in names]
     elsewhere = endpoint is not None and is_tcp(endpoint)  # paths are those of the daemon's machine
     missing = [str(path) for path in paths if not path.expanduser().exists()]
     if missing and not elsewhere:
@@ -72,6 +74,7 @@ def documents(
     from hocket_bus import places
     from hocket_tools.caller import Caller
 
+    _check_names(remove or [], "--remove")
     with Caller(_endpoint(side, endpoint, home), keys=places.keys(home), role="retrieval") as caller:
         if remove:
             _remove(caller, side, remove, json_object=json_object)
@@ -106,6 +109,17 @@ def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Inges
             elif isinstance(reply, m.Ingested):
                 return reply
     raise ProtocolError(f"{endpoint} did not say how the ingestion ended", "is that a retrieval daemon?")
+
+
+def _check_names(names: list[str], option: str) -> None:
+    """Raises BadParameter: an empty path would be the current folder, and the bus carries UTF-8."""
+    for name in names:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise typer.BadParameter(f"{name!r} is not valid UTF-8, rename it", param_hint=option) from None
+        if not name:
+            raise typer.BadParameter("a name must not be empty", param_hint=option)
 
 
 def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:

@@ -52,12 +52,16 @@ def profile(
     from hocket_tools.pair.home import Home
 
     pair = Home.find(home)
+    if offline:
+        pair.require(side)
     found = Survey()
     target = _target(pair, host)
     if target is not None:
         found = _survey(target, iperf_port, seconds, places.keys(pair.at))
     elif not offline:
-        found.problems.append(Problem("peer", "no cloud is configured in device.toml", "run: hocket profile HOST"))
+        device = pair.config("device")
+        text = f"no cloud is configured in {device}" if device.exists() else f"no pair in {pair.at}"
+        found.problems.append(Problem("peer", text, "run: hocket profile HOST"))
     kept = _keep(pair, target, found) if target is not None else None
     fitted = _decode(pair, side, documents, runs) if offline else None
     if json_object:

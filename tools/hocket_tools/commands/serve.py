@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-Config = Annotated[Path, typer.Option("--config", metavar="FILE", help="The daemon's TOML file.")]
+Config = Annotated[Path, typer.Option("--config", metavar="FILE", dir_okay=False, help="The daemon's TOML file.")]
 
 
 def register(app: typer.Typer) -> None:

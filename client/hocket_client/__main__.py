@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError
+from hocket_bus.places import default_endpoint
 
 from .client import Client
 
@@ -15,6 +17,7 @@ def main() -> int:
         sys.stderr.write('usage: python -m hocket_client "question"   (HOCKET_ENDPOINT names another daemon)\n')
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     try:
+        check_endpoint(default_endpoint())
         with Client() as client:
             for token in client.ask(sys.argv[1]):
                 sys.stdout.write(token.text)

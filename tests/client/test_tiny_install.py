@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -19,9 +20,14 @@ sys.meta_path.insert(0, Refuse())
 """
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, endpoint: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", CHECK + code], capture_output=True, text=True, timeout=WAIT_S, check=False
+        [sys.executable, "-c", CHECK + code],
+        env=os.environ | {"HOCKET_ENDPOINT": endpoint},
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
     )
 
 
@@ -31,6 +37,14 @@ def test_the_client_imports_nothing_beyond_the_tiny_install() -> None:
     assert done.returncode == 0, done.stderr
     assert "hocket_bus" in done.stdout
     assert not any(name in done.stdout for name in ("hocket_daemon", "hocket_tools", "hocket_retrieval"))
+
+
+def test_what_is_no_endpoint_is_said_in_one_line() -> None:
+    """No traceback of the bus."""
+    done = run("import hocket_client.__main__ as m; sys.argv = ['-m', 'why?']; sys.exit(m.main())", endpoint="garbage")
+    assert done.returncode == 1
+    assert done.stderr.startswith("hocket: 'garbage' is no endpoint")
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_command_says_which_extra_is_missing() -> None:

@@ -101,6 +101,13 @@ def test_a_bad_trace_names_its_line(tmp_path: FilePath, text: str) -> None:
         read_trace(file)
 
 
+def test_a_trace_that_is_no_text_is_named(tmp_path: FilePath) -> None:
+    """Not the byte that could not be decoded alone."""
+    (tmp_path / "binary").write_bytes(bytes((0x7F, 0xFF)))
+    with pytest.raises(TraceError, match=r"binary is not text"):
+        read_trace(tmp_path / "binary")
+
+
 def test_an_empty_trace_is_refused(tmp_path: FilePath) -> None:
     """A trace without a value says what to write."""
     file = tmp_path / "rtt.txt"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import math
 import signal
 import time
 from contextlib import ExitStack
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
     from hocket_tools.link import Conditions, Link
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
+MAX_PORT = 65_535
+REMEDIES = {errno.EADDRINUSE: "choose a free port", errno.EACCES: "choose a port from 1024 on"}
 EXAMPLE = """Examples:
 
 hocket link --listen 127.0.0.1:7200 --target 127.0.0.1:7100 --rtt 150 --jitter 10
@@ -56,6 +60,8 @@ def link(
     from hocket_tools.link import Conditions, Path, TraceError, read_trace
 
     outages = [_outage(text) for text in down or []]
+    if cut and not outages:
+        raise typer.BadParameter("nothing goes down; say when with --down AT:FOR", param_hint="--cut")
     try:
         path = Path(
             delay_s=rtt / 2e3,
@@ -76,9 +82,12 @@ def link(
 def _outage(text: str) -> tuple[float, float]:
     at, _, length = text.partition(":")
     try:
-        return float(at), float(length)
+        outage = float(at), float(length)
     except ValueError:
-        raise typer.BadParameter(f'"{text}" is not AT:FOR, for example 30:5', param_hint="--down") from None
+        outage = -1.0, -1.0
+    if not all(0 <= value < math.inf for value in outage):
+        raise typer.BadParameter(f'"{text}" is not AT:FOR, for example 30:5', param_hint="--down")
+    return outage
 
 
 def _run(
@@ -102,16 +111,27 @@ def _run(
 
 def _links(listen: str, target: str, ports: int, weather: Conditions) -> list[Link]:
     from hocket_bus.errors import BadConfiguration
-    from hocket_tools.link import parse_address, start
+    from hocket_tools.link import start
+
+    ends = zip(_neighbours(listen, ports, "--listen"), _neighbours(target, ports, "--target"), strict=True)
+    try:
+        return [start(near, far, weather) for near, far in ends]
+    except OSError as error:
+        remedy = REMEDIES.get(error.errno or 0, "name an address of this machine")
+        raise BadConfiguration(f"cannot listen at {listen}: {error.strerror}", remedy) from error
+
+
+def _neighbours(first: str, ports: int, option: str) -> list[str]:
+    """The addresses of so many ports from `first` on. Raises BadParameter."""
+    from hocket_tools.link import parse_address
 
     try:
-        (near, near_port), (far, far_port) = parse_address(listen), parse_address(target)
+        host, port = parse_address(first)
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
-    try:
-        return [start(f"{near}:{near_port + n}", f"{far}:{far_port + n}", weather) for n in range(ports)]
-    except OSError as error:
-        raise BadConfiguration(f"cannot listen at {listen}: {error.strerror}", "choose a free port") from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
+    if port + ports - 1 > MAX_PORT:
+        raise typer.BadParameter(f"{first} has fewer than {ports} ports from there on", param_hint=option)
+    return [f"{host}:{port + n}" for n in range(ports)]
 
 
 def _changes(outages: list[tuple[float, float]]) -> list[tuple[float, bool]]:

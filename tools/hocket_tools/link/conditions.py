@@ -83,16 +83,24 @@ class Conditions:
 def read_trace(path: FilePath) -> tuple[float, ...]:
     """Round-trip times in seconds from a file of milliseconds, one per line; blank lines and # comments are skipped.
 
-    Raises TraceError with the line number for anything that is not a finite number >= 0, and for an empty trace.
+    Raises TraceError for an empty trace, for a file that is not text, and with the line number for anything that is not
+    a finite number >= 0.
     """
     values = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         text = line.partition("#")[0].strip()
         if text:
             values.append(_milliseconds(text, f"{path}, line {number}") / 1e3)
     if not values:
         raise TraceError(f"{path}: no values; write one round trip in milliseconds per line")
     return tuple(values)
+
+
+def _lines(path: FilePath) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path} is not text; write one round trip in milliseconds per line") from error
 
 
 def _milliseconds(text: str, where: str) -> float:

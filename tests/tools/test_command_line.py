@@ -19,6 +19,7 @@ from processes import guarded
 from waiting import WAIT_S
 
 COMMANDS = sorted(command.name or "" for command in app.registered_commands)
+LINK = ["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1"]
 HEAVY = {"torch", "transformers", "numpy", "faiss", "sentence_transformers", "matplotlib", "scipy"}
 
 
@@ -98,9 +99,15 @@ def test_help_loads_nothing_heavy() -> None:
         (["retrieval", "--config", "/"], 2, "is a directory"),
         (["ask", "why?", "--stop", ""], 2, "must not be empty"),
         (["link", "--listen", "here", "--target", "127.0.0.1:1"], 2, "host:port"),
-        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--down", "soon"], 2, "AT:FOR"),
-        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--stall", "1"], 2, "stall_every"),
-        (["link", "--listen", "127.0.0.1:0", "--target", "127.0.0.1:1", "--trace", "absent.txt"], 2, "absent.txt"),
+        ([*LINK, "--down", "soon"], 2, "AT:FOR"),
+        ([*LINK, "--down=-1:5"], 2, "AT:FOR"),
+        ([*LINK, "--down", "1:nan"], 2, "AT:FOR"),
+        ([*LINK, "--cut"], 2, "--down"),
+        ([*LINK, "--target", "127.0.0.1:65535", "--ports", "2"], 2, "--target"),
+        ([*LINK, "--listen", "127.0.0.1:65535", "--ports", "2"], 2, "--listen"),
+        ([*LINK, "--listen", "192.0.2.1:7200"], 78, "name an address of this machine"),
+        ([*LINK, "--stall", "1"], 2, "stall_every"),
+        ([*LINK, "--trace", "absent.txt"], 2, "absent.txt"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_status(
@@ -231,10 +238,19 @@ def test_a_group_without_a_command_shows_its_help_and_complains_of_nothing(
 
 
 @pytest.mark.parametrize(
-    "wrong", [["engine", "--rows", "2.5"], ["load", "--devices", "0"], ["aggregation", "--rtt", "x"]]
+    "wrong",
+    [
+        ["engine", "--rows", "2.5"],
+        ["load", "--devices", "0"],
+        ["aggregation", "--rtt", "x"],
+        ["link", "--rate", "10,0"],
+        ["wire", "--vocabularies", "300000"],
+        ["wire", "--masses", "2"],
+        ["wire", "--masses", "nan"],
+    ],
 )
 def test_lists_of_numbers_are_checked(wrong: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A part of a device, none at all, or no number: nothing is measured."""
+    """A part of a device, none at all, no number, one that cannot be: nothing is measured."""
     assert run(["bench", *wrong]) == 2
     assert wrong[1] in one_line(capsys)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,6 +19,7 @@ Data = Annotated[
     Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora, see docs/figures.md.")
 ]
 DATA = Path("../shared/data")
+LEAST_HZ = 0.1  # a message every ten seconds
 
 
 @app.callback()
@@ -269,7 +271,7 @@ def link(
     """How true the link emulator's delays are."""
     from hocket_tools.bench import link as bench
 
-    _leave(bench.run(json_path, numbers(rtt, "--rtt"), numbers(rate, "--rate"), messages))
+    _leave(bench.run(json_path, numbers(rtt, "--rtt"), numbers(rate, "--rate", least=LEAST_HZ), messages))
 
 
 @app.command(epilog="Example: hocket bench figure 5 --out results --data corpora --set windows=20")
@@ -297,10 +299,12 @@ def wire(
     json_path: Json = None,
 ) -> None:
     """What a draft weighs on the wire, and what encoding, decoding and aggregating cost."""
+    from hocket_daemon.aggregation.distribution import VOCABULARY_LIMIT
     from hocket_tools.bench import wire as bench
 
-    sizes = counts(vocabularies, "--vocabularies", least=1)
-    settings = bench.Settings(vocabularies=sizes, wire_masses=numbers(masses, "--masses"), draws=draws, seed=seed)
+    sizes = counts(vocabularies, "--vocabularies", least=1, most=VOCABULARY_LIMIT)
+    shares = numbers(masses, "--masses", most=1)
+    settings = bench.Settings(vocabularies=sizes, wire_masses=shares, draws=draws, seed=seed)
     _leave(bench.run(settings, json_path))
 
 
@@ -320,22 +324,24 @@ def privacy(
     _leave(bench.run(settings, json_path))
 
 
-def numbers(text: str, option: str) -> list[float]:
-    """The numbers of a comma-separated list, all at least 0. Raises BadParameter that names `option`."""
+def numbers(text: str, option: str, least: float = 0.0, most: float = math.inf) -> list[float]:
+    """The finite numbers of a comma-separated list, all in [least, most]. Raises BadParameter that names `option`."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        values = [-1.0]
-    if not all(0 <= value < float("inf") for value in values):
-        raise typer.BadParameter(f'"{text}" is no list of numbers; write for example 0,100,300', param_hint=option)
+        values = [math.nan]
+    if not all(least <= value <= most and math.isfinite(value) for value in values):
+        end = "on" if most == math.inf else f"to {most:.10g}"
+        text = f'"{text}" is no list of numbers from {least:g} {end}, with commas between them'
+        raise typer.BadParameter(text, param_hint=option)
     return values
 
 
-def counts(text: str, option: str, least: int = 0) -> list[int]:
-    """The whole numbers of such a list, all at least `least`. Raises BadParameter that names `option`."""
-    values = numbers(text, option)
-    if not all(value.is_integer() and value >= least for value in values):
-        raise typer.BadParameter(f'"{text}" has other than whole numbers from {least} on', param_hint=option)
+def counts(text: str, option: str, least: int = 0, most: float = math.inf) -> list[int]:
+    """The whole numbers of such a list. Raises BadParameter that names `option`."""
+    values = numbers(text, option, least, most)
+    if not all(value.is_integer() for value in values):
+        raise typer.BadParameter(f'"{text}" has other than whole numbers', param_hint=option)
     return [int(value) for value in values]
 
 

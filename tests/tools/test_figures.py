@@ -18,6 +18,7 @@ from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.slots import Feed
 from hocket_tools.bench.figures import case_study, frame, perplexity, speedup
 from hocket_tools.bench.figures.frame import Claim, Figure, find, separate, settings_of, together
+from hocket_tools.bench.figures.ranges import check
 from hocket_tools.bench.figures.text import Library, plain
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.main import run
@@ -121,6 +122,32 @@ def test_settings_are_changed_by_name_and_type() -> None:
     for wrong in ("rows=many", "row=7", "rows"):
         with pytest.raises(BadRequest):
             settings_of(figure, [wrong])
+
+
+@pytest.mark.parametrize(
+    ("number", "change"),
+    [
+        (9, "tokens=0"), (9, "jitter=-1"), (9, "decode_ms=0,20"), (9, "accept=0.5,nan"), (9, "strategy=best"),
+        (4, "device_ms=25,-5"), (4, "accept_cloud=5"), (4, "sequences=0"), (4, "cloud_ms=inf"),
+        (5, "windows=-1"), (5, "weights=off,on"), (7, "passages=0"), (8, "rtts_ms=-100"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused_by_name(
+    number: int, change: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, before anything is measured."""
+    assert run(["bench", "figure", str(number), "--out", str(tmp_path), "--set", change]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"hocket: {change.partition('=')[0]} cannot be ")
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_figures_defaults_can_be() -> None:
+    """The ranges forbid none of them."""
+    for number in frame.FIGURES:
+        for name, value in msgspec.structs.asdict(settings_of(find(number), [])).items():
+            check(name, value)
 
 
 def test_every_figure_is_found_and_no_other() -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from hocket_bus.errors import BadRequest
 from hocket_tools import console
+from hocket_tools.bench.figures.ranges import check
 from hocket_tools.bench.report import PIPED_COLUMNS, Report, Row, Value
 
 FIGURES = {4: "speedup", 5: "perplexity", 6: "latency", 7: "first_token", 8: "scheduling", 9: "case_study"}
@@ -103,9 +104,12 @@ def settings_of(figure: Figure[S], changes: Sequence[str]) -> S:
         many = isinstance(msgspec.json.decode(msgspec.json.encode(known[name].default)), list)
         given[name] = [part for part in value.split(",") if part] if many else value
     try:
-        return msgspec.convert(given, figure.settings, strict=False)
+        settings = msgspec.convert(given, figure.settings, strict=False)
     except msgspec.ValidationError as error:
         raise BadRequest(f"a setting is wrong: {error}", "see the defaults in docs/figures.md") from error
+    for name in given:
+        check(name, getattr(settings, name))
+    return settings
 
 
 def together(parts: Sequence[bool | None]) -> bool | None:

@@ -87,7 +87,8 @@ def write_own(folder: Path, own: KeyPair) -> None:
     """Keep a new key pair. Raises BadRequest where there is one already."""
     if exist(folder):
         raise BadRequest(
-            f"{folder / SECRET} exists; a new key would lock this machine out everywhere", "remove the file to insist"
+            f"{folder / SECRET} exists; a new key would lock this machine out everywhere",
+            "print it with: hocket keys show --at ENDPOINT; remove the file to insist",
         )
     _write(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
 

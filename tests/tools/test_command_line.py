@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, DeadlineExceeded, Unavailable
+from hocket_bus.keys import fingerprint
 from hocket_bus.messages import Done
 from hocket_tools import console
 from hocket_tools.main import app, run, status_of
@@ -107,6 +108,8 @@ def test_help_loads_nothing_heavy() -> None:
         ([*LINK, "--listen", "127.0.0.1:65535", "--ports", "2"], 2, "--listen"),
         ([*LINK, "--listen", "192.0.2.1:7200"], 78, "name an address of this machine"),
         ([*LINK, "--stall", "1"], 2, "stall_every"),
+        (["simulate", "--pipeline", "x.foo"], 2, "does not end in .png"),
+        (["keys", "show", "--at", "garbage"], 78, "'garbage' is no endpoint"),
         ([*LINK, "--trace", "absent.txt"], 2, "absent.txt"),
     ],
 )
@@ -281,3 +284,24 @@ def test_what_the_system_forbids_is_one_line(
     monkeypatch.setattr("hocket_tools.pair.home.Home.ledger", forbidden)
     assert run(["audit", "--home", str(tmp_path)]) == 1
     assert "/srv/secret: Permission denied" in one_line(capsys)
+
+
+def test_no_key_is_made_for_an_address_that_is_none(empty_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is made once the address is right, and a second call says how to see it."""
+    assert run(["keys", "new", "--at", "garbage"]) == 78
+    assert "'garbage' is no endpoint" in one_line(capsys)
+    assert not empty_home.exists()
+    assert run(["keys", "new", "--at", "tcp://here:7000"]) == 0
+    assert "--at tcp://here:7000" in capsys.readouterr().out
+    assert run(["keys", "new"]) == 2
+    assert "hocket keys show --at" in one_line(capsys)
+
+
+def test_a_key_that_is_replaced_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    """By its fingerprint; the same key again replaces nothing."""
+    first, second = "a" * 40, "b" * 40
+    for key, replaced in ((first, False), (first, False), (second, True)):
+        assert run(["keys", "allow", "laptop", key]) == 0
+        told = capsys.readouterr().out
+        assert (f"laptop had another key, {fingerprint(first)}," in told) == replaced
+        assert f"laptop {fingerprint(key)} is allowed" in told

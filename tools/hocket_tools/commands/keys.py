@@ -25,6 +25,7 @@ def new(home: Home = None, at: At = "") -> None:
     from hocket_bus import keys
     from hocket_bus.sockets import new_key_pair
 
+    _check(at)
     folder = _folder(home)
     keys.write_own(folder, new_key_pair())
     show(home, at)
@@ -37,6 +38,7 @@ def show(home: Home = None, at: At = "") -> None:
 
     from hocket_bus.keys import Keys, fingerprint
 
+    _check(at)
     own = Keys(_folder(home)).own
     name = platform.node().split(".")[0] or "peer"
     where = f" --at {at}" if at else ""
@@ -54,13 +56,14 @@ def allow(
     home: Home = None,
 ) -> None:
     """Let a machine connect here and, with --at, trust it to be the one at that address."""
-    from hocket_bus.endpoints import check_endpoint
     from hocket_bus.keys import Peer, fingerprint, read_peers, write_peers
 
-    if at:
-        check_endpoint(at)
+    _check(at)
     folder = _folder(home)
-    write_peers(folder, read_peers(folder) | {name: Peer(key, at)})
+    peers = read_peers(folder)
+    write_peers(folder, peers | {name: Peer(key, at)})
+    if name in peers and peers[name].key != key:
+        typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
     typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
 
 
@@ -99,6 +102,14 @@ def list_peers(
     for name, peer in peers:
         table.add_row(name, fingerprint(peer.key), peer.endpoint or "-")
     console.out().print(table)
+
+
+def _check(at: str) -> None:
+    """Raises BadConfiguration for an address that is given and none."""
+    from hocket_bus.endpoints import check_endpoint
+
+    if at:
+        check_endpoint(at)
 
 
 def _folder(home: Path | None) -> Path:

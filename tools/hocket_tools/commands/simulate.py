@@ -52,6 +52,8 @@ def simulate(
     """
     if context.invoked_subcommand is not None:
         return
+    if pipeline is not None and pipeline.suffix.lower() != ".png":
+        raise typer.BadParameter(f"{pipeline} does not end in .png", param_hint="--pipeline")
     from hocket_tools.simulator import recording as tape
     from hocket_tools.simulator.roundtrip import recorded
     from hocket_tools.simulator.study import Settings, run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -52,3 +53,20 @@ def test_a_closed_stream_breaks_nothing(closed: str, arguments: str, status: int
     assert "Traceback" not in done.stderr
     if "--json" in arguments:
         assert json.loads(done.stdout)["code"] == "unavailable"
+
+
+@pytest.mark.parametrize("arguments", ["status", "status --json", "--help"])
+def test_output_without_room_is_one_line_with_a_remedy(arguments: str, tmp_path: Path) -> None:
+    """And the interpreter does not try once more at its end."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from hocket_tools.entry import main; main()", *arguments.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"HOCKET_HOME": str(tmp_path)},
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "hocket: no room where this writes: make some there, or write elsewhere\n"

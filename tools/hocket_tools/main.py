@@ -5,6 +5,7 @@ Status: 0 done, 1 failed, 2 wrong usage, 69 something needed is not there, 78 ba
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import Any
 
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
         sys.stdout = None  # the reader left; the interpreter must not flush to it again
         return FAILED
     except OSError as error:
-        complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        complain(_of_system(error))
         return FAILED
     except (KeyboardInterrupt, Abort):
         return INTERRUPTED
@@ -76,6 +77,21 @@ def status_of(error: HocketError) -> int:
     """The exit status that tells a program what kind of error it was."""
     kinds = ((BadRequest, USAGE), (BadConfiguration, CONFIGURATION), (Unavailable, UNAVAILABLE))
     return next((status for kind, status in kinds if isinstance(error, kind)), FAILED)
+
+
+def _of_system(error: OSError) -> str:
+    """The line for what the system refuses; output that it had no room for is given up."""
+    if error.errno == errno.ENOSPC and not error.filename:
+        _give_up_output()
+        return "no room where this writes: make some there, or write elsewhere"
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+def _give_up_output() -> None:
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = None  # the interpreter must not try once more
 
 
 def complain(text: str) -> None:

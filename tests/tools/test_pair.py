@@ -20,7 +20,7 @@ from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 pytestmark = [pytest.mark.programs, pytest.mark.timeout(START_S + 2 * WAIT_S)]
 
@@ -164,6 +164,24 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(capsys: pytest.Captur
     home.config("cloud-retrieval").write_text('endpoint = "ipc:///tmp/x"\nstates = "/tmp/x"\n')
     assert run(["up", "--home", str(home.at)]) == 78
     assert "did you mean 'state'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_up_began_is_stopped_when_it_is(number: signal.Signals, tiny_models: dict[str, Path]) -> None:
+    """While it waits for a device that finds no cloud, and so never settles."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        home = configured(Home(Path(folder) / "pair"), tiny_models)
+        config = home.config("device")
+        config.write_text(config.read_text().replace(home.endpoint("cloud"), f"ipc://{folder}/nobody"))
+        command = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
+        try:
+            with guarded(subprocess.Popen(command, text=True)) as process:
+                until(lambda: all(processes.running(home, name) is not None for name in NAMES))
+                process.send_signal(number)
+            assert process.returncode == 128 + number
+            assert [processes.running(home, name) for name in NAMES] == [None] * len(NAMES)
+        finally:
+            processes.stop(home, list(NAMES))
 
 
 def test_configuration_is_written_once_and_kept(tmp_path: Path) -> None:

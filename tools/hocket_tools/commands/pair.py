@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,15 +31,16 @@ def up(home: Folder = None, wait: StartWait = START_S) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
     The first call writes four configuration files with every key explained. The daemons go on when the terminal
-    closes; `hocket down` stops them.
+    closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer stops what was started.
     """
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
-    from hocket_tools.pair.processes import running
+    from hocket_tools.pair.processes import leaving_at, running
 
     pair = Home.find(home)
     already = all(running(pair, name) is not None for name in NAMES)
-    states = start(pair, wait)
+    with leaving_at(signal.SIGTERM):
+        states = start(pair, wait)
     flag = f" --home {home}" if home else ""
     out = console.out()
     out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")

@@ -130,6 +130,21 @@ def uninterrupted() -> Iterator[None]:
             signal.raise_signal(missed)
 
 
+@contextmanager
+def leaving_at(*numbers: signal.Signals) -> Iterator[None]:
+    """Let these signals end the program as an exception does, so that what it began is undone."""
+    before = {number: signal.signal(number, _leave) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _leave(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
+
+
 def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)

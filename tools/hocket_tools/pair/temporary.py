@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.processes import stop
+from hocket_tools.pair.processes import leaving_at, stop
 
 
 @contextmanager
@@ -24,14 +24,10 @@ def temporary_home() -> Iterator[Home]:
 
     SIGTERM and SIGHUP end the context, too.
     """
-    before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
+    with leaving_at(signal.SIGTERM, signal.SIGHUP):
         home = Home(Path(tempfile.mkdtemp(prefix="hocket-")))
         with _swept(home):
             yield home
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
@@ -50,10 +46,6 @@ def sweep(home: Home) -> None:
     sys.stdin.buffer.read()
     stop(home, list(NAMES))
     shutil.rmtree(home.at, ignore_errors=True)
-
-
-def _leave(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 if __name__ == "__main__":

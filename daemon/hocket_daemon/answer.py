@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hocket_bus.errors import DeadlineExceeded, Forbidden, HocketError, ProtocolError, Unavailable
+from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
     Ask,
@@ -183,7 +183,13 @@ class Answer(Session):
     def _on_step(self, message: Draft | Target | Aggregated | Sync) -> None:
         exchange = self.dialogue.exchange
         was_solo, confirmed = exchange.solo, len(exchange.confirmed)
-        self.take(self.dialogue.receive(message))
+        try:
+            turn = self.dialogue.receive(message)
+        except BadRequest as error:
+            self._go_alone(error.text, error.remedy)
+            self._leave_cloud("unknown token")
+            return
+        self.take(turn)
         if was_solo and not exchange.solo:
             self._rejoining, self._rejoin_at_s = True, float("inf")
             self._expect_peer()

@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from hocket_bus import config, log
-from hocket_bus.errors import BadMessage, HocketError, Unavailable
+from hocket_bus.errors import BadMessage, BadRequest, HocketError, Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp, Received
 
@@ -57,6 +57,8 @@ class CloudDaemon(Daemon):
                 session.receive(message)
             except BadMessage as error:
                 self.server.blame(event.route, event.user, error)
+            except BadRequest as error:
+                session.fail(error)
 
     def _on_begin(self, event: Received, begin: Begin) -> None:
         session, device = self._sessions.get(begin.session), self._device(event)

@@ -56,7 +56,7 @@ def asked(client: Client) -> list[Stream]:
 def reach(stream: Stream, state: int) -> None:
     """Read up to a state: 0 is accepted, n is the n-th token."""
     if state == 0:
-        stream._fill()
+        stream._take(stream._wait())
     tokens = iter(stream)
     for _ in range(state):
         next(tokens)

@@ -142,9 +142,10 @@ def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) 
         send(ready(begin, 1))
         send(draft(begin, PrefixChain(begin.session, begin.sampling.seed).digest, 262_000, payload))
 
-    done, notices, _ = answer(parts, on_begin)
+    done, notices, cloud = answer(parts, on_begin)
     assert done.mode == "alone"
-    assert any("the cloud is late" in notice for notice in notices)
+    assert any("a token that this model does not have: use models of one family; answering" in said for said in notices)
+    assert any(isinstance(message, End) and message.reason == "unknown token" for message in cloud.heard)
 
 
 def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:

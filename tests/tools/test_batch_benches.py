@@ -16,7 +16,7 @@ from transformers import Qwen2Config
 from hocket_bus.errors import Unavailable
 from hocket_client import Client
 from hocket_tools.bench import determinism, engine, load, soak
-from hocket_tools.bench.report import Report
+from hocket_tools.bench.report import Report, Row
 from hocket_tools.pair.home import NAMES
 from waiting import WAIT_S
 
@@ -76,8 +76,8 @@ def test_claims_are_judged_for_every_hold_and_a_differing_answer_is_a_miss() -> 
 @pytest.mark.parametrize(("few", "verdict"), [(0.0, False), (12.0, True), (12.1, False)])
 def test_a_ratio_to_nothing_does_not_hold(few: float, verdict: bool) -> None:
     """A cloud that serves no single device is not infinitely faster with many."""
-    rows = {devices: {"hold_ms": 0.0, "devices": devices} for devices in (1, 16)}
-    counts = dict.fromkeys(("real_answers", "real_differing", "real_failed", "real_alone", "refused", "breaks"), 0)
+    rows: dict[int, Row] = {devices: {"hold_ms": 0.0, "devices": devices} for devices in (1, 16)}
+    counts: Row = dict.fromkeys(("real_answers", "real_differing", "real_failed", "real_alone", "refused", "breaks"), 0)
     report = Report({})
     report.rows += [rows[1] | {"drafts_per_s": few} | counts, rows[16] | {"drafts_per_s": 60.0} | counts]
     load.claim(report, load.Settings(devices=[1, 16], hold_ms=[0.0], rtt_ms=30.0, seconds=1.0, tokens=8))

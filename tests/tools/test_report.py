@@ -4,7 +4,9 @@ import io
 import json
 import random
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from rich.console import Console
@@ -91,7 +93,7 @@ def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest
             raise Looked
 
         found: list[object] = []
-        runs = (
+        runs: tuple[tuple[ModuleType, Callable[[], object]], ...] = (
             (aggregation, lambda: aggregation.run(
                 tmp_path, aggregation.Settings([0], ["sync"], [25.0], 1, 2, 0.0, 1, 1, 0), None)),
             (kv, lambda: kv.run(tmp_path, kv.Settings([4], 1, 1, 1), None)),

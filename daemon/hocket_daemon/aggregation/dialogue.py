@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hocket_bus import messages as wire
-from hocket_bus.errors import BadMessage
+from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
 
 from . import distribution as codec
@@ -43,7 +43,7 @@ class Dialogue:
     ) -> None:
         """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only.
 
-        `vocabulary` is the number of the model's tokens: a message with any other is refused.
+        `vocabulary` is the number of the model's tokens.
         """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
@@ -71,7 +71,10 @@ class Dialogue:
         return self._advance(turn)
 
     def receive(self, message: PeerMessage) -> Turn:
-        """A message of the other side. Raises BadMessage for what cannot be read, or names no token of the model."""
+        """A message of the other side.
+
+        Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have.
+        """
         turn = Turn()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
             self._begin_epoch(message.epoch, message.confirmed)
@@ -147,7 +150,7 @@ class Dialogue:
 
     def _check(self, tokens: list[int]) -> None:
         if max(tokens, default=0) >= self._vocabulary:
-            raise BadMessage(f"token {max(tokens)}, which this model does not have")
+            raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
     def _message(self, own: Draft) -> wire.Draft:
         return wire.Draft(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hocket_bus.messages import Hello, Welcome
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, link, names
 from hocket_tools.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
@@ -33,6 +33,12 @@ def resolve_by(monkeypatch: pytest.MonkeyPatch, resolver: Callable[[], list[str]
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 
 
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resolver is given less time, and the next attempt made sooner."""
+    monkeypatch.setattr(names, "LOOKUP_S", 0.3)
+    monkeypatch.setattr(link, "REFUSED_BACKOFF_S", 0.3)
+
+
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Path]:
     """A server at PORT, and the folder of the keys that know it by all the addresses used here."""
@@ -46,6 +52,7 @@ def test_a_resolver_that_hangs_stops_nothing_else(
     tmp_path: Path, serving: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it hangs, the same bus serves a local client; its link says why it is down, and comes up after all."""
+    hurry(monkeypatch)
     hangs = threading.Event()
 
     def resolver() -> list[str]:
@@ -72,6 +79,7 @@ def test_a_name_is_looked_up_again_and_each_of_its_addresses_tried(
     serving: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """First the resolver knows nothing, then an address at which nobody listens stands before the right one."""
+    hurry(monkeypatch)
     answers = iter([[], ["127.0.0.77", "127.0.0.1"]])
     last: list[str] = []
 

@@ -67,7 +67,8 @@ def _check(ask: Ask) -> None:
         (not (ask.alone and ask.require_cloud), "alone and require_cloud exclude each other", "choose one"),
         (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
         (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
-        (len(ask.stop) <= 16 and all(ask.stop), "stop takes at most 16 strings, none empty", "use fewer"),
+        (all(ask.stop), "a text to stop at is empty", "leave it out"),
+        (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
     ]
     for fine, text, remedy in checks:
         if not fine:

@@ -247,8 +247,7 @@ class Answer(Session):
         if self._ask.require_cloud:
             self.fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))
             return
-        self._wait_until_s = float("inf")
-        self._rejoining = False
+        self._wait_until_s, self._rejoining = float("inf"), False
         self._stream.notice(f"{text}{': ' + remedy if remedy else ''}; answering alone"[:2000])
         turn = self.dialogue.go_alone()
         if self.passages is None or self._check_documents():

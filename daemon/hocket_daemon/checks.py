@@ -15,7 +15,7 @@ def check(ask: Ask) -> None:
             f"the question has {len(ask.question)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
         )
     if "" in ask.stop:
-        raise BadRequest("a stop string is empty", "leave it out")
+        raise BadRequest("a text to stop at is empty", "leave it out")
     for name, value, known in (("aggregation", ask.aggregation, AGGREGATIONS), ("weights", ask.weights, WEIGHTS)):
         if value not in known:
             raise BadRequest(f"unknown {name} '{value[:50]}'", f"use one of: {', '.join(known)}")

@@ -122,6 +122,7 @@ def test_a_handshake_may_take_longer_than_a_live_link_may_be_silent(serving: Pat
     far = Conditions.symmetric(rtt_s=0.8)
     inbox: SimpleQueue[Event] = SimpleQueue()
     with start(FAR.removeprefix("tcp://"), f"127.0.0.1:{PORT}", far), Bus(inbox.put, serving) as bus:
-        bus.dial(FAR, Hello(role="device"))
+        dialed = bus.dial(FAR, Hello(role="device"))
         while not isinstance(inbox.get(timeout=WAIT_S), LinkUp):
             pass
+        assert dialed.rtt_s >= 0.8

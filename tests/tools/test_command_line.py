@@ -98,7 +98,6 @@ def test_help_loads_nothing_heavy() -> None:
         (["device", "--config", "/"], 2, "is a directory"),
         (["cloud", "--config", "/"], 2, "is a directory"),
         (["retrieval", "--config", "/"], 2, "is a directory"),
-        (["ask", "why?", "--stop", ""], 2, "must not be empty"),
         (["link", "--listen", "here", "--target", "127.0.0.1:1"], 2, "host:port"),
         ([*LINK, "--down", "soon"], 2, "AT:FOR"),
         ([*LINK, "--down=-1:5"], 2, "AT:FOR"),

@@ -68,8 +68,6 @@ def ask(
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
-    if stop and not all(stop):
-        raise typer.BadParameter("a text to stop at must not be empty", param_hint="--stop")
     options: dict[str, Any] = {"aggregation": aggregation, "weights": weights, "seed": seed, "max_tokens": max_tokens}
     options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}

@@ -186,8 +186,8 @@ class Answer(Session):
         try:
             turn = self.dialogue.receive(message)
         except BadRequest as error:
-            self._go_alone(error.text, error.remedy)
             self._leave_cloud("unknown token")
+            self._go_alone(error.text, error.remedy)
             return
         self.take(turn)
         if was_solo and not exchange.solo:
@@ -205,8 +205,8 @@ class Answer(Session):
     def _on_cloud_ready(self, ready: Ready) -> None:
         self._cloud_ready = ready
         if self.begin.documents and ready.documents == 0:
-            self._go_alone("the cloud has no documents", "")
             self._leave_cloud("no documents")
+            self._go_alone("the cloud has no documents", "")
         else:
             self._check_scorers()
 
@@ -226,8 +226,8 @@ class Answer(Session):
             if common != own.scorers[0] or common != ready.scorers[0]:
                 self._stream.notice(f"the sides have different re-rankers: both score relevance by {common}")
         elif self._steps:
-            self._go_alone("the cloud scores relevance in another way", "ask again")
             self._leave_cloud("another scorer")
+            self._go_alone("the cloud scores relevance in another way", "ask again")
         else:
             self._leave_cloud("another scorer")
             self.close()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import Pair, pair
 
-from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused, Welcome
+from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused, Target, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_daemon.aggregation import distribution as codec
 from hocket_daemon.aggregation.prefix import PrefixChain
@@ -153,5 +153,5 @@ def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:
     done, notices, cloud = answer(parts, lambda begin, send: send(ready(begin, 0)))
     assert done.mode == "alone"
     assert [notice for notice in notices if "alone" in notice] == ["the cloud has no documents; answering alone"]
-    (at,) = [at for at, message in enumerate(cloud.heard) if isinstance(message, End)]
-    assert not [message for message in cloud.heard[at:] if isinstance(message, Draft | Begin)]
+    of_session = [message for message in cloud.heard if isinstance(message, Begin | Draft | Target | End)]
+    assert [at for at, message in enumerate(of_session, start=1) if isinstance(message, End)] == [len(of_session)]

@@ -1,14 +1,10 @@
-"""What leaves a machine: the class of data that each message carries, and the gate that every one of them passes."""
+"""The gate that every message to another machine passes."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol, get_args
+from typing import Protocol
 
-from .fields import Message
-
-PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "memory"]
-DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
-PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
+from .messages import Message
 
 
 class Gate(Protocol):

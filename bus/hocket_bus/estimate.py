@@ -29,7 +29,7 @@ class Estimate:
         self.count += 1
 
 
-class Told:
+class LastValues:
     """The latest figure that each of many ends told; those that told nothing for longest are forgotten."""
 
     def __init__(self, most: int = 1024) -> None:

@@ -37,7 +37,7 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
     )
 
 
-class Sparse:
+class RateLimitedLog:
     """A warning that may be called for very often: the 1st, 2nd, 4th, 8th... is logged, with their number."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
@@ -52,7 +52,7 @@ class Sparse:
             self._log.warning(self._event, count=self.count, **facts)
 
 
-class Turns:
+class GuardedLoop:
     """The turns of a loop that has to go on: one that fails is logged, and one that fails each time fills no disk."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:

@@ -6,7 +6,7 @@ import sys
 
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import HocketError
-from hocket_bus.places import default_endpoint
+from hocket_bus.paths import default_endpoint
 
 from .client import Client
 

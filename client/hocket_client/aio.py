@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hocket_bus.messages import Done, Message, Notice, Token
-from hocket_bus.places import default_endpoint
+from hocket_bus.paths import default_endpoint
 
 from .connection import Connection
 from .reader import Reader

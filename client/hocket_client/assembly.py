@@ -106,8 +106,6 @@ class Assembly:
             text="",
             ttft_s=0.0,
             ms_per_token=0.0,
-            accept_device=None,
-            accept_cloud=None,
-            mode="alone",
+            mode=self.ask.mode,
             seed=self.ask.sampling.seed,
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from hocket_bus.errors import DeadlineExceeded, from_code
 from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
-from hocket_bus.places import default_endpoint
+from hocket_bus.paths import default_endpoint
 
 from .connection import Connection
 from .reader import Reader

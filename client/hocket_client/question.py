@@ -6,7 +6,7 @@ import os
 import secrets
 
 from hocket_bus.errors import BadRequest, ProtocolError
-from hocket_bus.messages import MAX_TOKENS, Ask, Sampling, Task
+from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Sampling, Task
 from hocket_bus.wire import decode, encode
 
 DEFAULTS = Sampling()
@@ -16,6 +16,7 @@ def ask_message(
     question: str,
     *,
     topic: bytes,
+    mode: str = "aggregation",
     aggregation: str = "coupled",
     weights: str = "dynamic",
     task: Task = "answer",
@@ -30,28 +31,36 @@ def ask_message(
     alone: bool = False,
     deadline_s: float = 120.0,
 ) -> Ask:
-    """An Ask ready to send; no seed means a random one. Raises BadRequest for values out of range."""
+    """An Ask ready to send; no seed means a random one. `aggregation` to `alone` are options of that mode.
+
+    Raises BadRequest for values out of range.
+    """
     sampling = Sampling(
         temperature=temperature,
         top_p=top_p,
         seed=secrets.randbits(64) if seed is None else seed,
         max_tokens=max_tokens,
     )
+    options = (
+        AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
+        if mode == "aggregation"
+        else None
+    )
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         question=question,
+        mode=mode,
+        options=options,
         sampling=sampling,
-        aggregation=aggregation,
-        weights=weights,
         task=task,
         documents=documents,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,
-        require_cloud=require_cloud,
-        alone=alone,
         deadline_s=deadline_s,
     )
+    if alone and require_cloud:
+        raise BadRequest("alone and require_cloud exclude each other", "choose one")
     _check(ask)
     return ask
 
@@ -64,7 +73,6 @@ def _check(ask: Ask) -> None:
         (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
         (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
-        (not (ask.alone and ask.require_cloud), "alone and require_cloud exclude each other", "choose one"),
         (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
         (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
         (all(ask.stop), "a text to stop at is empty", "leave it out"),

@@ -12,8 +12,8 @@ from hocket_bus.errors import BadMessage, BadRequest, HocketError, Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Error, Hello, Message, Sync, Target, Welcome
 from hocket_bus.sockets import LinkDown, LinkUp, Received
 
-from .accompaniment import Accompaniment, Device, refused
-from .answer import Answer, Cloud
+from .aggregation.follower import Device, Follower, refused
+from .aggregation.leader import Cloud, Leader
 from .config import CloudSettings
 from .daemon import Daemon
 
@@ -24,7 +24,7 @@ class CloudDaemon(Daemon):
     """Holds one accompaniment for each session of a device."""
 
     def __init__(self, settings: CloudSettings) -> None:
-        self._sessions: dict[bytes, Accompaniment] = {}
+        self._sessions: dict[bytes, Follower] = {}
         self._corrections = 0
         super().__init__(settings, "cloud")
         self._silence_s = settings.silence_s
@@ -56,7 +56,7 @@ class CloudDaemon(Daemon):
             try:
                 session.receive(message)
             except BadMessage as error:
-                self.server.blame(event.route, event.user, error)
+                self.server.malformed(event.route, event.user, error)
             except BadRequest as error:
                 session.fail(error)
 
@@ -75,7 +75,7 @@ class CloudDaemon(Daemon):
             self.counts.add("errors_total", kind=error.code)
             device.send(refused(begin, begin.epoch, error))
             return
-        session = Accompaniment(self, begin, device)
+        session = Follower(self, begin, device)
         self._sessions[begin.session] = session
         session.search()
 
@@ -139,7 +139,7 @@ class CloudDaemon(Daemon):
         """The cloud answers its own clients alone."""
         return None
 
-    def start(self, answer: Answer) -> None:
+    def start(self, answer: Leader) -> None:
         """Start alone."""
         answer.start(link_up=False, down=None)
 

@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.schedule import Aggregating
-from .egress import EgressSettings
-from .engine.model import ModelSettings
 from .engine.stored import KVSettings
+from .engine.transformers_voice import ModelSettings
+from .privacy.egress import EgressSettings
 
 
 class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

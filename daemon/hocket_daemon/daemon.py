@@ -18,10 +18,11 @@ import structlog
 
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import Busy, Cancelled, HocketError, Unavailable
-from hocket_bus.log import Turns
+from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Accepted,
+    AggregationOptions,
     Ask,
     Begin,
     Cancel,
@@ -41,25 +42,25 @@ from hocket_bus.messages import (
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
 
-from .admission import Admission
-from .aggregation.window import MOST_AHEAD
-from .answer import Answer, Cloud
-from .background import Background
-from .checks import check
-from .compute import Compute
+from .aggregation.leader import Cloud, Leader
+from .aggregation.session import Outcome
+from .aggregation.window import MAX_LOOKAHEAD
 from .config import DaemonSettings
-from .engine.batch import Decoded, Step
+from .engine.batch import Decoded, DecodeRequest
+from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
-from .engine.model import LanguageModel
 from .engine.preemption import Interrupt, Preempted
-from .engine.reading import Passes
-from .figures import Counts, fact
-from .lookups import Lookups
-from .metrics import Metrics
+from .engine.sequences import Prefill
+from .engine.transformers_voice import LanguageModel
+from .monitoring.counters import Counts, fact
+from .monitoring.prometheus import Metrics
 from .priority import come_first
-from .profiling import Profiling
-from .session import Outcome
-from .streams import Stream, Streams
+from .profiling.decode_times import Profiling
+from .serving.admission import Admission
+from .serving.background import Background
+from .serving.requests import check
+from .serving.retrieval import RetrievalClient
+from .serving.streams import Stream, Streams
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -80,12 +81,12 @@ class Daemon(ABC):
         self.profiler = self.profiling.profiler
         self.admission = Admission(settings.max_sessions, settings.model.slots)
         self.counts = Counts()
-        self.answers: dict[bytes, Answer] = {}
+        self.answers: dict[bytes, Leader] = {}
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = float("inf")  # when what is in work then is ended
         self._ticked_s = 0.0
         self._comes_first = False  # the bus runs in real time
-        self._turns = Turns(log, "error in the main loop")  # one bad event must not end the daemon
+        self._turns = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
         keys = Path(settings.keys) if settings.keys else None
         self.bus = Bus(self._on_event, keys, own_thread=False)
@@ -95,7 +96,7 @@ class Daemon(ABC):
         self._streams = Streams(self.server, settings.log_bytes)
         self._metrics = Metrics(settings.metrics, self.bus.post, self.figures) if settings.metrics else None
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
-        self.lookups = Lookups(self._retrieval, side, settings.retrieval)
+        self.lookups = RetrievalClient(self._retrieval, side, settings.retrieval)
         self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
 
     # --- the main loop
@@ -200,17 +201,17 @@ class Daemon(ABC):
 
     def most_ahead(self, rows: int) -> int:  # noqa: ARG002 - the cloud looks at them
         """The device drafts as far ahead as pays."""
-        return MOST_AHEAD
+        return MAX_LOOKAHEAD
 
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread and `done` on the main thread."""
         self._compute.run(job, done)
 
-    def prefill(self, passes: Passes[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
+    def prefill(self, passes: Prefill[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
         """The same for the forward passes of a prompt, in which others decode, too."""
         self._compute.prefill(passes, interrupt, done)
 
-    def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
+    def decode(self, step: DecodeRequest[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
         """The same for a decode step, together with those of other sessions; Preempted when none is wanted any more."""
         self._compute.decode(step, done)
 
@@ -253,7 +254,7 @@ class Daemon(ABC):
 
     def _status(self, request: bytes) -> Status:
         ready, facts, figures = self._retrieval.up, self.facts(), self.figures()
-        return Status(request=request, role=self.side, ready=ready, facts=facts, figures=figures)
+        return Status(request=request, role=self.side, ready=ready, facts=facts, metrics=figures)
 
     def _on_ask(self, event: Received, ask: Ask) -> None:
         route = event.route
@@ -274,7 +275,7 @@ class Daemon(ABC):
         self._open(ask, self._streams.open(ask, event.route, event.user))
 
     def _open(self, ask: Ask, stream: Stream) -> None:
-        answer = Answer(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud(), agree=self._agree)
+        answer = Leader(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud(), agree=self._agree)
         self.answers[ask.request] = answer
         self.start(answer)
 
@@ -290,10 +291,10 @@ class Daemon(ABC):
             question=ask.question,
             task=ask.task,
             sampling=ask.sampling,
-            aggregation=ask.aggregation,  # type: ignore[arg-type] # checked by `check`
+            method=(ask.options or AggregationOptions()).method,  # type: ignore[arg-type] # checked by `check`
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self.model.eos,
-            weights=ask.weights,  # type: ignore[arg-type] # checked by `check`
+            weights=(ask.options or AggregationOptions()).weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=self.settings.reweigh_every,
             relevance_temperature=self.settings.relevance_temperature,
             wire_mass=self.settings.wire_mass,
@@ -350,7 +351,7 @@ class Daemon(ABC):
         """How an answer reaches the other side, if there is one."""
 
     @abstractmethod
-    def start(self, answer: Answer) -> None:
+    def start(self, answer: Leader) -> None:
         """Start an answer, knowing how the other side is."""
 
     @abstractmethod

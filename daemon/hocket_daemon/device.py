@@ -12,13 +12,13 @@ from hocket_bus.errors import BadMessage, HocketError, ProtocolError, Unavailabl
 from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
-from .answer import Answer, Cloud
+from .aggregation.leader import Cloud, Leader
 from .config import DeviceSettings
 from .daemon import Daemon
-from .egress import PeerGate, fact, obstacle
-from .figures import labelled
-from .ledger import Ledger
-from .profiling import link_fact, network_facts
+from .monitoring.counters import labelled
+from .privacy.egress import PeerGate, fact, obstacle
+from .privacy.ledger import Ledger
+from .profiling.decode_times import link_fact, network_facts
 
 logger = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ class DeviceDaemon(Daemon):
         self._down: HocketError | None = obstacle(settings.egress)
         self.shares_drafts = settings.egress.drafts
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
-        self._bad_messages = log.Sparse(logger, "bad message of the cloud")
+        self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         super().__init__(settings, "device")
         self._waits = settings
         if settings.cloud and self._down is None:
@@ -65,7 +65,7 @@ class DeviceDaemon(Daemon):
         super().close()
         self._ledger.write()
 
-    def start(self, answer: Answer) -> None:
+    def start(self, answer: Leader) -> None:
         """Start with the link as it is."""
         answer.start(self._link is not None and self._link.up, self._down)
 

@@ -15,12 +15,13 @@ import numpy as np
 from hocket_bus import messages as wire
 from hocket_bus.messages import Begin, Sampling
 from hocket_bus.wire import decode, encode
-from hocket_daemon.aggregation import distribution as codec
 from hocket_daemon.aggregation import independent
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.dialogue import Dialogue, Turn
-from hocket_daemon.aggregation.distribution import Distribution, truncate
-from hocket_daemon.aggregation.sampler import Rule, draft, target
+from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.aggregation.sampler import target
+from hocket_daemon.engine import distribution as codec
+from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling import Rule, sample
 
 VOCABULARY = 40
 LOG_H = {"device": 0.3, "cloud": 0.1}
@@ -42,7 +43,7 @@ def reference(begin: Begin, salt: int, solo: frozenset[int]) -> list[int]:
     while len(ids) < begin.sampling.max_tokens and not (ids and ids[-1] in begin.eos):
         device = model("device", salt, ids)
         cloud, log_h = model("cloud", salt, ids), (LOG_H["device"], LOG_H["cloud"])
-        ids.append(token_of(begin.aggregation, rule, len(ids), device, cloud, log_h, alone=len(ids) in solo))
+        ids.append(token_of(begin.method, rule, len(ids), device, cloud, log_h, alone=len(ids) in solo))
     return ids
 
 
@@ -58,7 +59,7 @@ def token_of(
 ) -> int:
     """The token of one step: the device's own draft where it was alone."""
     if aggregation != "independent":
-        return draft(rule, step, device) if alone else target(rule, step, device, cloud, log_h)
+        return sample(rule, step, device) if alone else target(rule, step, device, cloud, log_h)
     x_device = independent.draft(rule, "device", step, device)
     if alone:
         return x_device
@@ -118,7 +119,7 @@ class World:
                 top_p=rng.choice([0.9, 1.0]),
                 max_tokens=rng.randint(5, 40),
             ),
-            aggregation=aggregation,
+            method=aggregation,
             weights="static",
             reweigh_every=1,
             relevance_temperature=1.0,
@@ -153,7 +154,7 @@ class World:
                 node.dialogue.exchange.scheduler.rtt_s = 2 * self.delay
                 if self.salt % 4:
                     node.dialogue.exchange.scheduler = Coin(rng)
-        if self.begin.aggregation == "independent" and self.breaks:
+        if self.begin.method == "independent" and self.breaks:
             for _ in range(rng.randint(0, 2)):
                 self.at(rng.uniform(0, 1.5), lambda: self.lose_patience(rng.uniform(0.0, 0.5)))
 
@@ -184,11 +185,11 @@ class World:
         def done() -> None:
             node.busy = False
             turn = node.dialogue.own(step, prefix, model(side, self.salt, ids), LOG_H[side], decode_s)
-            self.take(side, turn or Turn())
+            self.take(side, turn or Effects())
 
         self.at(self.now + decode_s, done)
 
-    def take(self, side: str, turn: Turn) -> None:
+    def take(self, side: str, turn: Effects) -> None:
         node = self.nodes[side]
         node.ids += [confirmed.token for confirmed in turn.confirmed]
         node.sources += [confirmed.source for confirmed in turn.confirmed]
@@ -232,10 +233,10 @@ class World:
             self.take("device", self.alone())
             self.at(self.now + retry_s, lambda: self.link_up and self.take("device", self.rejoin()))
 
-    def rejoin(self) -> Turn:
+    def rejoin(self) -> Effects:
         return self.nodes["device"].dialogue.rejoin()
 
-    def alone(self) -> Turn:
+    def alone(self) -> Effects:
         return self.nodes["device"].dialogue.go_alone()
 
     def heal(self) -> None:

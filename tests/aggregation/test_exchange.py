@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from simulation import World, check
 
-from hocket_bus.messages import AGGREGATIONS, Draft, Sync, Target
+from hocket_bus.messages import METHODS, Draft, Sync, Target
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("aggregation", METHODS)
 def test_the_device_confirms_the_tokens_of_the_synchronous_loop(aggregation: str) -> None:
     """Whatever the delays, speeds and windows, ids equal the reference and the exchange ends."""
     for seed in range(120):
@@ -48,7 +48,7 @@ def test_a_cloud_that_judges_itself_is_sent_no_word_before_the_last_drafts(aggre
         assert world.sent["device"][Sync] == world.sent["cloud"][Sync] == 0
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("aggregation", METHODS)
 def test_without_the_devices_drafts_the_tokens_are_the_same(aggregation: str) -> None:
     """The device sends targets only: the same ids, through breaks too, and not one draft of its own on the way."""
     worlds = [check(seed, aggregation, breaks=seed % 2 > 0, near_ties=False, shares_drafts=False) for seed in range(80)]
@@ -75,7 +75,7 @@ def test_without_drafts_a_rejected_cloud_draft_costs_one_round_trip() -> None:
 
 @pytest.mark.long
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("aggregation", METHODS)
 def test_thousands_of_runs(aggregation: str) -> None:
     """The whole of the three laws above."""
     for seed in range(10_000, 13_000):

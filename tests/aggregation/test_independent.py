@@ -13,9 +13,10 @@ from scipy import stats
 from simulation import LOG_H, Coin, World, check, model, reference
 
 from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
-from hocket_daemon.aggregation.noise import exponential
-from hocket_daemon.aggregation.sampler import Rule, eta_device, mix, shape, target
+from hocket_daemon.aggregation.sampler import eta_device, mix, target
 from hocket_daemon.aggregation.schedule import acceptance, drawn_side
+from hocket_daemon.engine.noise import exponential
+from hocket_daemon.engine.sampling import Rule, shape
 from hocket_tools.simulator.record import BY_CLOUD, BY_DEVICE
 
 WARM = {"temperature": 0.7, "top_p": 0.9}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.aggregation.profiler import LEAST_POINTS, ZETA, DecodeTime, Profiler, fit
+from hocket_daemon.profiling.profiler import LEAST_POINTS, ZETA, DecodeTime, Profiler, fit
 
 CONTEXTS = np.arange(100, 1000)
 

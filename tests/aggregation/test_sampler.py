@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.aggregation.noise import exponential
-from hocket_daemon.aggregation.sampler import Rule, draft, draw, eta_device, mix, target
+from hocket_daemon.aggregation.sampler import eta_device, mix, target
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.noise import exponential
+from hocket_daemon.engine.sampling import Rule, draw, sample
 
 
 def check_draws_follow(number: int) -> None:
@@ -25,7 +26,7 @@ def check_draws_follow(number: int) -> None:
         support = weights > 0
         p_values["target"].append(p_value(drawn, ids[support], weights[support]))
         for side, own in (("device", device), ("cloud", cloud)):
-            drafts = [draft(rule, step, own) for rule in rules for step in range(8)]
+            drafts = [sample(rule, step, own) for rule in rules for step in range(8)]
             p_values[side].append(p_value(drafts, own.ids, own.probabilities))
     for name, values in p_values.items():
         real = [value for value in values if value < 1.0]
@@ -49,7 +50,7 @@ def test_a_biased_sampler_would_be_noticed() -> None:
     """The test above can fail: drawing from the device alone is rejected."""
     _, device, cloud, log_h = cases(1)[0]
     ids, weights = mix(device, cloud, eta_device(*log_h))
-    drawn = [draft(Rule(k, **PLAIN), 0, device) for k in range(DRAWS)]
+    drawn = [sample(Rule(k, **PLAIN), 0, device) for k in range(DRAWS)]
     assert p_value(drawn, ids, weights) < 1e-6
 
 
@@ -59,7 +60,7 @@ def test_equal_distributions_draw_equal_tokens(seed: int, step: int, salt: int) 
     rng = np.random.default_rng(salt)
     same = random_distribution(rng, np.arange(40), 1.5)
     rule = Rule(seed, 1.0, 1.0)
-    assert draft(rule, step, same) == target(rule, step, same, same, (0.2, -0.4))
+    assert sample(rule, step, same) == target(rule, step, same, same, (0.2, -0.4))
 
 
 def test_coupled_acceptance_is_what_shared_noise_gives_and_more_than_independent_noise() -> None:
@@ -73,7 +74,7 @@ def test_coupled_acceptance_is_what_shared_noise_gives_and_more_than_independent
         )
         for k in range(10):
             rule = Rule(int(rng.integers(2**62)), 1.0, 1.0)
-            accepted += draft(rule, k, device) == target(rule, k, device, cloud, (0.0, 0.0))
+            accepted += sample(rule, k, device) == target(rule, k, device, cloud, (0.0, 0.0))
             trials += 1
     assert 0.85 < accepted / trials < 0.96
 

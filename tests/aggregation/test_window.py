@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
-from hocket_daemon.aggregation.sampler import Rule
-from hocket_daemon.aggregation.window import INTERRUPTION_S, MOST_AHEAD, draft_window, pays_ahead
+from hocket_daemon.aggregation.window import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling import Rule
 
 seconds = st.floats(1e-4, 2.0)
 
 
-@given(seconds, seconds, st.integers(1, MOST_AHEAD))
+@given(seconds, seconds, st.integers(1, MAX_LOOKAHEAD))
 def test_the_window_hides_a_round_trip_within_its_bounds(rtt_s: float, decode_s: float, most: int) -> None:
     """Enough steps for a round trip, unless the bound is below that."""
     window = draft_window(rtt_s, decode_s, most)
@@ -42,7 +42,7 @@ def test_nothing_is_kept_of_steps_that_no_draft_can_be_of_yet_or_ever() -> None:
     exchange = Exchange("cloud", terms)
     for step in range(4096):
         exchange.add_remote(Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
-    assert 2 * MOST_AHEAD <= len(exchange._remote) < 200
+    assert 2 * MAX_LOOKAHEAD <= len(exchange._remote) < 200
     for first in range(0, 1 << 20, 1 << 12):
         exchange.add_target(first, [1] * (1 << 12), 0)
     assert len(exchange._word) == 4096

@@ -18,6 +18,7 @@ from hocket_bus.messages import (
     CODE_OF,
     HAS_PAYLOAD,
     PROTOCOL_VERSION,
+    AggregationOutcome,
     Chunks,
     Done,
     Message,
@@ -28,7 +29,7 @@ from hocket_bus.messages import (
     Status,
 )
 from hocket_bus.wire import MAX_PAYLOAD_BYTES, decode, encode
-from hocket_daemon.aggregation import distribution
+from hocket_daemon.engine import distribution
 
 MEMORY_BYTES = 16_000_000
 SECONDS = 0.05
@@ -165,11 +166,9 @@ def test_the_largest_messages_that_are_read_take_little_memory() -> None:
         text="é" * 60_000,
         ttft_s=0.0,
         ms_per_token=0.0,
-        accept_device=None,
-        accept_cloud=None,
-        mode="alone",
+        mode="aggregation",
         seed=0,
-        solo_steps=ids,
+        outcome=AggregationOutcome(method="alone", solo_steps=ids),
     )
     texts = Chunks(request=bytes(16), version=0, texts=["x" * 1_000] * 1_000, last=0)
     for message in (done, texts):
@@ -206,7 +205,7 @@ def test_numbers_that_are_not_finite_are_refused_wherever_they_stand(where: str)
         "a record": Passages(
             request=bytes(16), passages=[passage], scorer="s", scorers=["s"], documents_total=1, seconds=0.0
         ),
-        "a map": Status(request=bytes(16), role="device", ready=True, facts={}, figures={"rtt_s": math.nan}),
+        "a map": Status(request=bytes(16), role="device", ready=True, facts={}, metrics={"rtt_s": math.nan}),
     }[where]
     with pytest.raises(BadMessage, match="not finite"):
         decode(encode(message))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from hocket_bus.config import from_values
-from hocket_bus.egress import PEER_CLASSES
 from hocket_bus.errors import BadConfiguration, Forbidden
-from hocket_bus.fields import Message, Record
-from hocket_bus.messages import BY_CODE, CLASS_OF, Begin, Draft, Hello, Passages, Ping
+from hocket_bus.messages import BY_CODE, CLASS_OF, PEER_CLASSES, Begin, Draft, Hello, Passages, Ping
+from hocket_bus.messages.types import Message, Record
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.egress import EgressSettings, PeerGate, obstacle
-from hocket_daemon.ledger import Ledger
+from hocket_daemon.privacy.egress import EgressSettings, PeerGate, obstacle
+from hocket_daemon.privacy.ledger import Ledger
 
 
 def subclasses(kind: type[Record]) -> set[type[Record]]:

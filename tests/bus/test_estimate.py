@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_bus.estimate import Estimate, Told
+from hocket_bus.estimate import Estimate, LastValues
 
 
 def test_nothing_is_known_at_first() -> None:
@@ -40,7 +40,7 @@ def test_the_average_moves_slowly_between_the_old_and_the_new() -> None:
 
 def test_of_many_ends_the_latest_are_remembered() -> None:
     """Bounded, whoever comes and goes; an end that keeps telling stays."""
-    told = Told(most=3)
+    told = LastValues(most=3)
     for number in range(10):
         told.note(b"faithful", 5.0)
         told.note(bytes([number]), float(number))

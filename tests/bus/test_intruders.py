@@ -13,7 +13,7 @@ import pytest
 import structlog
 import zmq
 
-from hocket_bus import patience, zap
+from hocket_bus import malformed, zap
 from hocket_bus.errors import Untrusted
 from hocket_bus.keys import Keys, Peer
 from hocket_bus.messages import Accepted, Cancel, Hello, Notice
@@ -170,7 +170,7 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
     server: Machine, alice: Machine, mallory: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line in the log; its other connections are told, those of other keys are served, and then it may again."""
-    monkeypatch.setattr(patience, "REFUSED_S", 2.0)
+    monkeypatch.setattr(malformed, "REFUSED_S", 2.0)
     with (
         server.bus() as there,
         alice.bus() as here,
@@ -183,11 +183,11 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
         other = dial(elsewhere)
         mallory.until(is_up)
         with alice.raw(zmq.DEALER) as poisoner:
-            for _ in range(patience.MOST + 20):
+            for _ in range(malformed.MOST + 20):
                 poisoner.send(b"garbage")
-            for number in range(patience.MOST + 20):
+            for number in range(malformed.MOST + 20):
                 assert poisoner.poll(WAIT_S * 1000)
-                code = "bad_message" if number < patience.MOST else "untrusted"
+                code = "bad_message" if number < malformed.MOST else "untrusted"
                 assert decode(poisoner.recv_multipart()).code == code  # type: ignore[attr-defined]
         down = alice.until(lambda event: isinstance(event, LinkDown))
         assert isinstance(down, LinkDown)
@@ -196,6 +196,6 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
         other.send(Cancel(request=bytes(16)))
         assert server.received().user == "mallory"
         alice.until(is_up)
-        assert serving.bad_messages.count == patience.MOST
+        assert serving.bad_messages.count == malformed.MOST
     assert [line["user"] for line in log if line["event"] == "refused for bad messages"] == ["alice"]
     assert len(log) < 20

@@ -9,7 +9,7 @@ import structlog
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.log import REST_S, Turns, setup
+from hocket_bus.log import REST_S, GuardedLoop, setup
 from hocket_retrieval.config import RetrievalConfig
 
 
@@ -55,7 +55,7 @@ def test_a_loop_that_fails_every_turn_rests_and_goes_on(monkeypatch: pytest.Monk
     """One failure costs no time; those behind it cost a rest each, until a turn succeeds."""
     rests: list[float] = []
     monkeypatch.setattr("hocket_bus.log.time.sleep", rests.append)
-    turns = Turns(structlog.get_logger(), "a turn failed")
+    turns = GuardedLoop(structlog.get_logger(), "a turn failed")
     outcomes = iter([True, False, True, False, False, False, True, False])
     seen = []
     with structlog.testing.capture_logs() as logged:

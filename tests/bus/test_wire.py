@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from generated import ANY_MESSAGE, changed_everywhere, corpus
 from hocket_bus import messages
 from hocket_bus.errors import BadMessage
-from hocket_bus.fields import Record
-from hocket_bus.messages import CODE_OF, Message, Ping, Search
+from hocket_bus.messages import BY_CODE, CODE_OF, CONVERSATIONS, Message, Ping, Search
+from hocket_bus.messages.types import Record
 from hocket_bus.wire import MAX_FRAMES, decode, encode
 
 
@@ -80,3 +80,15 @@ def test_every_array_has_exactly_its_fields(message: Message, data: st.DataObjec
         changed.append(0)
     with pytest.raises(BadMessage):
         decode([frames[0], msgpack.packb(body), *frames[2:]])
+
+
+def test_conversations_have_ranges_of_their_own() -> None:
+    """Ranges are disjoint, every code lies in its conversation's, and every message has one code."""
+    ranges = [conversation.codes for conversation in CONVERSATIONS]
+    codes = [code for each in ranges for code in each]
+    assert len(codes) == len(set(codes))
+    assert 0 < min(codes) <= max(codes) < 256
+    for conversation in CONVERSATIONS:
+        assert all(entry.code in conversation.codes for entry in conversation.entries)
+    kinds = [entry.kind for conversation in CONVERSATIONS for entry in conversation.entries]
+    assert len(kinds) == len(set(kinds)) == len(BY_CODE)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest, Busy, Unavailable
-from hocket_bus.messages import Done, Error, Failed, Message, Resume, Token
+from hocket_bus.messages import AggregationOutcome, Done, Error, Failed, Message, Resume, Token
 from hocket_client import AsyncClient
 from hocket_client.assembly import Assembly
 from hocket_client.question import ask_message
@@ -30,7 +30,7 @@ def stream_of(request: bytes, tokens: int) -> list[Message]:
     ]
     end = Done(
         request=request, seq=tokens, finish="eos", token_ids=list(range(tokens)), text="", ttft_s=0.0, ms_per_token=0.0,
-        accept_device=None, accept_cloud=None, mode="coupled", seed=1,
+        mode="aggregation", outcome=AggregationOutcome(method="coupled"), seed=1,
     )  # fmt: skip
     return [*events, end]
 

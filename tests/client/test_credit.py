@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import Ask, Credit, Done, Lost, Message, Resume, Token, Welcome
+from hocket_bus.messages import AggregationOutcome, Ask, Credit, Done, Lost, Message, Resume, Token, Welcome
 from hocket_bus.sockets import Bus, Event, Received
 from hocket_client.assembly import SILENCE_S, Assembly
 from hocket_client.connection import Connection
 from hocket_client.question import ask_message
-from hocket_daemon.streams import ENDED_LOGS, Stream, Streams
+from hocket_daemon.serving.streams import ENDED_LOGS, Stream, Streams
 from waiting import WAIT_S
 
 BURST = 100_000
@@ -34,7 +34,7 @@ def asked(topic: bytes, window: int) -> Ask:
 def done(stream: Stream) -> Done:
     return Done(
         request=stream.request, seq=stream.seq, finish="eos", token_ids=[], text="", ttft_s=0.0, ms_per_token=0.0,
-        accept_device=None, accept_cloud=None, mode="coupled", seed=1,
+        mode="aggregation", outcome=AggregationOutcome(method="coupled"), seed=1,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Busy, Cancelled, Unavailable
 from hocket_bus.messages import (
     Accepted,
+    AggregationOutcome,
     Ask,
     Cancel,
     Credit,
@@ -32,7 +33,7 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_client import AsyncClient, AsyncStream, Client
 from hocket_client.assembly import Assembly
 from hocket_client.question import ask_message
-from hocket_daemon.streams import Stream, Streams
+from hocket_daemon.serving.streams import Stream, Streams
 from waiting import WAIT_S, until
 
 TOKENS = 5
@@ -166,7 +167,7 @@ def end(stream: Stream, finish: Finish) -> None:
     stream.end(
         Done(
             request=stream.request, seq=stream.seq, finish=finish, token_ids=list(range(TOKENS)), text="", ttft_s=0.0,
-            ms_per_token=0.0, accept_device=None, accept_cloud=None, mode="coupled", seed=1,
+            ms_per_token=0.0, mode="aggregation", outcome=AggregationOutcome(method="coupled"), seed=1,
         )
     )  # fmt: skip
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import torch
 
 from hocket_bus.messages import Chunks, Error, ListChunks
-from hocket_daemon.background import POLL_S, REPLY_S, Background
 from hocket_daemon.engine.documents import Ahead
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.stored import Prefix, StoredKV
+from hocket_daemon.serving.background import POLL_S, REPLY_S, Background
 
 PAGE = 3
 

@@ -15,10 +15,10 @@ from transformers.models.auto import AutoModelForCausalLM
 
 from alone import alone
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.batch import Step, decode
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.batch import DecodeRequest, decode
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
-from hocket_daemon.engine.reading import Reading, read, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup, read, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
 COMMON = {
@@ -41,15 +41,15 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return LanguageModel(ModelSettings(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
 
 
-def opened(model: LanguageModel, rows: int, question: str = "mira soretu?") -> Reading:
+def opened(model: LanguageModel, rows: int, question: str = "mira soretu?") -> SequenceGroup:
     return read_at_once(model, question, PASSAGES[:rows], task="answer", room=40)
 
 
-def step(reading: Reading, answer: list[int]) -> Step[np.ndarray]:
-    return Step(reading, answer, lambda rows: rows, Interrupt())
+def step(reading: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray]:
+    return DecodeRequest(reading, answer, lambda rows: rows, Interrupt())
 
 
-def together(steps: list[Step[np.ndarray]]) -> list[np.ndarray]:
+def together(steps: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
     decoded, _ = decode(steps[0].reading.model.read, steps, Together([each.interrupt for each in steps]))
     return [each.value for each in decoded]
 

@@ -17,9 +17,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from alone import alone
 from hocket_daemon.engine.captured import Step, cuda_graph
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import read_at_once
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.sequences import read_at_once
+from hocket_daemon.engine.slots import Segment
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
 SLOTS = 12
@@ -104,9 +104,9 @@ def test_a_full_row_that_is_not_fed_keeps_every_key_but_its_last(tiny_models: di
     """Where a row's end is the context's, there is no place behind it; no session is that long when it decodes."""
     model = loaded(tiny_models, Anew())
     full, other = model.slots.take(2)
-    model.read([Feed([full], [[7] * 400]), Feed([other], [[7, 8]])])
+    model.read([Segment([full], [[7] * 400]), Segment([other], [[7, 8]])])
     before = model.slots.copy_out(full, 399)
-    model.read([Feed([other], [[9]])])
+    model.read([Segment([other], [[9]])])
     assert all(torch.equal(kept, now) for kept, now in zip(before, model.slots.copy_out(full, 399), strict=True))
     assert model.slots.lengths[full] == 400
 
@@ -121,7 +121,7 @@ def test_a_model_that_cannot_be_captured_decodes_all_the_same(tiny_models: dict[
         model = loaded(tiny_models, fail)
     assert [entry["log_level"] for entry in logs] == ["warning"]
     assert "not permitted" in logs[0]["reason"]
-    (rows,) = model.read([Feed(model.slots.take(1), [[7]])])
+    (rows,) = model.read([Segment(model.slots.take(1), [[7]])])
     np.testing.assert_allclose(rows[0], model.score([7, 0], 1)[0], atol=2e-5)
 
 

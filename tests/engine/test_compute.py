@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import HocketError
-from hocket_daemon import compute
-from hocket_daemon.compute import MANY, Compute
-from hocket_daemon.engine.batch import Decoded, Rows, Step
+from hocket_daemon.engine import compute
+from hocket_daemon.engine.batch import Decoded, DecodeRequest, Rows
+from hocket_daemon.engine.compute import MANY, Compute
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.reading import Passes
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.sequences import Prefill
+from hocket_daemon.engine.slots import Segment
 from waiting import WAIT_S
 
 SESSIONS, STEPS, PARTS = 3, 8, 5
@@ -34,7 +34,7 @@ class World:
         for command in commands:
             self.inbox.put(command)
 
-    def read(self, feeds: Sequence[Feed], interrupt: Interrupt) -> list[Rows]:
+    def read(self, feeds: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
         """The stand-in for a forward pass: writes down whom it is for."""
         interrupt.heed()
         self.log.append("".join(sorted(name for feed in feeds for name in feed.tokens)))  # type: ignore[misc]
@@ -44,8 +44,8 @@ class World:
         while not done():
             self.inbox.get(timeout=WAIT_S)()
 
-    def step(self, name: str, interrupt: Interrupt | None = None) -> Step[str]:
-        return Step(Session(name), [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
+    def step(self, name: str, interrupt: Interrupt | None = None) -> DecodeRequest[str]:
+        return DecodeRequest(Session(name), [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Session:
 
     name: str
 
-    def feed(self, _: list[int]) -> Feed:
-        return Feed([0], [self.name])  # type: ignore[list-item]
+    def feed(self, _: list[int]) -> Segment:
+        return Segment([0], [self.name])  # type: ignore[list-item]
 
     def take(self, _: list[int], read: Rows) -> Rows:
         return read
@@ -68,9 +68,9 @@ def world() -> Iterator[World]:
     made.compute.close()
 
 
-def prompt(name: str) -> Passes[str]:
+def prompt(name: str) -> Prefill[str]:
     for at in range(PARTS):
-        rows = yield Feed([0], [f"{name}{at}"])  # type: ignore[list-item]
+        rows = yield Segment([0], [f"{name}{at}"])  # type: ignore[list-item]
         assert rows.shape == (1, 1)
     return name
 
@@ -110,7 +110,7 @@ def test_a_step_that_fails_behind_the_pass_fails_alone(world: World) -> None:
     outcomes: dict[str, object] = {}
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
-    bad = Step(Session("a"), [], lambda _: 1 // 0, Interrupt())  # type: ignore[arg-type]
+    bad = DecodeRequest(Session("a"), [], lambda _: 1 // 0, Interrupt())  # type: ignore[arg-type]
     world.compute.decode(bad, lambda o: outcomes.update(a=o))
     world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
     hold.set()
@@ -167,13 +167,13 @@ def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: Worl
     left = dict.fromkeys("ab", STEPS)
     under_way, go_on = threading.Event(), threading.Event()
 
-    def slow(name: str) -> Step[str]:
+    def slow(name: str) -> DecodeRequest[str]:
         def then(_: object) -> str:
             under_way.set()
             assert go_on.wait(WAIT_S)
             return name
 
-        return Step(Session(name), [], then, Interrupt())  # type: ignore[arg-type]
+        return DecodeRequest(Session(name), [], then, Interrupt())  # type: ignore[arg-type]
 
     def again(name: str) -> Callable[[object], None]:
         def done(_: object) -> None:
@@ -199,7 +199,7 @@ def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_th
     interrupts = {name: Interrupt() for name in begun}
 
     def decode(name: str) -> None:
-        step = Step(Session(name), [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
+        step = DecodeRequest(Session(name), [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
         world.compute.decode(step, lambda _: None)
 
     decode("old")
@@ -215,7 +215,7 @@ def test_a_prompt_that_nobody_wants_ends_with_its_pass_and_the_next_one_goes_on(
     freed: list[str] = []
     given_up = Interrupt()
 
-    def passes(name: str) -> Passes[str]:
+    def passes(name: str) -> Prefill[str]:
         try:
             return (yield from prompt(name))
         finally:
@@ -238,7 +238,7 @@ def test_a_prompt_that_nobody_wants_ends_with_its_pass_and_the_next_one_goes_on(
 def test_a_pass_that_fails_fails_all_that_is_in_it_and_nothing_else(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Step and prompt get an error each; the thread lives on."""
+    """DecodeRequest and prompt get an error each; the thread lives on."""
     outcomes: dict[str, object] = {}
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
@@ -264,7 +264,7 @@ def test_the_main_thread_waits_for_a_pass_of_many_sessions_and_for_no_other(
     """Until the pass ends, or its time is over; a pass for a few is not waited for at all."""
     begun, release, outcomes = threading.Event(), threading.Event(), []
 
-    def read(feeds: Sequence[Feed], interrupt: Interrupt) -> list[Rows]:
+    def read(feeds: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
         begun.set()
         release.wait(WAIT_S)
         return world.read(feeds, interrupt)

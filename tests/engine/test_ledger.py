@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket_daemon import ledger
-from hocket_daemon.ledger import FOLDED, Entry, Ledger, read
+from hocket_daemon.privacy import ledger
+from hocket_daemon.privacy.ledger import FOLDED, Entry, Ledger, read
 
 
 def totals(entries: list[Entry]) -> dict[str, tuple[int, int]]:

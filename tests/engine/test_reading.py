@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import Reading, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
 WEIGHTS = [0.5, 0.2, 0.3]
@@ -21,7 +21,7 @@ def model(tiny_models: dict[str, Path]) -> LanguageModel:
     return LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def open_reading(model: LanguageModel, rows: int = 3) -> Reading:
+def open_reading(model: LanguageModel, rows: int = 3) -> SequenceGroup:
     return read_at_once(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
 
 
@@ -83,7 +83,7 @@ def test_padded_vocabulary_gets_no_mass(model: LanguageModel) -> None:
 def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None:
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
-        Reading(model, "mira " * 2000, PASSAGES, task="answer", room=50)
+        SequenceGroup(model, "mira " * 2000, PASSAGES, task="answer", room=50)
     with pytest.raises(BadRequest, match="9 documents.*8 slots"):
         model.slots.take(9)
     readings = [open_reading(model) for _ in range(2)]

@@ -20,11 +20,11 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from conftest import save_tiny_model
 from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.reading import read_at_once
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.sequences import read_at_once
+from hocket_daemon.engine.slots import Segment
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, open_store, text_digest
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from waiting import WAIT_S
 
 PASSAGES = [
@@ -112,7 +112,7 @@ def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(tmp_path:
 
 
 def flip(at: float) -> Callable[[Path], None]:
-    """Turn one bit, at a share of the file's length."""
+    """Effects one bit, at a share of the file's length."""
 
     def damage(path: Path) -> None:
         data = bytearray(path.read_bytes())
@@ -378,7 +378,7 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
     interrupt = Interrupt()
     inner, layers = model.read, []
 
-    def interrupted(feeds: list[Feed], given: Interrupt) -> object:
+    def interrupted(feeds: list[Segment], given: Interrupt) -> object:
         if len(files(tmp_path)) == 1:
             model.slots._layers[0].update = (  # type: ignore[method-assign]
                 lambda *a, update=model.slots._layers[0].update, **k: (interrupt.set(), update(*a, **k))[1]

@@ -9,14 +9,15 @@ import numpy as np
 from harness import ListRetrieval
 from simulation import token_of
 
-from hocket_bus.messages import Ask, Passage, Search
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.aggregation.noise import exponential
-from hocket_daemon.aggregation.sampler import Rule, eta_device, mix
+from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
+from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.reading import Reading, read_at_once
-from hocket_daemon.relevance import query, weigh, weighed_by
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.noise import exponential
+from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
 DEFAULTS = DeviceSettings(endpoint="ipc://x", retrieval="ipc://x")
 
@@ -56,7 +57,7 @@ class Reference:
     def _generate(
         self,
         ask: Ask,
-        readings: dict[str, Reading],
+        readings: dict[str, SequenceGroup],
         found: dict[str, list[Passage]],
         solo: frozenset[int],
     ) -> Expected:
@@ -72,18 +73,23 @@ class Reference:
             )
             step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
-            ids.append(token_of(ask.aggregation, rule, step, device, cloud, log_h, alone=step in solo))
+            ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage]) -> tuple[list[float], float | None]:
         """The weights of the step behind `ids`."""
-        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if ask.weights == "dynamic" else 0
-        scores = [0.0 if ask.weights == "off" else passage.score for passage in found]
+        weights = _options(ask).weights
+        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights == "dynamic" else 0
+        scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
             text = query(ask.question, self._models["device"].tokenizer.decode(ids[:length], skip_special_tokens=True))
             if text != ask.question:  # those scores came with the passages
                 scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
         return weigh(scores, DEFAULTS.relevance_temperature)
+
+
+def _options(ask: Ask) -> AggregationOptions:
+    return ask.options or AggregationOptions()
 
 
 def margin(rule: Rule, step: int, ids: np.ndarray, weights: np.ndarray) -> float:

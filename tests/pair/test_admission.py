@@ -11,7 +11,7 @@ import pytest
 from harness import Pair, pair
 
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.admission import Admission
+from hocket_daemon.serving.admission import Admission
 
 QUESTION = "kala mira duno?"
 
@@ -126,7 +126,7 @@ def test_a_device_that_was_told_busy_begins_alone_and_joins_when_there_is_room(f
         next(iter(stream))
     late = client.ask(QUESTION, seed=7, max_tokens=250, ignore_eos=True).result()
     for stream in streams:
-        assert stream.result().solo_steps == []
-    assert 0 < len(late.solo_steps) < 250
-    assert late.solo_steps[0] == 0
-    assert late.solo_steps[-1] < 249
+        assert stream.result().aggregation.solo_steps == []
+    assert 0 < len(late.aggregation.solo_steps) < 250
+    assert late.aggregation.solo_steps[0] == 0
+    assert late.aggregation.solo_steps[-1] < 249

@@ -20,7 +20,7 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -134,7 +134,7 @@ def test_a_dead_cloud_lets_the_device_answer_alone_and_say_so(parts: Pair) -> No
     parts.start_device(connect_wait_s=0.2)
     stream = parts.client().ask("kala?", **SHORT)
     done = stream.result()
-    assert (done.mode, done.solo_steps) == ("alone", list(range(6)))
+    assert (done.aggregation.method, done.aggregation.solo_steps) == ("alone", list(range(6)))
     assert any("cloud" in notice and "alone" in notice for notice in stream.notices)
     with pytest.raises(Unavailable, match="require-cloud|daemon"):
         parts.client().ask("kala?", require_cloud=True, **SHORT).result()
@@ -151,7 +151,7 @@ def test_a_side_without_documents_is_no_error(parts: Pair, empty: str) -> None:
     done = stream.result()
     assert len(done.token_ids) == 6
     assert any("documents" in notice for notice in stream.notices)
-    assert (done.mode == "alone") == (empty == "cloud")
+    assert (done.aggregation.method == "alone") == (empty == "cloud")
 
 
 def test_no_documents_on_either_side_is_an_error_with_a_remedy(parts: Pair) -> None:
@@ -174,7 +174,7 @@ def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:
     parts.start_retrieval("device")
     until(lambda: device._retrieval.up)
     stream = parts.client().ask("kala?", **SHORT)
-    assert stream.result().mode == "alone"
+    assert stream.result().aggregation.method == "alone"
     assert any("cloud's retrieval daemon" in notice for notice in stream.notices)
 
 
@@ -185,7 +185,7 @@ def test_mismatched_tokenizers_are_refused_with_a_remedy(parts: Pair) -> None:
     parts.start_cloud(model=parts.model("stranger"))
     parts.start_device()
     stream = parts.client().ask("kala?", **SHORT)
-    assert stream.result().mode == "alone"
+    assert stream.result().aggregation.method == "alone"
     assert any("different tokenizers" in notice and "[model]" in notice for notice in stream.notices)
     with pytest.raises(Unavailable, match="different tokenizers"):
         parts.client().ask("kala?", require_cloud=True, **SHORT).result()
@@ -215,9 +215,9 @@ def test_a_cloud_that_scores_otherwise_does_not_join_an_answer_that_has_begun(pa
         next(events)
     stream.cancel()
     done = stream.result()
-    assert done.mode == "alone"
-    assert done.solo_steps == list(range(len(done.token_ids)))
-    assert parts.client().ask("kala?", **SHORT).result().mode == "coupled"
+    assert done.aggregation.method == "alone"
+    assert done.aggregation.solo_steps == list(range(len(done.token_ids)))
+    assert parts.client().ask("kala?", **SHORT).result().aggregation.method == "coupled"
 
 
 def test_a_second_daemon_at_the_same_path_is_refused(running: Pair) -> None:

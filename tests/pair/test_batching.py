@@ -10,7 +10,7 @@ import pytest
 from harness import WORDS, Pair, pair
 
 from hocket_daemon.daemon import Daemon
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.slots import Segment
 from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(20)]
@@ -49,9 +49,9 @@ def test_ids_do_not_depend_on_who_else_is_served(made: Pair) -> None:
     for i in range(10):
         others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=WAIT_S, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
         done = client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result()  # type: ignore[arg-type]
-        assert (done.token_ids, done.solo_steps) == (alone[i], [])
+        assert (done.token_ids, done.aggregation.solo_steps) == (alone[i], [])
         for other in others:
-            assert other.result().solo_steps == []
+            assert other.result().aggregation.solo_steps == []
     batches, steps = compute.batches - before[0], compute.steps - before[1]
     assert steps > 2 * batches
 
@@ -61,7 +61,7 @@ def watch_rows(daemon: Daemon) -> list[int]:
     rows: list[int] = []
     inner = daemon.model.read
 
-    def read(feeds: list[Feed], *rest: object) -> object:
+    def read(feeds: list[Segment], *rest: object) -> object:
         rows.append(sum(len(feed.rows) for feed in feeds))
         return inner(feeds, *rest)  # type: ignore[arg-type]
 
@@ -89,5 +89,5 @@ def test_a_cancelled_stream_is_decoded_at_most_once_more(made: Pair) -> None:
         own = [count for count in rows[marks[daemon] :] if count in (1, 4)]
         assert len(own) <= 1, f"{daemon.side} decoded {len(own)} more steps"
     again = client.ask(QUESTIONS[2], seed=2, max_tokens=3, documents=3).result()
-    assert again.solo_steps == []
+    assert again.aggregation.solo_steps == []
     assert sum(made.cloud.model.slots._free) >= 29

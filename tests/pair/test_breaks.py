@@ -41,9 +41,9 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(
                 healed = True
                 link.heal()
         done = stream.result()
-        assert 0 < len(done.solo_steps) < 150
-        assert done.solo_steps[-1] < 159, "the cloud did not rejoin"
+        assert 0 < len(done.aggregation.solo_steps) < 150
+        assert done.aggregation.solo_steps[-1] < 159, "the cloud did not rejoin"
         assert [notice for notice in stream.notices if "alone" in notice]
         assert [notice for notice in stream.notices if "back" in notice]
         ask = ask_message(QUESTION, topic=bytes(16), aggregation=aggregation, **OPTIONS)
-        assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.solo_steps)).ids
+        assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.aggregation.solo_steps)).ids

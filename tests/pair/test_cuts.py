@@ -65,10 +65,10 @@ def test_a_cut_behind_any_token_costs_none(linked: tuple[Pair, Client, Link], re
 
     assert [token.step for token in read] == list(range(TOKENS))
     assert [token.id for token in read] == done.token_ids
-    assert done.solo_steps == [token.step for token in read if token.source == "solo"]
+    assert done.aggregation.solo_steps == [token.step for token in read if token.source == "solo"]
     asked = ask_message(QUESTION, topic=bytes(16), **OPTIONS)
-    assert done.token_ids == reference.answer(asked, frozenset(done.solo_steps)).ids
-    if done.solo_steps and done.solo_steps[-1] < TOKENS - 1:
+    assert done.token_ids == reference.answer(asked, frozenset(done.aggregation.solo_steps)).ids
+    if done.aggregation.solo_steps and done.aggregation.solo_steps[-1] < TOKENS - 1:
         assert any("back" in notice for notice in stream.notices)
     after = client.ask(QUESTION, require_cloud=True, **OPTIONS | {"max_tokens": 3}).result()
-    assert after.solo_steps == []
+    assert after.aggregation.solo_steps == []

@@ -73,7 +73,7 @@ def test_fifty_questions_give_the_reference_ids_at_any_round_trip(
         for i, stream in zip(numbers, streams, strict=True):
             got, want = stream.result(), expected[i]
             assert not stream.notices
-            assert got.solo_steps == []
+            assert got.aggregation.solo_steps == []
             differing = [at for at, pair_ in enumerate(zip(got.token_ids, want.ids, strict=False)) if len({*pair_}) > 1]
             if differing:
                 assert want.margins[differing[0]] < 1e-4, f"question {i} differs at step {differing[0]}"
@@ -92,7 +92,7 @@ def test_the_synchronous_modes_give_the_same_ids(
     link.set(Conditions.symmetric(0.01))
     for i in range(12):
         got = client.ask(QUESTIONS[i], aggregation=aggregation, **options(i)).result()  # type: ignore[arg-type]
-        assert (got.token_ids, got.mode) == (expected[i].ids, aggregation)
+        assert (got.token_ids, got.aggregation.method) == (expected[i].ids, aggregation)
 
 
 def test_independent_drafts_give_the_ids_of_algorithm_1_and_greedily_those_of_every_mode(
@@ -106,7 +106,7 @@ def test_independent_drafts_give_the_ids_of_algorithm_1_and_greedily_those_of_ev
         asked = options(i) | {"aggregation": "independent"}
         got = client.ask(QUESTIONS[i], **asked).result()  # type: ignore[arg-type]
         want = reference.answer(ask_message(QUESTIONS[i], topic=bytes(16), **asked))  # type: ignore[arg-type]
-        assert (got.token_ids, got.mode, got.solo_steps) == (want.ids, "independent", [])
+        assert (got.token_ids, got.aggregation.method, got.aggregation.solo_steps) == (want.ids, "independent", [])
         assert asked["temperature"] != 0 or got.token_ids == expected[i].ids
 
 
@@ -119,7 +119,9 @@ def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, 
     for first in range(0, number, 4):
         streams = [client.ask(QUESTIONS[i % 50], seed=i // 2, **warm) for i in range(first, first + 4)]
         done = [stream.result() for stream in streams]
-        assert [(len(each.token_ids), each.finish, each.solo_steps) for each in done] == [(12, "length", [])] * 4
+        assert [(len(each.token_ids), each.finish, each.aggregation.solo_steps) for each in done] == [
+            (12, "length", [])
+        ] * 4
         again = client.ask(QUESTIONS[first % 50], seed=first // 2, **warm).result()
         assert again.token_ids == done[0].token_ids
 

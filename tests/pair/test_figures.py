@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import Status, StatusRequest
 from hocket_daemon.daemon import Daemon
-from hocket_daemon.metrics import Metrics
+from hocket_daemon.monitoring.prometheus import Metrics
 from hocket_tools.caller import Caller
 from waiting import WAIT_S
 
@@ -60,16 +60,16 @@ def test_the_figures_are_those_of_the_answers(made: Pair) -> None:
     after, cloud_after = scraped("device"), scraped("cloud")
     grown = {name: value - before.get(name, 0.0) for name, value in after.items()}
     assert {source: grown[f'hocket_tokens_total{{source="{source}"}}'] for source in sources} == dict(sources)
-    assert grown['hocket_accepted_total{side="device"}'] == round((done.accept_device or 0) * 40)
-    assert grown['hocket_accepted_total{side="cloud"}'] == round((done.accept_cloud or 0) * 40)
-    assert grown["hocket_drafts_total"] >= done.drafts_device > 0
+    assert grown['hocket_accepted_total{side="device"}'] == round((done.aggregation.accept_device or 0) * 40)
+    assert grown['hocket_accepted_total{side="cloud"}'] == round((done.aggregation.accept_cloud or 0) * 40)
+    assert grown["hocket_drafts_total"] >= done.aggregation.drafts_device > 0
     assert grown["hocket_rollbacks_total"] <= sum(count for source, count in sources.items() if source != "both")
     assert grown['hocket_answers_total{finish="length"}'] == grown["hocket_first_tokens_total"] == 1
     assert grown['hocket_sent_bytes_total{class="drafts"}'] > grown['hocket_sent_bytes_total{class="query"}'] > 0
     assert grown["hocket_decode_seconds_total"] > 0
     assert after["hocket_rtt_s"] > 0
     assert after["hocket_up"] == 1
-    assert cloud_after["hocket_drafts_total"] - cloud_before["hocket_drafts_total"] >= done.drafts_cloud > 0
+    assert cloud_after["hocket_drafts_total"] - cloud_before["hocket_drafts_total"] >= done.aggregation.drafts_cloud > 0
     assert cloud_after['hocket_answers_total{finish="length"}'] == cloud_before['hocket_answers_total{finish="length"}']
 
 
@@ -98,7 +98,7 @@ def test_the_page_explains_every_figure(made: Pair) -> None:
 def test_status_and_prometheus_know_the_same_figures(made: Pair, side: str) -> None:
     """Under the same names; the status says in words what they mean and where the page is."""
     status = shown(made, side)
-    assert {f"hocket_{name}" for name in status.figures} | {"hocket_up"} == set(scraped(side))
+    assert {f"hocket_{name}" for name in status.metrics} | {"hocket_up"} == set(scraped(side))
     assert "tokens" in status.facts["since the start"]
     assert AT[side] in status.facts["metrics"]
 

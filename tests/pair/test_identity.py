@@ -123,7 +123,7 @@ def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machi
         question="kala?",
         task="answer",
         sampling=Sampling(max_tokens=20, seed=1),
-        aggregation="coupled",
+        method="coupled",
         documents=1,
         eos=[],
         weights="static",

@@ -26,7 +26,7 @@ BEGIN = Begin(
     question="kala?",
     task="answer",
     sampling=Sampling(max_tokens=20, seed=1),
-    aggregation="coupled",
+    method="coupled",
     documents=1,
     eos=[],
     weights="static",

@@ -13,8 +13,8 @@ from harness import Pair, pair
 
 from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused, Target, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
-from hocket_daemon.aggregation import distribution as codec
 from hocket_daemon.aggregation.prefix import PrefixChain
+from hocket_daemon.engine import distribution as codec
 from waiting import WAIT_S
 
 SHORT = {"seed": 1, "max_tokens": 5, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -103,7 +103,7 @@ def test_a_cloud_that_misses_a_greeting_is_greeted_again(parts: Pair, monkeypatc
     for _ in range(20):  # a second: ten times what it waited before
         next(tokens)
     assert begins == [0, 1, 2, 3]
-    assert stream.result().mode == "alone"
+    assert stream.result().aggregation.method == "alone"
 
 
 def answer(parts: Pair, on_begin: Callable[[Begin, Send], None]) -> tuple[Done, list[str], OddCloud]:
@@ -131,7 +131,7 @@ def test_drafts_that_lead_nowhere_do_not_hold_an_answer(parts: Pair) -> None:
         done, notices, _ = answer(parts, on_begin)
     finally:
         ended.set()
-    assert done.mode == "alone"
+    assert done.aggregation.method == "alone"
     assert any("the cloud is late" in notice for notice in notices)
 
 
@@ -143,7 +143,7 @@ def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) 
         send(draft(begin, PrefixChain(begin.session, begin.sampling.seed).digest, 262_000, payload))
 
     done, notices, cloud = answer(parts, on_begin)
-    assert done.mode == "alone"
+    assert done.aggregation.method == "alone"
     assert any("a token that this model does not have: use models of one family; answering" in said for said in notices)
     assert any(isinstance(message, End) and message.reason == "unknown token" for message in cloud.heard)
 
@@ -151,7 +151,7 @@ def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) 
 def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:
     """It is told so at once, and nothing more: it must neither decode along nor come back in this answer."""
     done, notices, cloud = answer(parts, lambda begin, send: send(ready(begin, 0)))
-    assert done.mode == "alone"
+    assert done.aggregation.method == "alone"
     assert [notice for notice in notices if "alone" in notice] == ["the cloud has no documents; answering alone"]
     of_session = [message for message in cloud.heard if isinstance(message, Begin | Draft | Target | End)]
     assert [at for at, message in enumerate(of_session, start=1) if isinstance(message, End)] == [len(of_session)]

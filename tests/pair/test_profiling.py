@@ -9,9 +9,17 @@ import pytest
 from harness import pair
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.model import LanguageModel
-from hocket_daemon.offline import Stage, about, profile, steps_of
-from hocket_daemon.profiles import DecodeProfile, Figure, NetworkProfile, decode_file, load, network_file, save
+from hocket_daemon.engine.transformers_voice import LanguageModel
+from hocket_daemon.profiling.offline import Stage, about, profile, steps_of
+from hocket_daemon.profiling.profiles import (
+    DecodeProfile,
+    Figure,
+    NetworkProfile,
+    decode_file,
+    load,
+    network_file,
+    save,
+)
 
 
 @pytest.fixture
@@ -28,9 +36,9 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
         assert "hocket profile --offline --side device" in client.status().facts["decode time"]
         done = client.ask("kala mira?", max_tokens=12, ignore_eos=True, seed=1, require_cloud=True).result()
         status = client.status()
-        assert status.figures["decode_steps"] >= len(done.token_ids) - 2
-        assert status.figures["decode_measured_s"] > 0
-        assert 0 < status.figures["rtt_s"] < 5
+        assert status.metrics["decode_steps"] >= len(done.token_ids) - 2
+        assert status.metrics["decode_measured_s"] > 0
+        assert 0 < status.metrics["rtt_s"] < 5
         assert "(echo on this connection)" in status.facts["cloud"]
 
         assert made.device is not None
@@ -54,7 +62,7 @@ def test_the_offline_stage_times_every_step_up_to_the_context_and_frees_its_rows
     tiny_models: dict[str, Path], home: Path
 ) -> None:
     """As many calls as steps; a chunk as long as the context is refused."""
-    from hocket_daemon.engine.model import ModelSettings
+    from hocket_daemon.engine.transformers_voice import ModelSettings
 
     settings = ModelSettings(name=str(tiny_models["cloud"]), context=64, slots=2)
     model = LanguageModel(settings, "cloud")

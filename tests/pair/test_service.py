@@ -99,8 +99,8 @@ def test_a_cloud_that_drains_costs_no_token(folder: Path, tiny_models: dict[str,
         cloud.drain()
         done = stream.result()
         ask = ask_message(QUESTION, topic=bytes(16), **OPTIONS)
-        assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.solo_steps)).ids
+        assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.aggregation.solo_steps)).ids
         told = [notice for notice in stream.notices if "the cloud is stopping" in notice]
-        assert (bool(told), bool(done.solo_steps)) == (drain_s < 1, drain_s < 1)
+        assert (bool(told), bool(done.aggregation.solo_steps)) == (drain_s < 1, drain_s < 1)
         later = made.client().ask(QUESTION, **OPTIONS)
-        assert later.result().mode == "alone"
+        assert later.result().aggregation.method == "alone"

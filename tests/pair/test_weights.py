@@ -16,9 +16,9 @@ from hocket_bus.messages import Begin, Error, Passage, Sampling, Search
 from hocket_bus.sockets import Event, Received
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.prefix import PrefixChain
-from hocket_daemon.relevance import query, weighed_by
-from hocket_daemon.session import NO_PASSAGES
-from hocket_daemon.weights import Weights
+from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.aggregation.session import NO_PASSAGES
+from hocket_daemon.aggregation.weights import RelevanceWeights
 from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 2 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(6)]
@@ -41,7 +41,7 @@ def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: fl
             expected = reference.answer(ask_message(question, topic=bytes(16), **asked))  # type: ignore[arg-type]
             static = ask_message(question, topic=bytes(16), weights="static", **asked)  # type: ignore[arg-type]
             done = client.ask(question, deadline_s=WAIT_S, **asked).result()  # type: ignore[arg-type]
-            assert (done.token_ids, done.solo_steps) == (expected.ids, [])
+            assert (done.token_ids, done.aggregation.solo_steps) == (expected.ids, [])
             differing += reference.answer(static).ids != expected.ids
     assert differing
 
@@ -53,7 +53,7 @@ def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[s
     """Each text is scored once; the question's own scores came with the passages, and the last tokens weigh no step."""
     sampling = Sampling(max_tokens=room)
     begin = Begin(
-        session=bytes(16), epoch=0, question="Who?", sampling=sampling, aggregation="coupled", task="answer",
+        session=bytes(16), epoch=0, question="Who?", sampling=sampling, method="coupled", task="answer",
         documents=1, eos=[], weights="dynamic", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98, scorer="",
     )  # fmt: skip
     passage = Passage(document="d", title="", ordinal=0, text="t", score=0.5)
@@ -70,7 +70,7 @@ def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[s
     def failed(reason: HocketError) -> None:
         pytest.fail(str(reason))
 
-    weights = Weights(begin, found, score, decode, on_news=lambda: None, on_static=failed)
+    weights = RelevanceWeights(begin, found, score, decode, on_news=lambda: None, on_static=failed)
     drafted = PrefixChain(bytes(16), 0)
     for step in range(min(5, room)):
         assert weights.of(step, drafted) == weights.of(step, drafted)
@@ -100,7 +100,7 @@ def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
         answer = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, **OPTIONS)  # type: ignore[arg-type]
         done = answer.result()
         assert len(done.token_ids) == 32
-        assert done.solo_steps == []
+        assert done.aggregation.solo_steps == []
         told = "a passage is no longer here: from here on the device's passages are weighed by the question alone"
         assert answer.notices == [told]
 
@@ -120,7 +120,7 @@ def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) ->
         for _ in range(2):
             answer = client.ask(QUESTIONS[0], deadline_s=WAIT_S, **asked)  # type: ignore[arg-type]
             done = answer.result()
-            assert (done.token_ids, done.solo_steps) == (common, [])
+            assert (done.token_ids, done.aggregation.solo_steps) == (common, [])
             assert [notice for notice in answer.notices if notice.endswith("by list")]
         assert len(cloud._sessions) <= 1
 

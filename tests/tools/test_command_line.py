@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, DeadlineExceeded, Unavailable
 from hocket_bus.keys import fingerprint
-from hocket_bus.messages import Done
+from hocket_bus.messages import AggregationOutcome, Done
 from hocket_tools import console
 from hocket_tools.main import app, run, status_of
 from processes import guarded
@@ -185,10 +185,9 @@ def test_the_summary_tells_times_and_acceptance() -> None:
         text="x",
         ttft_s=0.25,
         ms_per_token=12.34,
-        accept_device=0.5,
-        accept_cloud=None,
-        mode="alone",
+        mode="aggregation",
         seed=9,
+        outcome=AggregationOutcome(method="alone", accept_device=0.5),
     )
     line = "2 tokens (eos) · first after 250 ms · 12.3 ms per token · accepted device 50%, cloud - · alone, seed 9"
     assert console.summary(done) == line

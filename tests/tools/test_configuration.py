@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hocket_bus import places
+from hocket_bus import paths
 from hocket_bus.config import load
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
@@ -56,7 +56,7 @@ def test_a_line_that_is_commented_out_shows_the_default(home: Home, name: str) -
     text = re.sub(r"(?m)^# (?=\w+ = )", "", home.config(name).read_text(encoding="utf-8"))
     home.config(name).write_text(text, encoding="utf-8")
     in_force = load(home.config(name), KINDS[name])
-    assert in_force.keys == str(places.keys(home.at))  # what the empty default means
+    assert in_force.keys == str(paths.keys(home.at))  # what the empty default means
     assert msgspec.structs.replace(in_force, keys="") == as_written
     assert set(flat(tomllib.loads(text))) == set(defaults(KINDS[name]))
 

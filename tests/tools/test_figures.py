@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.aggregation.distribution import truncate
 from hocket_daemon.aggregation.schedule import latency
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.slots import Segment
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.figures import case_study, frame, perplexity, speedup
 from hocket_tools.bench.figures.frame import Claim, Figure, find, separate, settings_of, together
 from hocket_tools.bench.figures.ranges import check
@@ -251,7 +251,7 @@ def test_teacher_forcing_equals_reading_token_by_token(tiny_models: dict[str, Pa
     scored = model.score(ids, 12)
     row = model.slots.take(1)
     parts = [ids[:18], *([token] for token in ids[18:-1])]
-    rows = [model.read([Feed(row, [part])])[0][0] for part in parts]
+    rows = [model.read([Segment(row, [part])])[0][0] for part in parts]
     assert np.abs(scored - np.array(rows)).max() < 1e-5
 
 

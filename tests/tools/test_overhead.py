@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.aggregation.sampler import Rule, target
+from hocket_daemon.aggregation.sampler import target
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling import Rule
 from hocket_tools.bench.bare import WIRE_MASS, distributions
 from hocket_tools.bench.overhead import VOCABULARIES, bare_pair, run
 

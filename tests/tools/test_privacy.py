@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hocket_bus.messages import Begin, Draft, Message, Sampling, Status, Target
-from hocket_daemon.aggregation.distribution import encode, truncate
 from hocket_daemon.aggregation.prefix import PrefixChain
+from hocket_daemon.engine.distribution import encode, truncate
 from hocket_tools.bench import leaks, privacy
 from hocket_tools.bench.canaries import canaries, documents, grams
 
@@ -20,7 +20,7 @@ BEGIN = Begin(
     question="Who?",
     task="answer",
     sampling=Sampling(seed=7),
-    aggregation="coupled",
+    method="coupled",
     documents=1,
     eos=[],
     weights="static",

@@ -17,7 +17,7 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Welcome
 from hocket_bus.sockets import Bus
-from hocket_daemon.profiles import Figure, NetworkProfile, load, network_file, save
+from hocket_daemon.profiling.profiles import Figure, NetworkProfile, load, network_file, save
 from hocket_tools.main import run
 from hocket_tools.network import iperf3
 from hocket_tools.network.ping import Pings, ping

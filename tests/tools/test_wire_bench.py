@@ -9,7 +9,7 @@ import zmq
 
 from hocket_bus import wire
 from hocket_bus.messages import Draft
-from hocket_daemon.aggregation.distribution import decode, truncate
+from hocket_daemon.engine.distribution import decode, truncate
 from hocket_tools.bench.wire import SHAPES, SIZES, Settings, framed_bytes, made, message_of, run
 from hocket_tools.link.tap import CURVE_BYTES, Tap
 from waiting import WAIT_S

@@ -58,8 +58,8 @@ def summary(done: Done) -> str:
         f"{len(done.token_ids)} tokens ({done.finish})",
         f"first after {done.ttft_s * 1000:.0f} ms",
         f"{done.ms_per_token:.1f} ms per token",
-        f"accepted device {_share(done.accept_device)}, cloud {_share(done.accept_cloud)}",
-        f"{done.mode}, seed {done.seed}",
+        f"accepted device {_share(done.aggregation.accept_device)}, cloud {_share(done.aggregation.accept_cloud)}",
+        f"{done.aggregation.method}, seed {done.seed}",
     ]
     return " · ".join(parts)
 

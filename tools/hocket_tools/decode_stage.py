@@ -13,8 +13,8 @@ from hocket_tools import console
 from hocket_tools.pair.home import Home
 
 if TYPE_CHECKING:
-    from hocket_daemon.offline import Stage
-    from hocket_daemon.profiles import DecodeProfile
+    from hocket_daemon.profiling.offline import Stage
+    from hocket_daemon.profiling.profiles import DecodeProfile
 
 
 def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
@@ -22,9 +22,9 @@ def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
 
     Raises BadConfiguration, or BadRequest when the model's context is too small.
     """
-    from hocket_daemon import offline, profiles
     from hocket_daemon.config import CloudSettings, DaemonSettings, DeviceSettings
-    from hocket_daemon.engine.model import LanguageModel
+    from hocket_daemon.engine.transformers_voice import LanguageModel
+    from hocket_daemon.profiling import offline, profiles
 
     kind: type[DaemonSettings] = DeviceSettings if side == "device" else CloudSettings
     settings = config.load(home.config(side), kind)

@@ -12,12 +12,12 @@ from pathlib import Path
 import structlog
 import zmq
 
-from hocket_bus import places, zap
+from hocket_bus import paths, zap
 from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import Unavailable
 from hocket_bus.keys import Keys
-from hocket_bus.log import Turns
+from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import Hello
 from hocket_bus.wire import MAX_BODY_BYTES
 
@@ -45,7 +45,7 @@ class Bus:
     def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True) -> None:
         """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
         self._on_event = on_event
-        self._keys_folder = keys or places.keys()
+        self._keys_folder = keys or paths.keys()
         self.keys: Keys | None = None
         self._context = zmq.Context(io_threads=1)
         self._context.set(zmq.MAX_SOCKETS, 1023)
@@ -184,7 +184,7 @@ class Bus:
         self._ports.append(port)
 
     def _run(self) -> None:
-        turns = Turns(log, "error on the I/O thread")  # one bad event must not silence every stream
+        turns = GuardedLoop(log, "error on the I/O thread")  # one bad event must not silence every stream
         while self._running:
             turns.run(self.step)
         self._destroy()

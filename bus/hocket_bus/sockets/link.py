@@ -13,7 +13,7 @@ from hocket_bus.egress import Gate
 from hocket_bus.endpoints import publish_endpoint
 from hocket_bus.errors import BadMessage, HocketError, OtherVersion, Unavailable, Untrusted, from_code
 from hocket_bus.estimate import Estimate
-from hocket_bus.log import Sparse
+from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 
@@ -60,7 +60,7 @@ class Link:
         self._quiet_since_s = 0.0  # on the clock of Bus.awake: an end that stands still hears no silence
         self._sockets: list[zmq.Socket[bytes]] = []
         self._subscriber: zmq.Socket[bytes] | None = None  # outlives a break, for what was published before it
-        self._bad_messages = Sparse(log, "bad message")
+        self._bad_messages = RateLimitedLog(log, "bad message")
 
     @property
     def rtt_s(self) -> float:

@@ -10,11 +10,11 @@ import zmq
 
 from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
 from hocket_bus.errors import BadConfiguration, BadMessage
-from hocket_bus.estimate import Told
+from hocket_bus.estimate import LastValues
 from hocket_bus.keys import SELF
-from hocket_bus.log import Sparse
+from hocket_bus.log import RateLimitedLog
+from hocket_bus.malformed import MOST, REFUSED_S, MalformedLimit
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed
-from hocket_bus.patience import MOST, REFUSED_S, Patience
 from hocket_bus.topics import Topics
 from hocket_bus.wire import decode, encode
 
@@ -46,14 +46,14 @@ class Server:
         self.endpoint = endpoint
         self.load = 0  # requests in work
         self.waiting = 0  # steps and prompts that wait for the model
-        self.bad_messages = Sparse(log, "bad message")
+        self.bad_messages = RateLimitedLog(log, "bad message")
         self._bus = bus
         self._greet = greet
         self._lock: IO[str] | None = None
-        self._told_rtt_s = Told()
-        self._heard_s = Told()
+        self._told_rtt_s = LastValues()
+        self._heard_s = LastValues()
         self._topics = Topics()
-        self._patience = Patience()
+        self._patience = MalformedLimit()
 
     def send(self, route: bytes, message: Message) -> None:
         """Send to one connected end; a message to an end that left is dropped."""
@@ -73,7 +73,7 @@ class Server:
         frames = [topic, *encode(message)]
         self._bus._do(lambda: self._publish(frames))
 
-    def blame(self, route: bytes, user: str, error: BadMessage) -> None:
+    def malformed(self, route: bytes, user: str, error: BadMessage) -> None:
         """Treat a message that came as one that is none: count it, and tell the sender."""
         self._bus._do(lambda: self._on_bad(route, user, error))
 

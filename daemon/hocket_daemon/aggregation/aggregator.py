@@ -11,11 +11,11 @@ from statistics import fmean
 
 from hocket_bus.messages import Side
 
-from .distribution import Distribution
+from ..engine.distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms, provenance
 from .independent import Laws, aggregate, draft, laws
 from .schedule import DEFAULT_SIDE, Scheduler, acceptance, drawn_side
-from .window import MOST_AHEAD, pays_ahead
+from .window import MAX_LOOKAHEAD, pays_ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class AggregatorExchange(Exchange):
         if alone:
             self._greeted = False
 
-    def pace(self, rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> None:
+    def pace(self, rtt_s: float, decode_s: float, most: int = MAX_LOOKAHEAD) -> None:
         """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
         super().pace(rtt_s, decode_s, most)
         self.scheduler.rtt_s = rtt_s

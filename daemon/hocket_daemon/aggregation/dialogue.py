@@ -11,18 +11,18 @@ from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
 
-from . import distribution as codec
+from ..engine import distribution as codec
+from ..engine.distribution import Distribution
+from ..engine.sampling import Rule
 from .aggregator import AggregatorExchange, Verdict
-from .distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms
-from .sampler import Rule
 from .schedule import Aggregating
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
 
 @dataclass(slots=True)
-class Turn:
+class Effects:
     """What one event led to: tokens confirmed, and messages for the other side in the order to send them."""
 
     confirmed: list[Confirmed] = field(default_factory=list)
@@ -47,9 +47,9 @@ class Dialogue:
         """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
-        kind = AggregatorExchange if begin.aggregation == "independent" else Exchange
+        kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = Terms(begin.session, rule, begin.aggregation, eos, room, aggregating, shares_drafts)
+        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word
@@ -60,22 +60,22 @@ class Dialogue:
 
     def own(
         self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
-    ) -> Turn | None:
+    ) -> Effects | None:
         """The own decoder has the distribution of `step` behind `prefix`; None when that prefix no longer holds."""
         own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s)
         if own is None:
             return None
-        turn = Turn()
+        turn = Effects()
         if self.exchange.sends_drafts and not self.exchange.solo:
             turn.send.append(self._message(own))
         return self._advance(turn)
 
-    def receive(self, message: PeerMessage) -> Turn:
+    def receive(self, message: PeerMessage) -> Effects:
         """A message of the other side.
 
         Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have.
         """
-        turn = Turn()
+        turn = Effects()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
             self._begin_epoch(message.epoch, message.confirmed)
         if message.epoch != self.epoch:
@@ -96,15 +96,15 @@ class Dialogue:
             self.remote_drafts += 1
         return self._advance(turn)
 
-    def go_alone(self) -> Turn:
+    def go_alone(self) -> Effects:
         """R6: the cloud is silent; the device draws from its own distribution until `rejoin` is answered."""
         self.exchange.go_alone(True)
-        return self._advance(Turn())
+        return self._advance(Effects())
 
-    def rejoin(self) -> Turn:
+    def rejoin(self) -> Effects:
         """R6: greet a cloud that is back, under a new epoch; its Sync ends the solo steps."""
         self._begin_epoch(self.epoch + 1, len(self.exchange.confirmed))
-        return Turn(send=[self._sync(), self._target(0)])
+        return Effects(send=[self._sync(), self._target(0)])
 
     def kept(self) -> list[wire.Message]:
         """Own drafts that are not confirmed, for a cloud that joins late."""
@@ -117,7 +117,7 @@ class Dialogue:
         if isinstance(self.exchange, AggregatorExchange):
             self.exchange.begin_epoch(confirmed)
 
-    def _answer(self, sync: Sync, turn: Turn) -> None:
+    def _answer(self, sync: Sync, turn: Effects) -> None:
         if self._side == "device":
             self.exchange.go_alone(False)
             turn.send.append(self._target(0))
@@ -126,7 +126,7 @@ class Dialogue:
         if self.exchange.sends_drafts:
             turn.send += [self._message(kept) for kept in self.exchange.kept_drafts(sync.confirmed)]
 
-    def _advance(self, turn: Turn) -> Turn:
+    def _advance(self, turn: Effects) -> Effects:
         first = len(self.exchange.confirmed)
         turn.confirmed = self.exchange.advance()
         if isinstance(self.exchange, AggregatorExchange) and not self.exchange.solo:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hocket_bus.messages import Aggregation, Side, Source
+from hocket_bus.messages import Method, Side, Source
 
-from .distribution import Distribution
+from ..engine.distribution import Distribution
+from ..engine.sampling import Rule, sample
 from .prefix import PrefixChain
-from .sampler import Rule, draft, target
+from .sampler import target
 from .schedule import Aggregating, other
-from .window import MOST_AHEAD, draft_window
+from .window import MAX_LOOKAHEAD, draft_window
 
-_MOST_HELD = 4 * MOST_AHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
-_DRAFT_AHEAD: tuple[Aggregation, ...] = ("coupled", "independent")
+_MOST_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
+_DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +49,7 @@ class Terms:
 
     session: bytes
     rule: Rule
-    aggregation: Aggregation
+    method: Method
     eos: frozenset[int]
     max_tokens: int
     aggregating: Aggregating = "scheduler"
@@ -59,7 +60,7 @@ class Exchange:
     """One side's half of the draft exchange."""
 
     def __init__(self, side: Side, terms: Terms) -> None:
-        self.window = 4 if terms.aggregation in _DRAFT_AHEAD else 1
+        self.window = 4 if terms.method in _DRAFT_AHEAD else 1
         self.solo = False
         self.out_of_step = False
         self.corrections = 0
@@ -83,16 +84,16 @@ class Exchange:
     @property
     def sends_drafts(self) -> bool:
         """In `sync`, and where it shares none, the device aggregates alone, so its drafts stay at home."""
-        return self._side == "cloud" or (self._terms.shares_drafts and self._terms.aggregation != "sync")
+        return self._side == "cloud" or (self._terms.shares_drafts and self._terms.method != "sync")
 
     @property
     def expected(self) -> tuple[float | None, float | None]:
         """The share of the device's and of the cloud's drafts that Eq. 5 expects to be accepted, where it applies."""
         return None, None
 
-    def pace(self, rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> None:
+    def pace(self, rtt_s: float, decode_s: float, most: int = MAX_LOOKAHEAD) -> None:
         """How long a round trip and a decode step take now; it changes speed, never tokens."""
-        if self._terms.aggregation in _DRAFT_AHEAD:
+        if self._terms.method in _DRAFT_AHEAD:
             self.window = draft_window(rtt_s, decode_s, most)
 
     def next_step(self) -> int | None:
@@ -169,7 +170,7 @@ class Exchange:
         self._peer_at = (confirmed, digest)
 
     def _draw(self, step: int, distribution: Distribution) -> int:
-        return draft(self._terms.rule, step, distribution)
+        return sample(self._terms.rule, step, distribution)
 
     def _judge(self, step: int) -> Confirmed | None:
         own, remote = self._valid(self._own, step), self._valid(self._remote, step)
@@ -179,7 +180,7 @@ class Exchange:
             return provenance(self._side, step, token, by_own, by_remote)
         if self.solo and own is not None:
             return Confirmed(step, own.token, "solo", own=True, remote=False)
-        if own is None or remote is None or (self._side == "cloud" and self._terms.aggregation == "sync"):
+        if own is None or remote is None or (self._side == "cloud" and self._terms.method == "sync"):
             return None
         device, cloud = self._sides(own, remote)
         token = target(self._terms.rule, step, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))

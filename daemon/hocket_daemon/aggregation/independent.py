@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from hocket_bus.messages import Side
 
-from .distribution import VOCABULARY_LIMIT, Distribution
-from .noise import exponential
-from .sampler import Rule, draw, eta_device, mix, race, shape
+from ..engine.distribution import VOCABULARY_LIMIT, Distribution
+from ..engine.noise import exponential
+from ..engine.sampling import Rule, draw, race, shape
+from .sampler import eta_device, mix
 from .schedule import GAMMA
 
 Role = Side | Literal["aggregator"]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-MOST_AHEAD = 32
+MAX_LOOKAHEAD = 32
 INTERRUPTION_S = 0.004  # what a step begun in vain costs: its end at the next layer, and two changes of threads
 
 
-def draft_window(rtt_s: float, decode_s: float, most: int = MOST_AHEAD) -> int:
+def draft_window(rtt_s: float, decode_s: float, most: int = MAX_LOOKAHEAD) -> int:
     """Own drafts beyond the last confirmed step: enough to hide a round trip, no more (docs/aggregation.md).
 
     A side that is nearly full allows fewer: `most`.
     """
-    steps = min(float(MOST_AHEAD), rtt_s / max(decode_s, 1e-4))  # whatever the other end says of the round trip
+    steps = min(float(MAX_LOOKAHEAD), rtt_s / max(decode_s, 1e-4))  # whatever the other end says of the round trip
     return min(most, max(4, math.ceil(steps) + 2))
 
 

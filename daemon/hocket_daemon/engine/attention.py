@@ -17,7 +17,7 @@ from transformers.modeling_utils import AttentionInterface
 
 from hocket_bus.errors import BadConfiguration
 
-from .slots import Plan, Run
+from .slots import Plan, RowSpan
 
 _NAME = "hocket_slots"
 _STRANGE = ("softcap", "s_aux", "position_bias")  # parts of a score that only some models have
@@ -55,7 +55,7 @@ def _attend(
     return torch.cat([*seen, seen[-1][-1:].expand(again, -1, -1)])[None], None
 
 
-def _attend_run(run: Run, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
+def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
     """`query` and what is returned are [rows · tokens, heads, width].
 
     Query heads that share a key head become further tokens of it, so that no key is repeated.

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .preemption import Interrupt
-from .reading import Reading
-from .slots import Feed
+from .sequences import SequenceGroup
+from .slots import Segment
 
 T = TypeVar("T")
 Rows: TypeAlias = NDArray[np.float32]
-Read: TypeAlias = Callable[[Sequence[Feed], Interrupt], list[Rows]]
-NOTHING = Feed([], [])
+Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Rows]]
+NOTHING = Segment([], [])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step(Generic[T]):
+class DecodeRequest(Generic[T]):
     """The distribution behind `answer` is wanted; `then` makes of the rows' distributions what the session needs."""
 
-    reading: Reading
+    reading: SequenceGroup
     answer: list[int]
     then: Callable[[Rows], T]
     interrupt: Interrupt
@@ -38,7 +38,7 @@ class Decoded(NamedTuple, Generic[T]):
 
 
 def decode(
-    read: Read, steps: Sequence[Step[T]], interrupt: Interrupt, prompt: Feed = NOTHING
+    read: Read, steps: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
 ) -> tuple[list[Decoded[T]], Rows]:
     """All steps, of which each session has at most one, and `prompt` by one pass of the model's `read`.
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from .slots import Feed, Plan, Run, Slots
+from .slots import Plan, RowSpan, Segment, Slots
 
 LEAST_ROWS, LEAST_LENGTH = 8, 128
 Step: TypeAlias = Callable[[], Tensor]
@@ -39,11 +39,11 @@ class CapturedSteps:
         shapes = [(rows, length) for rows in self._rows for length in self._lengths]
         self._replay = {shape: capture(partial(self._step, *shape)) for shape in shapes}
 
-    def fits(self, feeds: Sequence[Feed]) -> bool:
+    def fits(self, feeds: Sequence[Segment]) -> bool:
         """Whether every row that is fed gets one token."""
         return all(len(ids) == 1 for feed in feeds for ids in feed.tokens)
 
-    def run(self, feeds: Sequence[Feed]) -> Tensor:
+    def run(self, feeds: Sequence[Segment]) -> Tensor:
         """Append one token to each row of `feeds`; logits [rows, vocabulary] of what follows them, in their order."""
         fed = [row for feed in feeds for row in feed.rows]
         lengths = self._slots.lengths
@@ -64,9 +64,9 @@ class CapturedSteps:
         numbers = torch.arange(max(rows, length), device=tokens.device)
         hidden = numbers[:length] > seen[:, None]
         mask = torch.zeros(hidden.shape, dtype=self._dtype, device=tokens.device).masked_fill_(hidden, float("-inf"))
-        run = Run(slice(0, rows), rows, length, mask[:, None, None])
-        places = numbers[:rows] * self._slots.context + written
-        return self._forward(tokens[None], Plan(places, written[None], numbers[:rows], [run]))
+        run = RowSpan(slice(0, rows), rows, length, mask[:, None, None])
+        slot_mapping = numbers[:rows] * self._slots.context + written
+        return self._forward(tokens[None], Plan(slot_mapping, written[None], numbers[:rows], [run]))
 
 
 def cuda_graph(step: Step) -> Step:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .entry import KV
-from .model import LanguageModel
 from .preemption import Interrupt, Preempted
 from .prompt import Layout, layout_for
-from .slots import Feed
+from .slots import Segment
 from .stored import Prefix
+from .transformers_voice import LanguageModel
 
 
 class Ahead(NamedTuple):
@@ -47,9 +47,9 @@ def place_documents(
     return missing, computed
 
 
-def in_passes(rows: Sequence[int], tokens: Sequence[list[int]], most: int) -> Iterator[Feed]:
+def in_passes(rows: Sequence[int], tokens: Sequence[list[int]], most: int) -> Iterator[Segment]:
     """Append `tokens[i]` to row i in passes of at most `most` tokens, one row after the other."""
-    feed, room = Feed([], []), most
+    feed, room = Segment([], []), most
     for row, ids in zip(rows, tokens, strict=True):
         at = 0
         while at < len(ids):
@@ -59,7 +59,7 @@ def in_passes(rows: Sequence[int], tokens: Sequence[list[int]], most: int) -> It
             at, room = at + len(part), room - len(part)
             if room == 0:
                 yield feed
-                feed, room = Feed([], []), most
+                feed, room = Segment([], []), most
     if feed.rows:
         yield feed
 

@@ -21,14 +21,14 @@ from hocket_retrieval.packed import rounded
 from .entry import KV
 
 
-class Feed(NamedTuple):
+class Segment(NamedTuple):
     """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`."""
 
     rows: list[int]
     tokens: list[list[int]]
 
 
-class Run(NamedTuple):
+class RowSpan(NamedTuple):
     """Neighbouring rows of one feed that get equally many tokens: attention takes them in one call."""
 
     rows: slice
@@ -40,10 +40,10 @@ class Run(NamedTuple):
 class Plan(NamedTuple):
     """One forward pass: every token of every feed in a line, and the last one again up to a round number."""
 
-    places: Tensor  # [tokens]: where their keys and values go, counted over all rows
+    slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
     last: Tensor  # [rows]: the last token of each row
-    runs: list[Run]
+    runs: list[RowSpan]
 
 
 class SlotLayer(CacheLayerMixin):
@@ -69,7 +69,7 @@ class SlotLayer(CacheLayerMixin):
             self.lazy_initialization(key_states, value_states)
         keys, values = self._tensors()
         for memory, states in ((keys, key_states), (values, value_states)):
-            memory.flatten(1, 2).index_copy_(1, self._memory.plan.places, states[0])
+            memory.flatten(1, 2).index_copy_(1, self._memory.plan.slot_mapping, states[0])
         return keys.transpose(0, 1), values.transpose(0, 1)
 
     def copy_out(self, row: int, length: int) -> list[Tensor]:
@@ -155,21 +155,21 @@ class Slots:
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 
-    def place(self, feeds: Sequence[Feed], dtype: torch.dtype, device: torch.device) -> Plan:
+    def place(self, feeds: Sequence[Segment], dtype: torch.dtype, device: torch.device) -> Plan:
         """The plan of the pass that appends `feeds`; all their rows are different."""
         fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
         placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
-        places = torch.tensor([row * self.context + position for row, position in placed])
+        slot_mapping = torch.tensor([row * self.context + position for row, position in placed])
         last = torch.tensor([end - 1 for end in accumulate(n for _, n in fed)])
         mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
         runs = list(self._runs(feeds, mask))
         for row, n in fed:
             self.lengths[row] += n
-        return Plan(places.to(device), positions[None].to(device), last.to(device), runs)
+        return Plan(slot_mapping.to(device), positions[None].to(device), last.to(device), runs)
 
-    def _runs(self, feeds: Sequence[Feed], mask: Tensor) -> Iterator[Run]:
+    def _runs(self, feeds: Sequence[Segment], mask: Tensor) -> Iterator[RowSpan]:
         before = 0
         for feed in feeds:
             for first, end in _neighbours(feed):
@@ -179,7 +179,7 @@ class Slots:
                 own = None  # everything is seen
                 if width > 1 or min(starts) < max(starts):
                     own = mask[before : before + tokens, :length].view(len(starts), 1, width, length)
-                yield Run(rows, tokens, length, own)
+                yield RowSpan(rows, tokens, length, own)
                 before += tokens
 
 
@@ -187,7 +187,7 @@ def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
     return (rows[first : first + size] for first in range(len(rows) - size + 1))
 
 
-def _neighbours(feed: Feed) -> Iterator[tuple[int, int]]:
+def _neighbours(feed: Segment) -> Iterator[tuple[int, int]]:
     """First and end of every stretch of neighbouring rows with equally many tokens."""
     first = 0
     for at in range(1, len(feed.rows) + 1):

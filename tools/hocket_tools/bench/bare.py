@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.messages import (
     Accepted,
+    AggregationOutcome,
     Ask,
     Begin,
     Credit,
@@ -33,9 +34,9 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
-from hocket_daemon.aggregation.dialogue import Dialogue, Turn
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.streams import Stream, Streams
+from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.serving.streams import Stream, Streams
 
 WIRE_MASS = 0.98
 IDLE_S = 30.0  # whoever started this process has gone
@@ -94,7 +95,7 @@ class Bare(ABC):
             assert turn is not None
             self._take(turn)
 
-    def _take(self, turn: Turn) -> None:
+    def _take(self, turn: Effects) -> None:
         for message in turn.send:
             self._send(message)
         self._draft()
@@ -144,7 +145,7 @@ class Device(Bare):
         elif isinstance(message, StatusRequest):
             self._server.send(event.route, Status(request=message.request, role="device", ready=True, facts={}))
 
-    def _take(self, turn: Turn) -> None:
+    def _take(self, turn: Effects) -> None:
         super()._take(turn)
         assert self._dialogue is not None
         for confirmed in turn.confirmed:
@@ -168,7 +169,7 @@ def distributions(vocabulary: int) -> Sequence[NDArray[np.float32]]:
 
 def _terms(ask: Ask) -> Begin:
     return Begin(
-        session=os.urandom(16), epoch=0, question=ask.question, task="answer", aggregation="sync-both", documents=1,
+        session=os.urandom(16), epoch=0, question=ask.question, task="answer", method="sync-both", documents=1,
         eos=[], sampling=ask.sampling, weights="static", reweigh_every=1, relevance_temperature=1.0,
         wire_mass=WIRE_MASS,
     )  # fmt: skip
@@ -177,7 +178,7 @@ def _terms(ask: Ask) -> Begin:
 def _done(stream: Stream, dialogue: Dialogue, seed: int) -> Done:
     return Done(
         request=stream.request, seq=stream.seq, finish="length", token_ids=dialogue.exchange.confirmed.ids, text="",
-        ttft_s=0.0, ms_per_token=0.0, accept_device=None, accept_cloud=None, mode="sync-both", seed=seed,
+        ttft_s=0.0, ms_per_token=0.0, mode="aggregation", outcome=AggregationOutcome(method="sync-both"), seed=seed,
     )  # fmt: skip
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.aggregation.sampler import Rule, draft
-from hocket_daemon.engine.batch import Step, decode
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.batch import DecodeRequest, decode
+from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.preemption import Interrupt, Together
-from hocket_daemon.engine.reading import Reading, mix, read_at_once
+from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.report import Report
 
 WORDS = "river tower bell gate mill stone harbour winter letter bridge garden lamp market road ship song".split()  # noqa: SIM905
@@ -85,7 +85,7 @@ def tokens_of(
     return alone, beside
 
 
-def _readings(model: LanguageModel, settings: Settings) -> list[Reading]:
+def _readings(model: LanguageModel, settings: Settings) -> list[SequenceGroup]:
     """Sessions of one to three passages of different lengths."""
     rng = random.Random(settings.seed)
 
@@ -104,8 +104,8 @@ def _readings(model: LanguageModel, settings: Settings) -> list[Reading]:
     ]
 
 
-def _decode(pairs: Sequence[tuple[Reading, list[int]]]) -> list[NDArray[np.float32]]:
-    steps = [Step(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
+def _decode(pairs: Sequence[tuple[SequenceGroup, list[int]]]) -> list[NDArray[np.float32]]:
+    steps = [DecodeRequest(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
     decoded, _ = decode(pairs[0][0].model.read, steps, Together([step.interrupt for step in steps]))
     return [each.value for each in decoded]
 
@@ -115,7 +115,7 @@ def _even(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _draw(settings: Settings, step: int, distribution: NDArray[np.float32]) -> int:
-    return draft(Rule(settings.seed, settings.temperature, 1.0), step, truncate(distribution, WIRE_MASS))
+    return sample(Rule(settings.seed, settings.temperature, 1.0), step, truncate(distribution, WIRE_MASS))
 
 
 def _differing(some: Sequence[list[int]], others: Sequence[list[int]]) -> int:

@@ -19,8 +19,8 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.utils import logging
 
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.engine.slots import Feed
+from hocket_daemon.engine.slots import Segment
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.report import Report, Row
 
 OVERHEAD, OVER_MEMORY = 1.10, 1.5
@@ -72,14 +72,14 @@ def _bare(folder: str) -> PreTrainedModel:
 def _compare(model: LanguageModel, bare: PreTrainedModel, rows: int, length: int, steps: int) -> Row:
     """Processor milliseconds of both and their ratio: medians over pairs of steps."""
     taken, before = model.slots.take(rows), [[7] * (length - 1)] * rows
-    model.read([Feed(taken, before)])
+    model.read([Segment(taken, before)])
     cache = DynamicCache(config=bare.config)
     bare(input_ids=torch.tensor(before, device=bare.device), past_key_values=cache, logits_to_keep=1)
     token = torch.full((rows, 1), 7, device=bare.device)
     sessions = [taken[first : first + SESSION_ROWS] for first in range(0, rows, SESSION_ROWS)]
 
     def ours() -> None:
-        model.read([Feed(session, [[7]] * len(session)) for session in sessions])
+        model.read([Segment(session, [[7]] * len(session)) for session in sessions])
 
     def theirs() -> None:
         bare(input_ids=token, past_key_values=cache, logits_to_keep=1)
@@ -123,8 +123,8 @@ def over_memory(config: Qwen2Config, steps: int) -> float:
         Qwen2ForCausalLM(config).bfloat16().save_pretrained(folder)
         model = LanguageModel(ModelSettings(name=folder, slots=1, context=256), "cloud")
     rows = model.slots.take(1)
-    model.read([Feed(rows, [[7] * 64])])
-    step_s = median(_wall_s(lambda: model.read([Feed(rows, [[7]])])) for _ in range(min(steps, 150)))
+    model.read([Segment(rows, [[7] * 64])])
+    step_s = median(_wall_s(lambda: model.read([Segment(rows, [[7]])])) for _ in range(min(steps, 150)))
     return step_s / (model.weight_bytes / _copied_bytes_per_s(model.device))
 
 

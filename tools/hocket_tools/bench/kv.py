@@ -17,9 +17,9 @@ from rich.progress import Progress
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.messages import Status, StatusRequest
-from hocket_bus.places import keys
+from hocket_bus.paths import keys
 from hocket_client import Client
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile

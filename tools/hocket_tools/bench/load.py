@@ -69,14 +69,14 @@ def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: i
         after = daemon_state(pair.home, "cloud")
         real.stop()
         fleet.drive(0.0)
-    batches = after.figures["batches"] - before.figures["batches"]
+    batches = after.metrics["batches"] - before.metrics["batches"]
     return {
         "drafts_per_s": seen.drafts / settings.seconds,
         "drafts_per_token": seen.drafts / max(1, seen.tokens),
         "gap_p50_ms": percentile(seen.gaps_s or [0.0], 0.5) * 1000,
         "gap_p99_ms": percentile(seen.gaps_s or [0.0], 0.99) * 1000,
-        "sessions_per_step": (after.figures["batch_steps"] - before.figures["batch_steps"]) / max(1.0, batches),
-        "rows_per_step": (after.figures["batch_rows"] - before.figures["batch_rows"]) / max(1.0, batches),
+        "sessions_per_step": (after.metrics["batch_steps"] - before.metrics["batch_steps"]) / max(1.0, batches),
+        "rows_per_step": (after.metrics["batch_rows"] - before.metrics["batch_rows"]) / max(1.0, batches),
         "refused": seen.refused,
         "breaks": seen.breaks,
         "cloud_mib": memory_mib(pair.pid("cloud")),
@@ -123,8 +123,8 @@ class RealDevice:
             except HocketError:
                 self.failed += 1
                 continue
-            self.alone += bool(done.solo_steps)
-            self.differing += not done.solo_steps and done.token_ids != self._expected[seed]
+            self.alone += bool(done.aggregation.solo_steps)
+            self.differing += not done.aggregation.solo_steps and done.token_ids != self._expected[seed]
 
 
 def answer(client: Client, seed: int) -> Done:

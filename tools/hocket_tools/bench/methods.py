@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from hocket_bus.messages import AGGREGATIONS, Sampling, Task
+from hocket_bus.messages import Sampling, Task
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.baselines import drcg, sequence
 from hocket_tools.bench.baselines.moved import MovedKV
 from hocket_tools.bench.running import BenchPair
@@ -88,7 +88,7 @@ class Methods:
             return sequence.run(self._device, self._far, prompt, asked)
         if method in ALONE:
             return ask(self._cloud if method == "cloud" else self._device, prompt, alone=True, **asked)
-        assert method in AGGREGATIONS
+        assert method in METHODS
         return ask(self._device, prompt, aggregation=method, require_cloud=True, **asked)
 
     def _terms(self, options: Options, seed: int) -> drcg.Terms:

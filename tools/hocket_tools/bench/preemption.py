@@ -18,9 +18,9 @@ from statistics import median
 
 from rich.progress import track
 
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.reading import Reading, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools import console
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.random_model import save_random_model
@@ -68,7 +68,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     return report.finish()
 
 
-def _read(model: LanguageModel) -> Reading:
+def _read(model: LanguageModel) -> SequenceGroup:
     reading = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
     reading.distribution([2, 3], [1.0])
     return reading
@@ -98,7 +98,7 @@ def _gaps_s(model: LanguageModel, settings: Settings, way: str, pass_s: float) -
     return gaps_s
 
 
-def _gap_s(compute: ThreadPoolExecutor, reading: Reading, way: str, after_s: float) -> float | None:
+def _gap_s(compute: ThreadPoolExecutor, reading: SequenceGroup, way: str, after_s: float) -> float | None:
     interrupt, begun = Interrupt(), threading.Event()
 
     def stale() -> None:

@@ -16,8 +16,8 @@ from rich.progress import track
 from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
-from hocket_daemon.ledger import read
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.privacy.ledger import read
 from hocket_tools import console
 from hocket_tools.bench import leaks
 from hocket_tools.bench.canaries import Canary, canaries, documents, grams

@@ -21,7 +21,7 @@ from rich.progress import track
 
 from hocket_bus.messages import Side
 from hocket_client import Client
-from hocket_daemon.offline import Stage
+from hocket_daemon.profiling.offline import Stage
 from hocket_tools import console
 from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row
@@ -117,7 +117,7 @@ def _figures(pair: BenchPair, side: Side) -> Row:
 
 
 def _status(client: Client) -> dict[str, float]:
-    return client.status().figures
+    return client.status().metrics
 
 
 @contextmanager

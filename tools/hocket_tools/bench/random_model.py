@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
 HEAD_WIDTH = 64
 

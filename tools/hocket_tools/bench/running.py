@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side
-from hocket_bus.places import keys
+from hocket_bus.paths import keys
 from hocket_client import Client
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller

@@ -13,8 +13,8 @@ import numpy as np
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
-from hocket_daemon.aggregation.dialogue import Dialogue, Turn
-from hocket_daemon.aggregation.distribution import Distribution
+from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.engine.distribution import Distribution
 from hocket_tools.caller import Caller
 
 WAIT_S = 60.0
@@ -57,7 +57,7 @@ class ScriptedDevice:
         seed = self._number << 20 | self._session
         terms = Begin(
             session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
-            sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), aggregation="coupled",
+            sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), method="coupled",
             documents=1, eos=[], weights="off", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98,
         )  # fmt: skip
         self._dialogue, self._key, self._last_s = Dialogue("device", terms), terms.session, None
@@ -92,7 +92,7 @@ class ScriptedDevice:
             self.end()
             self.begin()
 
-    def _take(self, turn: Turn) -> None:
+    def _take(self, turn: Effects) -> None:
         for _ in turn.confirmed:
             now_s = time.monotonic()
             if self._last_s is not None:

@@ -127,9 +127,9 @@ class _Soak:
         wrong = 0
         for seed, ids in enumerate(self._expected):
             done = answer(self._client, seed)
-            wrong += done.token_ids != ids or bool(done.solo_steps)
+            wrong += done.token_ids != ids or bool(done.aggregation.solo_steps)
         self._fleet.drive(SETTLE_S)  # the end of the last answer is still on its way to the cloud
-        left_over = daemon_state(self._pair.home, "cloud").figures["sessions"] - self._settings.devices
+        left_over = daemon_state(self._pair.home, "cloud").metrics["sessions"] - self._settings.devices
         self._note("calm", real, wrong_afterwards=wrong, sessions_left_over=max(0.0, left_over))
 
     def _new_fleet(self) -> Fleet:

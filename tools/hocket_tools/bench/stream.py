@@ -35,8 +35,13 @@ def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - t
     stream = client.ask(prompt, **{"task": "complete", "ignore_eos": True, "top_p": 1.0} | options)
     times_s = [time.monotonic() - started_s for _ in stream]
     done = stream.result()
-    accepted, expected = (done.accept_device, done.accept_cloud), (done.expect_device, done.expect_cloud)
-    return Run(times_s, done.token_ids, accepted, done.drafts_device + done.drafts_cloud, expected)
+    accepted, expected = (
+        (done.aggregation.accept_device, done.aggregation.accept_cloud),
+        (done.aggregation.expect_device, done.aggregation.expect_cloud),
+    )
+    return Run(
+        times_s, done.token_ids, accepted, done.aggregation.drafts_device + done.aggregation.drafts_cloud, expected
+    )
 
 
 def figures(runs: Sequence[Run]) -> Row:

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from hocket_bus import messages, wire
-from hocket_daemon.aggregation import distribution as codec
-from hocket_daemon.aggregation.distribution import Distribution, truncate
-from hocket_daemon.aggregation.sampler import Rule, draft, target
+from hocket_daemon.aggregation.sampler import target
+from hocket_daemon.engine import distribution as codec
+from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling import Rule, sample
 from hocket_tools import console
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.link.tap import CURVE_BYTES
@@ -136,7 +137,7 @@ def _cell(settings: Settings, vocabulary: int, mass: float, shape: str) -> Row:
 def _cost(p: Vector, mass: float, step: int, other: Distribution) -> _Cost:
     written = p.copy()
     head, cut_us = _timed(lambda: truncate(written, mass))
-    token = draft(RULE, step, head)
+    token = sample(RULE, step, head)
     frames, encode_us = _timed(lambda: wire.encode(message_of(head, token, step)))
     received, decode_us = _timed(lambda: _decoded(frames))
     _, aggregate_us = _timed(lambda: target(RULE, step, other, received, (1.0, 1.0)))

@@ -63,7 +63,7 @@ def ask(
 
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_bus.endpoints import check_endpoint
     from hocket_tools import console
     from hocket_tools.pair.home import Home
@@ -72,9 +72,9 @@ def ask(
     options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question
-    where = endpoint or (places.named_endpoint() if home is None else "") or Home.find(home).listening("device")
+    where = endpoint or (paths.named_endpoint() if home is None else "") or Home.find(home).listening("device")
     check_endpoint(where)
-    keys = places.keys(home)
+    keys = paths.keys(home)
     if json_lines:
         _ask_json(where, text, options, keys)
     else:

@@ -299,7 +299,7 @@ def wire(
     json_path: Json = None,
 ) -> None:
     """What a draft weighs on the wire, and what encoding, decoding and aggregating cost."""
-    from hocket_daemon.aggregation.distribution import VOCABULARY_LIMIT
+    from hocket_daemon.engine.distribution import VOCABULARY_LIMIT
     from hocket_tools.bench import wire as bench
 
     sizes = counts(vocabularies, "--vocabularies", least=1, most=VOCABULARY_LIMIT)
@@ -346,12 +346,12 @@ def counts(text: str, option: str, least: int = 0, most: float = math.inf) -> li
 
 
 def _systems(text: str) -> list[str]:
-    from hocket_bus.messages import AGGREGATIONS
+    from hocket_bus.messages import METHODS
 
     names = text.split(",")
-    wrong = [name for name in names if name not in AGGREGATIONS]
+    wrong = [name for name in names if name not in METHODS]
     if wrong:
-        raise typer.BadParameter(f'"{wrong[0]}" is not one of {", ".join(AGGREGATIONS)}', param_hint="--systems")
+        raise typer.BadParameter(f'"{wrong[0]}" is not one of {", ".join(METHODS)}', param_hint="--systems")
     return names
 
 

@@ -38,16 +38,16 @@ def ingest(
 
     An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
     """
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_bus.endpoints import is_tcp
 
     _check_names(names, "PATH")
-    paths = [Path(name) for name in names]
+    files = [Path(name) for name in names]
     elsewhere = endpoint is not None and is_tcp(endpoint)  # paths are those of the daemon's machine
-    missing = [str(path) for path in paths if not path.expanduser().exists()]
+    missing = [str(path) for path in files if not path.expanduser().exists()]
     if missing and not elsewhere:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
-    ingested = read_in(_endpoint(side, endpoint, home), paths, places.keys(home))
+    ingested = read_in(_endpoint(side, endpoint, home), files, paths.keys(home))
     if json_object:
         import msgspec
 
@@ -71,11 +71,11 @@ def documents(
     json_object: Json = False,
 ) -> None:
     """List what a side has read, or forget some of it."""
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_tools.caller import Caller
 
     _check_names(remove or [], "--remove")
-    with Caller(_endpoint(side, endpoint, home), keys=places.keys(home), role="retrieval") as caller:
+    with Caller(_endpoint(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         if remove:
             _remove(caller, side, remove, json_object=json_object)
             return

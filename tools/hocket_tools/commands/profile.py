@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from hocket_daemon.profiles import DecodeProfile, NetworkProfile
+    from hocket_daemon.profiling.profiles import DecodeProfile, NetworkProfile
     from hocket_tools.network.survey import Survey, Target
     from hocket_tools.pair.home import Home
 
@@ -47,7 +47,7 @@ def profile(
     With --offline, fit this machine's decode times too. The daemons take the results over within seconds; whatever
     cannot be measured is named with what to do. Exit status 69 when nothing could be.
     """
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_tools.network.survey import Problem, Survey
     from hocket_tools.pair.home import Home
 
@@ -57,7 +57,7 @@ def profile(
     found = Survey()
     target = _target(pair, host)
     if target is not None:
-        found = _survey(target, iperf_port, seconds, places.keys(pair.at))
+        found = _survey(target, iperf_port, seconds, paths.keys(pair.at))
     elif not offline:
         device = pair.config("device")
         text = f"no cloud is configured in {device}" if device.exists() else f"no pair in {pair.at}"
@@ -91,7 +91,7 @@ def _survey(target: Target, iperf_port: int, seconds: int, keys: Path) -> Survey
 
 
 def _keep(pair: Home, target: Target, found: Survey) -> NetworkProfile:
-    from hocket_daemon import profiles
+    from hocket_daemon.profiling import profiles
 
     file = profiles.network_file(target.host, pair.at)
     known = profiles.load(file, profiles.NetworkProfile) or profiles.NetworkProfile(host=target.host)
@@ -102,7 +102,7 @@ def _keep(pair: Home, target: Target, found: Survey) -> NetworkProfile:
 
 
 def _decode(pair: Home, side: Literal["device", "cloud"], documents: int, runs: int) -> DecodeProfile:
-    from hocket_daemon.offline import Stage
+    from hocket_daemon.profiling.offline import Stage
     from hocket_tools.decode_stage import measure_decode
 
     return measure_decode(pair, side, Stage(rows=documents, runs=runs))
@@ -125,7 +125,7 @@ def _record(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | 
 def _show(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | None) -> None:
     from rich.table import Table
 
-    from hocket_daemon.profiles import in_words
+    from hocket_daemon.profiling.profiles import in_words
     from hocket_tools import console
 
     table = Table("figure", "now", "average", "source", "date", box=None, pad_edge=False)

@@ -87,14 +87,14 @@ def record(
     data: Data = DATA,
 ) -> None:
     """Record decisions and decode times of the pair that `hocket up` started."""
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_tools.bench.aggregation import fixed_prompts
     from hocket_tools.pair.home import Home
     from hocket_tools.simulator.record import record as make
 
     at = Home.find(home)
     texts = fixed_prompts(data, prompts)
-    made = make(at.listening("device"), at.listening("cloud"), texts, tokens, out, keys=places.keys(at.at))
+    made = make(at.listening("device"), at.listening("cloud"), texts, tokens, out, keys=paths.keys(at.at))
     typer.echo(f"{out}: {made.source}")
 
 

@@ -42,10 +42,10 @@ def top(
     Where standard output is no terminal it prints one look, as with --once, unless --json is there, too; exit status
     69 then unless all that run answer.
     """
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_tools import console
 
-    named = places.named_endpoint() if home is None else ""
+    named = paths.named_endpoint() if home is None else ""
     looks = _looks(endpoint or ([named] if named else []), home, every)
     try:
         if once or not (json_lines or sys.stdout.isatty()):
@@ -75,7 +75,7 @@ def _looks(endpoints: list[str], home: Path | None, every_s: float) -> Iterator[
 
 
 def _states(endpoints: list[str], home: Path | None) -> list[DaemonState]:
-    from hocket_bus import places
+    from hocket_bus import paths
     from hocket_bus.endpoints import check_endpoint
     from hocket_bus.errors import Unavailable
     from hocket_tools.pair.home import Home
@@ -85,7 +85,7 @@ def _states(endpoints: list[str], home: Path | None) -> list[DaemonState]:
     for endpoint in endpoints:
         check_endpoint(endpoint)
     if endpoints:
-        return [state_at(endpoint, endpoint, None, places.keys(home)) for endpoint in endpoints]
+        return [state_at(endpoint, endpoint, None, paths.keys(home)) for endpoint in endpoints]
     pair = Home.find(home)
     names = [name for name in SIDES if running(pair, name) is not None]
     if not names:

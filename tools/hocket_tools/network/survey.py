@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hocket_bus.endpoints import host_of
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_daemon.profiles import Figure
+from hocket_daemon.profiling.profiles import Figure
 from hocket_tools.network import iperf3
 from hocket_tools.network.echo import echo
 from hocket_tools.network.ping import ping

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hocket_bus import places
+from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration
 
@@ -95,7 +95,7 @@ class Home:
     @classmethod
     def find(cls, folder: Path | None = None) -> Home:
         """The pair in `folder`, else the one of this user."""
-        return cls((folder or places.home()).expanduser().absolute())
+        return cls((folder or paths.home()).expanduser().absolute())
 
     def config(self, name: str) -> Path:
         """The configuration file of a daemon."""
@@ -111,7 +111,7 @@ class Home:
 
     def endpoint(self, name: str) -> str:
         """Where a daemon is configured to listen at first."""
-        return places.endpoint(name, self.at)
+        return paths.endpoint(name, self.at)
 
     def require(self, name: str) -> None:
         """Raises BadConfiguration where there is no configuration file of a daemon."""

@@ -56,8 +56,8 @@ class Watch:
 
 def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
     """What happened from one look to the other."""
-    now = after.figures
-    grown = {name: _growth(before.figures.get(name, 0.0), value) for name, value in now.items()}
+    now = after.metrics
+    grown = {name: _growth(before.metrics.get(name, 0.0), value) for name, value in now.items()}
     by_source = _by_label(grown, "tokens_total")
     joint = sum(by_source.values()) - by_source.get("solo", 0.0)
 

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hocket_bus import places
+from hocket_bus import paths
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Status, StatusRequest
 from hocket_tools.caller import Caller
@@ -23,7 +23,7 @@ class DaemonState:
     answering: bool = False
     ready: bool = False
     facts: dict[str, str] = field(default_factory=dict)
-    figures: dict[str, float] = field(default_factory=dict)
+    metrics: dict[str, float] = field(default_factory=dict)
     problem: str = ""
 
     @property
@@ -42,7 +42,7 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
     pid = running(home, name)
     if pid is None:
         return DaemonState(name, None, problem="not running")
-    return state_at(home.listening(name), name, pid, places.keys(home.at), connect_s)
+    return state_at(home.listening(name), name, pid, paths.keys(home.at), connect_s)
 
 
 def state_at(endpoint: str, name: str, pid: int | None, keys: Path, connect_s: float = 2.0) -> DaemonState:
@@ -52,4 +52,4 @@ def state_at(endpoint: str, name: str, pid: int | None, keys: Path, connect_s: f
             status = caller.ask(StatusRequest(request=os.urandom(16)), Status, connect_s)
     except HocketError as error:
         return DaemonState(name, pid, problem=error.text)
-    return DaemonState(name, pid, True, status.ready, dict(status.facts), dict(status.figures))
+    return DaemonState(name, pid, True, status.ready, dict(status.facts), dict(status.metrics))

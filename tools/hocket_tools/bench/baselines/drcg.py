@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.aggregation.sampler import Rule, draft
-from hocket_daemon.engine.model import LanguageModel
-from hocket_daemon.engine.reading import Reading, read_at_once
-from hocket_daemon.relevance import weigh
+from hocket_daemon.aggregation.relevance import weigh
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.transformers_voice import LanguageModel
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
 
@@ -70,7 +70,7 @@ def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: 
         reading.close()
 
 
-def _generate(reading: Reading, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
+def _generate(reading: SequenceGroup, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
     """When each token was drawn, on the monotonic clock, and the tokens."""
     sampling = terms.sampling
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
@@ -79,7 +79,7 @@ def _generate(reading: Reading, weights: list[float], terms: Terms) -> tuple[lis
     while len(ids) < sampling.max_tokens:
         due_s = time.monotonic() + terms.hold_s
         distribution = truncate(reading.distribution(ids, weights), terms.wire_mass)
-        ids.append(draft(rule, len(ids), distribution))
+        ids.append(sample(rule, len(ids), distribution))
         time.sleep(max(0.0, due_s - time.monotonic()))
         times_s.append(time.monotonic())
     return times_s, ids

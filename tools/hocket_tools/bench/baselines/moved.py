@@ -21,10 +21,10 @@ from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_daemon.engine import entry
 from hocket_daemon.engine.documents import compute_ahead, prefix_of
 from hocket_daemon.engine.entry import KV
-from hocket_daemon.engine.model import LanguageModel, ModelSettings
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import layout_for
 from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV
+from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.baselines.drcg import Terms, answered
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller

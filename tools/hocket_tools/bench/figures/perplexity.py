@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.aggregation.distribution import truncate
-from hocket_daemon.engine.model import BUNDLED, LanguageModel, ModelSettings
+from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.prompt import Layout, layout_for
-from hocket_daemon.relevance import query, weighed_by
+from hocket_daemon.engine.transformers_voice import BUNDLED, LanguageModel, ModelSettings
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.bench.identity import digest_of_files

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
-from .aggregation.prefix import PrefixChain
+from .prefix import PrefixChain
 from .relevance import query, weigh, weighed_by
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
@@ -22,7 +22,7 @@ class Weighing:
     log_h: float | None
 
 
-class Weights:
+class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too."""
 
     def __init__(

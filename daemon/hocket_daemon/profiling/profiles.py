@@ -13,9 +13,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from hocket_bus import places
+from hocket_bus import paths
 
-from .aggregation.profiler import DecodeTime
+from .profiler import DecodeTime
 
 T = TypeVar("T", bound=Struct)
 _WEIGHT = 0.3  # of a new run in a figure's average: runs are rare
@@ -66,13 +66,13 @@ def in_words(name: str, value: float) -> str:
 def decode_file(about: dict[str, str | int], home: Path | None = None) -> Path:
     """Where the decode times of a model on a machine are kept."""
     digest = hashlib.sha256(msgspec.json.encode(about, order="sorted")).hexdigest()
-    return (home or places.home()) / "profiles" / f"decode-{digest[:16]}.json"
+    return (home or paths.home()) / "profiles" / f"decode-{digest[:16]}.json"
 
 
 def network_file(host: str, home: Path | None = None) -> Path:
     """Where the figures of a host are kept; an empty one is this machine."""
     name = "".join(letter if letter.isalnum() or letter in ".-" else "_" for letter in host or "local")
-    return (home or places.home()) / "profiles" / f"network-{name}.json"
+    return (home or paths.home()) / "profiles" / f"network-{name}.json"
 
 
 def load(path: Path, kind: type[T]) -> T | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from hocket_bus.patience import MOST, REFUSED_S, WINDOW_S, Patience
+from hocket_bus.malformed import MOST, REFUSED_S, WINDOW_S, MalformedLimit
 from hocket_bus.topics import Topics
 
 
 def test_as_many_as_are_borne_within_the_window_and_no_more() -> None:
     """The last one begins the refusal, which ends by itself; the count then begins anew."""
-    borne = Patience()
+    borne = MalformedLimit()
     for _ in range(2):
         assert [borne.note("eve", 10.0) for _ in range(MOST)] == [False] * (MOST - 1) + [True]
         assert borne.refuses("eve", 10.0)
@@ -19,7 +19,7 @@ def test_as_many_as_are_borne_within_the_window_and_no_more() -> None:
 
 def test_a_few_a_minute_are_borne_for_ever() -> None:
     """One less than too many in every window."""
-    borne = Patience()
+    borne = MalformedLimit()
     for minute in range(100):
         assert not any(borne.note("eve", minute * WINDOW_S) for _ in range(MOST - 1))
 

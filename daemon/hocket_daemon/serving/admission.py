@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hocket_bus.errors import BadRequest, Busy
 
-from .aggregation.window import MOST_AHEAD
+from ..aggregation.window import MAX_LOOKAHEAD
 
 _RETRY_S = (0.2, 10.0)
 _FIRST_HELD_S = 4.0  # how long a place is held, before any has been given back
@@ -62,7 +62,7 @@ class Admission:
         """
         taken = sum(held.rows for held in self._held.values()) - rows
         load = max((len(self) - 1) / max(1, self._places - 1), taken / max(1, self._rows - rows))
-        return max(1, min(MOST_AHEAD, round(2 * (1 - load) * MOST_AHEAD)))
+        return max(1, min(MAX_LOOKAHEAD, round(2 * (1 - load) * MAX_LOOKAHEAD)))
 
     def _keeps_for_another(self, user: str, now_s: float) -> bool:
         self._refused = {name: until_s for name, until_s in self._refused.items() if until_s > now_s}

@@ -8,9 +8,9 @@ from hocket_bus.endpoints import host_of
 from hocket_bus.messages import Side
 from hocket_bus.sockets import Link
 
-from .aggregation.profiler import Profiler
-from .engine.model import LanguageModel, ModelSettings
+from ..engine.transformers_voice import LanguageModel, ModelSettings
 from .offline import about
+from .profiler import Profiler
 from .profiles import DecodeProfile, Figure, NetworkProfile, decode_file, in_words, load, network_file
 
 

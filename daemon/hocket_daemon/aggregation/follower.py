@@ -11,7 +11,7 @@ import structlog
 from hocket_bus.errors import Busy, HocketError
 from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Refused, Sync, Target
 
-from .aggregation.dialogue import Turn
+from .dialogue import Effects
 from .session import Services, Session
 
 READING_S = 600.0  # what a device may take to read a prompt
@@ -28,7 +28,7 @@ class Device:
     silence_s: Callable[[], float]
 
 
-class Accompaniment(Session):
+class Follower(Session):
     """Lives until the device's End, or until the device is silent for too long."""
 
     def __init__(self, services: Services, begin: Begin, device: Device) -> None:
@@ -72,7 +72,7 @@ class Accompaniment(Session):
             )
         )
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Effects) -> None:
         """Send; the device publishes."""
         for confirmed in turn.confirmed:
             self._services.counts.confirmed(confirmed, "cloud")

@@ -24,7 +24,7 @@ from hocket_retrieval.packed import pack
 from .attention import use_slots
 from .captured import CapturedSteps, Step, cuda_graph
 from .preemption import Interrupt, decoder_layers
-from .slots import Feed, Plan, Slots
+from .slots import Plan, Segment, Slots
 from .stored import KVSettings, open_store
 
 BUNDLED = "bundled"
@@ -93,7 +93,7 @@ class LanguageModel:
         self._captured: CapturedSteps | None = None
         self.slots = Slots(self._weights.config, slots, self._context, most_bytes)
         (row,) = self.slots.take(1)
-        self.read([Feed([row], [[0]])])
+        self.read([Segment([row], [[0]])])
         self.slots.give_back([row])
         if self.device.type == "cuda":
             self.capture(cuda_graph)
@@ -106,7 +106,7 @@ class LanguageModel:
         except RuntimeError as error:
             log.warning("decode steps are not captured, and slower for it", model=self.name, reason=str(error))
 
-    def read(self, feeds: Sequence[Feed], interrupt: Interrupt | None = None) -> list[NDArray[np.float32]]:
+    def read(self, feeds: Sequence[Segment], interrupt: Interrupt | None = None) -> list[NDArray[np.float32]]:
         """Append every feed in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
@@ -118,7 +118,7 @@ class LanguageModel:
 
     @torch.inference_mode()
     def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
-        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' places.
+        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' slot_mapping.
 
         Row i is the distribution behind all tokens before the i-th of them; at least one token comes before the first.
         """
@@ -133,13 +133,13 @@ class LanguageModel:
             self._interrupt.heed()
 
     @torch.inference_mode()
-    def _forward(self, feeds: Sequence[Feed]) -> Tensor:
+    def _forward(self, feeds: Sequence[Segment]) -> Tensor:
         if self._captured is not None and self._captured.fits(feeds):
             self._heed()
             return self._captured.run(feeds)
         plan = self.slots.place(feeds, self._weights.dtype, self.device)
         ids = [token for feed in feeds for row in feed.tokens for token in row]
-        ids += [ids[-1]] * (len(plan.places) - len(ids))
+        ids += [ids[-1]] * (len(plan.slot_mapping) - len(ids))
         return self._by_plan(torch.tensor([ids], device=self.device), plan)
 
     def _by_plan(self, ids: Tensor, plan: Plan) -> Tensor:

@@ -1,4 +1,4 @@
-"""The messages between any end and a retrieval daemon; part of the table in messages.py."""
+"""Searching, scoring and keeping documents: between any end and a retrieval daemon."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .fields import Count, Id, Line, Message, Record, Scorers, Seconds
+from .types import Conversation, Count, Entry, Id, Line, Message, Record, Scorers, Seconds
 
 
 class Search(Message, frozen=True):
@@ -161,3 +161,24 @@ class Chunks(Message, frozen=True):
     version: Count
     texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=1_000)]
     last: Count
+
+
+CONVERSATION = Conversation(
+    codes=range(48, 72),
+    entries=(
+        Entry(48, Search, "query"),
+        Entry(49, Passages, "documents"),
+        Entry(50, Score, "documents"),
+        Entry(51, Scores, "documents"),
+        Entry(52, Ingest, "documents"),
+        Entry(53, Progress, "documents"),
+        Entry(54, Ingested, "documents"),
+        Entry(55, Remove, "documents"),
+        Entry(56, Removed, "documents"),
+        Entry(57, ListDocuments, "documents"),
+        Entry(58, Documents, "documents"),
+        Entry(59, ListChunks, "documents"),
+        Entry(60, Chunks, "documents"),
+        Entry(61, Part, "documents"),
+    ),
+)

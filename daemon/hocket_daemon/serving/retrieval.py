@@ -25,7 +25,7 @@ class _Lookup:
     deadline_s: float
 
 
-class Lookups:
+class RetrievalClient:
     """Requests under way; each ends in its reply, an error or its deadline. Everything runs on the main thread."""
 
     def __init__(self, link: Link, side: Side, endpoint: str) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from hocket_bus.egress import PEER_CLASSES, PeerClass
 from hocket_bus.errors import Forbidden
-from hocket_bus.messages import CLASS_OF, Message
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, Message, PeerClass
 
 from .ledger import Ledger
 

@@ -12,17 +12,17 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from .documents import in_passes, keep_documents, place_documents, prefix_of
-from .model import LanguageModel
 from .preemption import Interrupt
 from .prompt import layout_for
-from .slots import Feed
+from .slots import Segment
 from .stored import Prefix
+from .transformers_voice import LanguageModel
 
 T = TypeVar("T")
-Passes: TypeAlias = Generator[Feed, NDArray[np.float32], T]  # asks for forward passes, and is sent what they gave
+Prefill: TypeAlias = Generator[Segment, NDArray[np.float32], T]  # asks for forward passes, and is sent what they gave
 
 
-class Reading:
+class SequenceGroup:
     """Rows in the model's slots, one for each passage. Close it to free them."""
 
     def __init__(
@@ -54,7 +54,7 @@ class Reading:
         self._computed: list[tuple[int, Prefix]] = []
         self._rows = model.slots.take(len(documents))
 
-    def prefill(self) -> Passes[None]:
+    def prefill(self) -> Prefill[None]:
         """Read documents and question."""
         query, documents, space = self._prompt
         missing, computed = place_documents(self.model, self._rows, documents, space)
@@ -65,7 +65,7 @@ class Reading:
         self._prompt_lengths = [self.model.slots.lengths[row] for row in self._rows]
         self._computed = computed
 
-    def feed(self, answer: list[int]) -> Feed:
+    def feed(self, answer: list[int]) -> Segment:
         """What is to be appended for the distribution behind `answer`; the rows roll back to what they share with it.
 
         At least one token is fed again, unless the answer is empty: then there is nothing to feed.
@@ -74,7 +74,7 @@ class Reading:
         for row, length in zip(self._rows, self._prompt_lengths, strict=True):
             self.model.slots.lengths[row] = length + common
         self._fed = answer[:common]
-        return Feed(self._rows, [answer[common:]] * len(self._rows)) if answer else Feed([], [])
+        return Segment(self._rows, [answer[common:]] * len(self._rows)) if answer else Segment([], [])
 
     def take(self, answer: list[int], read: NDArray[np.float32] | None) -> NDArray[np.float32]:
         """The rows' distributions behind `answer`, [rows, vocabulary]; `read` is what its feed gave, None for none."""
@@ -106,9 +106,9 @@ def read(
     *,
     task: Task,
     room: int,
-) -> Passes[Reading]:
-    """A reading with its prompt read. Raises as Reading does, and whatever is thrown in instead of a pass's outcome."""
-    reading = Reading(model, question, passages, task=task, room=room)
+) -> Prefill[SequenceGroup]:
+    """A sequence group with its prompt read. Raises as it does, and whatever is thrown in for a pass's outcome."""
+    reading = SequenceGroup(model, question, passages, task=task, room=room)
     try:
         yield from reading.prefill()
     except BaseException:
@@ -117,7 +117,7 @@ def read(
     return reading
 
 
-def read_at_once(model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int) -> Reading:
+def read_at_once(model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:
     """The same with one pass behind the other."""
     passes = read(model, question, passages, task=task, room=room)
     feed = next(passes)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
 from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
+    AggregationOptions,
+    AggregationOutcome,
     Ask,
     Begin,
     Done,
@@ -19,18 +22,18 @@ from hocket_bus.messages import (
     Failed,
     Finish,
     Message,
-    Mode,
+    Method,
     Ready,
     Refused,
     Sync,
     Target,
 )
 
-from .aggregation.dialogue import Turn
-from .aggregation.exchange import Confirmed
-from .engine.text import Detokenizer
+from ..engine.text import Detokenizer
+from ..serving.streams import Stream
+from .dialogue import Effects
+from .exchange import Confirmed
 from .session import Services, Session
-from .streams import Stream
 
 _RETRY_S = (2.0, 30.0)
 _MOST_CHARACTERS = 200_000  # of an answer, so that its Done fits into a message
@@ -51,7 +54,7 @@ Agree = Callable[[str, Ask | None], None]
 """Remembers the scorer that both sides have, and opens an answer anew that began with others."""
 
 
-class Answer(Session):
+class Leader(Session):
     """Publishes every target token; talks to the cloud while it can."""
 
     def __init__(
@@ -68,7 +71,7 @@ class Answer(Session):
         self._agree = agree
         self._ask = ask
         self._stream = stream
-        self._cloud = None if ask.alone else cloud
+        self._cloud = None if (ask.options or AggregationOptions()).alone else cloud
         self._text = Detokenizer(self._decode, ask.stop, strip=ask.task == "answer")
         self._steps: list[Confirmed] = []
         self._unpublished: list[tuple[Confirmed, str]] = []  # the last of them, each with the text that it completes
@@ -91,7 +94,11 @@ class Answer(Session):
 
     def start(self, link_up: bool, down: HocketError | None) -> None:
         """Search; ask the cloud along when it is there, wait a little when it is not, or be alone by choice."""
-        if self._cloud is None and self._ask.require_cloud and self._services.side == "device":
+        if (
+            self._cloud is None
+            and (self._ask.options or AggregationOptions()).require_cloud
+            and self._services.side == "device"
+        ):
             remedy = "set cloud in the device's configuration, or ask without --require-cloud"
             self.fail(Unavailable("this device knows no cloud", remedy))
             return
@@ -244,7 +251,7 @@ class Answer(Session):
             self._wait_until_s = time.monotonic() + wait_s
 
     def _go_alone(self, text: str, remedy: str) -> None:
-        if self._ask.require_cloud:
+        if (self._ask.options or AggregationOptions()).require_cloud:
             self.fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))
             return
         self._wait_until_s, self._rejoining = float("inf"), False
@@ -296,7 +303,7 @@ class Answer(Session):
 
     # --- tokens out
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Effects) -> None:
         """Talk to the cloud, which waits for it, and decode on; then publish what was confirmed, and end if it ends."""
         finish: Finish | None = None
         for confirmed in turn.confirmed:
@@ -349,15 +356,18 @@ class Answer(Session):
                 text=self._text.text,
                 ttft_s=self._times_s[0] if self._times_s else self._stream.age_s,
                 ms_per_token=_mean_gap_ms(self._times_s),
-                accept_device=self._share(lambda step: step.own),
-                accept_cloud=self._share(lambda step: step.remote),
-                mode=self._mode(),
+                mode="aggregation",
                 seed=self.begin.sampling.seed,
-                solo_steps=[step.step for step in self._steps if step.source == "solo"],
-                drafts_device=self.drafts,
-                drafts_cloud=self.dialogue.remote_drafts,
-                expect_device=expected[0],
-                expect_cloud=expected[1],
+                outcome=AggregationOutcome(
+                    method=self._mode(),
+                    accept_device=self._share(lambda step: step.own),
+                    accept_cloud=self._share(lambda step: step.remote),
+                    solo_steps=[step.step for step in self._steps if step.source == "solo"],
+                    drafts_device=self.drafts,
+                    drafts_cloud=self.dialogue.remote_drafts,
+                    expect_device=expected[0],
+                    expect_cloud=expected[1],
+                ),
             ),
             finish,
         )
@@ -384,8 +394,8 @@ class Answer(Session):
         self._send(End(session=self.begin.session, reason=reason))
         self.close()
 
-    def _mode(self) -> Mode:
-        return "alone" if not any(step.source != "solo" for step in self._steps) else self.begin.aggregation
+    def _mode(self) -> Method | Literal["alone"]:
+        return "alone" if not any(step.source != "solo" for step in self._steps) else self.begin.method
 
     def _share(self, accepted: Callable[[Confirmed], bool]) -> float | None:
         joint = [step for step in self._steps if step.source != "solo"]

@@ -13,11 +13,11 @@ import numpy as np
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 
-from .aggregation.distribution import truncate
-from .aggregation.profiler import fit
-from .engine.machine import processor
-from .engine.model import LanguageModel, ModelSettings
-from .engine.slots import Feed
+from ..engine.distribution import truncate
+from ..engine.machine import processor
+from ..engine.slots import Segment
+from ..engine.transformers_voice import LanguageModel, ModelSettings
+from .profiler import fit
 from .profiles import DecodeProfile
 
 _SEED = 0
@@ -70,10 +70,10 @@ def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[]
     rows = model.slots.take(stage.rows)
     seconds = []
     try:
-        model.read([Feed(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
+        model.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
         for token in rng.integers(words, size=model.slots.context - stage.chunk_tokens).tolist():
             started_s = time.perf_counter()
-            mixed = weights @ model.read([Feed(rows, [[token]] * stage.rows)])[0].astype(np.float64)
+            mixed = weights @ model.read([Segment(rows, [[token]] * stage.rows)])[0].astype(np.float64)
             truncate(mixed / mixed.sum(), wire_mass)
             seconds.append(time.perf_counter() - started_s)
             tell()

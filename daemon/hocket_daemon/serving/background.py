@@ -15,9 +15,9 @@ import structlog
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Chunks, Error, ListChunks
 
-from .engine.documents import Ahead
-from .engine.preemption import Interrupt
-from .engine.stored import StoredKV, text_digest
+from ..engine.documents import Ahead
+from ..engine.preemption import Interrupt
+from ..engine.stored import StoredKV, text_digest
 
 POLL_S = 3.0
 REPLY_S = 10.0

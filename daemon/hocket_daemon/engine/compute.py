@@ -18,10 +18,10 @@ import structlog
 
 from hocket_bus.errors import HocketError
 
-from .engine.batch import NOTHING, Decoded, Read, Rows, Step, decode
-from .engine.preemption import Interrupt, Preempted, Together
-from .engine.reading import Passes
-from .engine.slots import Feed
+from .batch import NOTHING, Decoded, DecodeRequest, Read, Rows, decode
+from .preemption import Interrupt, Preempted, Together
+from .sequences import Prefill
+from .slots import Segment
 
 MANY = 4  # steps in one pass, from which on the main thread lets it finish
 YIELD_S = 0.02  # after its beginning at most
@@ -41,10 +41,10 @@ class Post(Protocol):
 class _Prompt:
     """A prompt on its way; `feed` is what the next pass appends of it, NOTHING before it has begun."""
 
-    passes: Passes[Any]
+    passes: Prefill[Any]
     interrupt: Interrupt
     done: Callable[[Any], None]
-    feed: Feed = NOTHING
+    feed: Segment = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Compute:
         self._read = read
         self._hold_s = hold_decode_s
         self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
-        self._steps: list[tuple[Step[Any], Callable[[Any], None]]] = []
+        self._steps: list[tuple[DecodeRequest[Any], Callable[[Any], None]]] = []
         self._prompts: deque[_Prompt] = deque()
         self._seen = True  # the main thread has seen what the last pass gave, and may have asked for the next steps
         self._open = True
@@ -97,7 +97,7 @@ class Compute:
         self._tell(lambda: self._jobs.append((job, done)))
 
     def prefill(
-        self, passes: Passes[T], interrupt: Interrupt, done: Callable[[T | HocketError | Preempted], None]
+        self, passes: Prefill[T], interrupt: Interrupt, done: Callable[[T | HocketError | Preempted], None]
     ) -> None:
         """Make the forward passes that `passes` asks for, together with the steps of others.
 
@@ -105,7 +105,7 @@ class Compute:
         """
         self._tell(lambda: self._prompts.append(_Prompt(passes, interrupt, done)))
 
-    def decode(self, step: Step[T], done: Callable[[Decoded[T] | HocketError | Preempted], None]) -> None:
+    def decode(self, step: DecodeRequest[T], done: Callable[[Decoded[T] | HocketError | Preempted], None]) -> None:
         """Decode `step` together with whatever else waits by then.
 
         `done` gets a Preempted when the interrupts of all of them were set before the end.
@@ -167,7 +167,9 @@ class Compute:
                 news += self._go_on(prompt, behind)
             self._hand_over(news, preempted=isinstance(decoded, Preempted))
 
-    def _decode(self, steps: list[Step[Any]], prompt: _Prompt | None) -> tuple[list[Decoded[Any]] | Preempted, Rows]:
+    def _decode(
+        self, steps: list[DecodeRequest[Any]], prompt: _Prompt | None
+    ) -> tuple[list[Decoded[Any]] | Preempted, Rows]:
         interrupts, started_s = [step.interrupt for step in steps], time.monotonic()
         together = Together([*interrupts, *([prompt.interrupt] if prompt is not None else [])])
         if len(steps) >= MANY:
@@ -197,7 +199,7 @@ class Compute:
     def _go_on(self, prompt: _Prompt, read: object) -> list[News]:
         """Tell the oldest prompt what its pass gave, None before the first one; what there is to hand over then."""
         outcome = _outcome(partial(_part, prompt.passes, read))
-        if isinstance(outcome, Feed):
+        if isinstance(outcome, Segment):
             prompt.feed = outcome
             return []
         self._prompts.popleft()
@@ -219,7 +221,7 @@ class Compute:
         self._tell(see)
 
 
-def _part(passes: Passes[object], read: object) -> Feed | _Ended:
+def _part(passes: Prefill[object], read: object) -> Segment | _Ended:
     """What `passes` asks for next, or returns, when it is sent what it asked for last or thrown why there is none."""
     try:
         return passes.throw(read) if isinstance(read, Exception) else passes.send(read)  # type: ignore[arg-type]

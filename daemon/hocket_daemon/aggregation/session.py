@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages, Side
 
-from .aggregation.dialogue import Dialogue, Turn
-from .aggregation.distribution import Distribution, truncate
-from .aggregation.prefix import PrefixChain
-from .aggregation.profiler import Profiler
-from .aggregation.schedule import Aggregating
-from .engine.batch import Decoded, Step
-from .engine.model import LanguageModel
-from .engine.preemption import Interrupt, Preempted
-from .engine.reading import Passes, Reading, mix, read
-from .figures import Counts
-from .lookups import Lookups
-from .weights import Weighing, Weights
+from ..engine.batch import Decoded, DecodeRequest
+from ..engine.distribution import Distribution, truncate
+from ..engine.preemption import Interrupt, Preempted
+from ..engine.sequences import Prefill, SequenceGroup, mix, read
+from ..engine.transformers_voice import LanguageModel
+from ..monitoring.counters import Counts
+from ..profiling.profiler import Profiler
+from ..serving.retrieval import RetrievalClient
+from .dialogue import Dialogue, Effects
+from .prefix import PrefixChain
+from .schedule import Aggregating
+from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
@@ -40,7 +40,7 @@ class Services(Protocol):
     model: LanguageModel
     profiler: Profiler
     aggregating: Aggregating
-    lookups: Lookups
+    lookups: RetrievalClient
     shares_drafts: bool
     counts: Counts
 
@@ -50,10 +50,10 @@ class Services(Protocol):
     def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
         """Run `job` on the compute thread."""
 
-    def prefill(self, passes: Passes[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
+    def prefill(self, passes: Prefill[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
         """The same for the forward passes of a prompt, in which others decode, too."""
 
-    def decode(self, step: Step[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
+    def decode(self, step: DecodeRequest[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
         """The same for a decode step, together with those of other sessions; a benchmark may lengthen it."""
 
 
@@ -91,8 +91,8 @@ class Session(ABC):
         self.prefill_s = 0.0
         self.passages: Passages | None = None
         self._services = services
-        self._reading: Reading | None = None
-        self._weights: Weights | None = None
+        self._reading: SequenceGroup | None = None
+        self._weights: RelevanceWeights | None = None
         self._reading_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
         self.drafts = 0
@@ -141,7 +141,7 @@ class Session(ABC):
         log.warning("weighed by the question alone from here on", reason=str(reason))
 
     @abstractmethod
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: Effects) -> None:
         """Act on what an event led to."""
 
     @abstractmethod
@@ -161,7 +161,7 @@ class Session(ABC):
         if weighing is not None:
             self._decode_step(reading, step, weighing)
 
-    def _decode_step(self, reading: Reading, step: int, weighing: Weighing) -> None:
+    def _decode_step(self, reading: SequenceGroup, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
         started_s, interrupt = time.monotonic(), Interrupt()
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
@@ -172,7 +172,7 @@ class Session(ABC):
         def done(outcome: Outcome[Decoded[Distribution]] | Preempted) -> None:
             self._on_distribution(decoding, outcome, time.monotonic() - started_s)
 
-        self._services.decode(Step(reading, list(drafted.ids), then, interrupt), done)
+        self._services.decode(DecodeRequest(reading, list(drafted.ids), then, interrupt), done)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         if self.closed:
@@ -182,7 +182,9 @@ class Session(ABC):
             return
         self.passages, self.retrieval_s = outcome, outcome.seconds
         score, on_news, on_static = self._services.lookups.score, self.draft_next, self.on_static
-        self._weights = Weights(self.begin, outcome, score, self._text_of, on_news=on_news, on_static=on_static)
+        self._weights = RelevanceWeights(
+            self.begin, outcome, score, self._text_of, on_news=on_news, on_static=on_static
+        )
         texts = [passage.text for passage in outcome.passages]
         begin, started_s = self.begin, time.monotonic()
         passes = read(
@@ -193,12 +195,12 @@ class Session(ABC):
             room=begin.sampling.max_tokens,
         )
 
-        def done(outcome: Outcome[Reading] | Preempted) -> None:
+        def done(outcome: Outcome[SequenceGroup] | Preempted) -> None:
             self._on_reading(outcome, time.monotonic() - started_s)
 
         self._services.prefill(passes, self._reading_interrupt, done)
 
-    def _on_reading(self, outcome: Outcome[Reading] | Preempted, seconds: float) -> None:
+    def _on_reading(self, outcome: Outcome[SequenceGroup] | Preempted, seconds: float) -> None:
         if isinstance(outcome, Preempted):  # closed meanwhile
             return
         if isinstance(outcome, HocketError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import AGGREGATIONS, MAX_QUESTION_CHARS, WEIGHTS, Ask
+from hocket_bus.messages import MAX_QUESTION_CHARS, METHODS, WEIGHTS, AggregationOptions, Ask
 
 
 def check(ask: Ask) -> None:
@@ -16,6 +16,7 @@ def check(ask: Ask) -> None:
         )
     if "" in ask.stop:
         raise BadRequest("a text to stop at is empty", "leave it out")
-    for name, value, known in (("aggregation", ask.aggregation, AGGREGATIONS), ("weights", ask.weights, WEIGHTS)):
+    options = ask.options or AggregationOptions()
+    for name, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
         if value not in known:
             raise BadRequest(f"unknown {name} '{value[:50]}'", f"use one of: {', '.join(known)}")

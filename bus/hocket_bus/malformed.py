@@ -7,7 +7,7 @@ WINDOW_S = 60.0
 REFUSED_S = 60.0
 
 
-class Patience:
+class MalformedLimit:
     """Counts bad messages by user; too many within the window, and the user is refused for a while."""
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from typing import get_args
 from hocket_bus.errors import Code
 from hocket_bus.messages import Finish, Side, Source
 
-from .aggregation.exchange import Confirmed
-from .aggregation.schedule import other
+from ..aggregation.exchange import Confirmed
+from ..aggregation.schedule import other
 
 
 @cache

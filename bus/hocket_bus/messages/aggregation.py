@@ -1,0 +1,172 @@
+"""Aggregation: what a client may ask of it, and what the two sides of a session say to each other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from msgspec import Meta
+
+from hocket_bus.errors import Code
+
+from .types import (
+    MAX_QUESTION_CHARS,
+    Conversation,
+    Count,
+    Digest,
+    Entry,
+    Id,
+    Line,
+    Message,
+    Record,
+    Sampling,
+    Scorers,
+    Seconds,
+    Side,
+    Task,
+    TokenId,
+    TokenIds,
+)
+
+Method = Literal["coupled", "independent", "sync", "sync-both"]
+Weights = Literal["off", "static", "dynamic"]
+METHODS: tuple[str, ...] = get_args(Method)
+WEIGHTS: tuple[str, ...] = get_args(Weights)
+
+
+class AggregationOptions(Record, frozen=True, tag="aggregation"):
+    """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part."""
+
+    method: Line = "coupled"
+    weights: Line = "dynamic"
+    require_cloud: bool = False
+    alone: bool = False
+
+
+class AggregationOutcome(Record, frozen=True, tag="aggregation"):
+    """How an answer was written, `method` "alone" where one side did it; `expect_…` is the paper's Eq. 5."""
+
+    method: Literal["coupled", "independent", "sync", "sync-both", "alone"]
+    accept_device: float | None = None
+    accept_cloud: float | None = None
+    solo_steps: TokenIds = []
+    drafts_device: Count = 0
+    drafts_cloud: Count = 0
+    expect_device: float | None = None
+    expect_cloud: float | None = None
+
+
+class Begin(Message, frozen=True):
+    """Opens a session on the cloud. The question travels as text: each model lays out its own prompt.
+
+    `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
+    the one that both sides are to use, empty where the device does not know of a common one yet.
+    """
+
+    session: Id
+    epoch: Count
+    question: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
+    task: Task
+    sampling: Sampling
+    method: Method
+    documents: Annotated[int, Meta(ge=0, le=64)]
+    eos: Annotated[list[TokenId], Meta(max_length=64)]
+    weights: Weights
+    reweigh_every: Annotated[int, Meta(ge=1, lt=1 << 16)]
+    relevance_temperature: Annotated[float, Meta(ge=1e-6)]
+    wire_mass: Annotated[float, Meta(gt=0, le=1)]
+    scorer: Line = ""
+
+
+class Ready(Message, frozen=True):
+    """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages."""
+
+    session: Id
+    epoch: Count
+    documents: Count
+    scorer: Line
+    scorers: Scorers
+    retrieval_s: Seconds
+    prefill_s: Seconds
+
+
+class Draft(Message, frozen=True):
+    """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
+
+    `digest` is that of the `confirmed` tokens which the side has confirmed.
+    """
+
+    session: Id
+    epoch: Count
+    step: Count
+    prefix: Digest
+    confirmed: Count
+    digest: Digest
+    token: TokenId
+    log_h: float | None
+    decode_s: Seconds
+    payload: bytes
+
+
+class Target(Message, frozen=True):
+    """The device's word: the target tokens from step `first` on; `digest` covers all tokens up to the last of them."""
+
+    session: Id
+    epoch: Count
+    first: Count
+    ids: TokenIds
+    digest: Digest
+
+
+class Aggregated(Message, frozen=True):
+    """Independent: the aggregator's target token of `step` behind `prefix`, which drafts it accepts, who is next."""
+
+    session: Id
+    epoch: Count
+    step: Count
+    prefix: Digest
+    token: TokenId
+    accepted_device: bool
+    accepted_cloud: bool
+    aggregator: Side
+
+
+class Sync(Message, frozen=True):
+    """Where a side stands, sent first after every reconnect (R3)."""
+
+    session: Id
+    epoch: Count
+    confirmed: Count
+    digest: Digest
+
+
+class End(Message, frozen=True):
+    """The device closes a session."""
+
+    session: Id
+    reason: Line
+
+
+class Refused(Message, frozen=True):
+    """The cloud cannot take part in a session; 0 for `retry_after_s` is never."""
+
+    session: Id
+    epoch: Count
+    code: Code
+    text: Line
+    remedy: Line = ""
+    retry_after_s: Seconds = 0.0
+
+
+CONVERSATION = Conversation(
+    codes=range(32, 48),
+    entries=(
+        Entry(32, Begin, "query"),
+        Entry(33, Ready, "control"),
+        Entry(34, Draft, "drafts"),
+        Entry(35, Target, "targets"),
+        Entry(36, Aggregated, "targets"),
+        Entry(37, Sync, "control"),
+        Entry(38, End, "control"),
+        Entry(39, Refused, "control"),
+    ),
+)

@@ -1,0 +1,89 @@
+"""Greeting, liveness, errors and status: between any two ends."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from hocket_bus.errors import Code
+
+from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Line, Message, Name, Role, Seconds
+
+
+class Hello(Message, frozen=True):
+    """First message of a connecting end. `tokenizer` is empty for ends without a model, `name` for ends without one."""
+
+    role: Role
+    protocol: Count = PROTOCOL_VERSION
+    tokenizer: Line = ""
+    name: Name = ""
+
+
+class Welcome(Message, frozen=True):
+    """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon."""
+
+    role: Role
+    epoch: Digest
+    tokenizer: Line = ""
+    model: Line = ""
+
+
+class Subscribed(Message, frozen=True):
+    """Published on a topic as soon as its subscription is live."""
+
+
+class Ping(Message, frozen=True):
+    """`sent_s` is the sender's own clock and comes back unchanged; `rtt_s` tells the round trip it knows, 0 if none."""
+
+    sent_s: float
+    rtt_s: Seconds = 0.0
+
+
+class Pong(Message, frozen=True):
+    """The echo of a Ping, with the number of requests in work, and of steps and prompts that wait for the model."""
+
+    sent_s: float
+    load: Count = 0
+    waiting: Count = 0
+
+
+class Error(Message, frozen=True):
+    """A request, or a message, that was refused. `request` is empty where the message could not be read."""
+
+    code: Code
+    text: Line
+    remedy: Line = ""
+    request: Annotated[bytes, Meta(max_length=16)] = b""
+    retry_after_s: Seconds = 0.0
+
+
+class StatusRequest(Message, frozen=True):
+    """Asks any daemon how it is."""
+
+    request: Id
+
+
+class Status(Message, frozen=True):
+    """How a daemon is; `facts` are lines for people: name and value. `metrics` are numbers for programs."""
+
+    request: Id
+    role: Role
+    ready: bool
+    facts: Annotated[dict[str, Line], Meta(max_length=64)]
+    metrics: Annotated[dict[str, float], Meta(max_length=64)] = {}
+
+
+CONVERSATION = Conversation(
+    codes=range(1, 16),
+    entries=(
+        Entry(1, Hello, "control"),
+        Entry(2, Welcome, "control"),
+        Entry(3, Subscribed, "control"),
+        Entry(4, Ping, "control"),
+        Entry(5, Pong, "control"),
+        Entry(6, Error, "control"),
+        Entry(7, StatusRequest, "control"),
+        Entry(8, Status, "control"),
+    ),
+)

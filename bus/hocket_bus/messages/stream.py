@@ -1,0 +1,158 @@
+"""A question and its stream of events: between a client and a daemon."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from hocket_bus.errors import Code
+
+from .aggregation import AggregationOptions, AggregationOutcome
+from .types import (
+    MAX_TOKENS,
+    Conversation,
+    Count,
+    Digest,
+    Entry,
+    Id,
+    Line,
+    Message,
+    Name,
+    Sampling,
+    Seconds,
+    Task,
+    Text,
+    TokenId,
+    TokenIds,
+)
+
+Options = AggregationOptions  # of every mode that has some: a union of records, each with its mode's name as its tag
+Outcome = AggregationOutcome
+Source = Literal["both", "device", "cloud", "resampled", "solo"]
+Finish = Literal["eos", "stop", "length", "cancelled"]
+
+
+class Ask(Message, frozen=True):
+    """One question, for one mode; `options` are that mode's own, None stands for its defaults.
+
+    Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
+    be published beyond those that the client has said it has read.
+    """
+
+    request: Id
+    topic: Id
+    question: Annotated[str, Meta(max_length=100_000)]
+    mode: Name = "aggregation"
+    options: Options | None = None
+    sampling: Sampling = Sampling()
+    task: Task = "answer"
+    documents: Annotated[int, Meta(ge=0, le=64)] = 2
+    stop: Annotated[list[Line], Meta(max_length=16)] = []
+    ignore_eos: bool = False
+    deadline_s: Seconds = 120.0
+    window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
+
+
+class Accepted(Message, frozen=True):
+    """The request has a session; its stream follows on the topic."""
+
+    request: Id
+
+
+class Cancel(Message, frozen=True):
+    """Stop a request; repeating it does no harm."""
+
+    request: Id
+
+
+class Resume(Message, frozen=True):
+    """Publish the stream of a request again from sequence number `seq` on."""
+
+    request: Id
+    topic: Id
+    seq: Count
+
+
+class Credit(Message, frozen=True):
+    """The client has read everything below `seq`, so more may be published."""
+
+    request: Id
+    topic: Id
+    seq: Count
+
+
+class Lost(Message, frozen=True):
+    """The events that a Resume or Credit needs next are no longer kept; the oldest that is has the number `first`."""
+
+    request: Id
+    first: Count
+
+
+class Token(Message, frozen=True):
+    """One token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask."""
+
+    request: Id
+    seq: Count
+    step: Count
+    id: TokenId
+    text: Annotated[str, Meta(max_length=10_000)]  # more than the longest stop text, which may have held it back
+    source: Source
+    t_s: Seconds
+
+
+class Notice(Message, frozen=True):
+    """Something the reader should know; the stream goes on."""
+
+    request: Id
+    seq: Count
+    text: Line
+
+
+class Done(Message, frozen=True):
+    """The end of a stream that succeeded; every number needed to repeat it. `outcome` is what its mode says of it."""
+
+    request: Id
+    seq: Count
+    finish: Finish
+    token_ids: TokenIds
+    text: Text
+    ttft_s: Seconds
+    ms_per_token: Annotated[float, Meta(ge=0)]
+    mode: Name
+    seed: Digest
+    outcome: Outcome | None = None
+
+    @property
+    def aggregation(self) -> AggregationOutcome:
+        """The outcome of an aggregation. Raises TypeError for another mode's."""
+        if not isinstance(self.outcome, AggregationOutcome):
+            raise TypeError(f"an answer by {self.mode} has no outcome of an aggregation")
+        return self.outcome
+
+
+class Failed(Message, frozen=True):
+    """The end of a stream that did not."""
+
+    request: Id
+    seq: Count
+    code: Code
+    text: Line
+    remedy: Line = ""
+
+
+CONVERSATION = Conversation(
+    codes=range(16, 32),
+    entries=(
+        Entry(16, Ask, "query"),
+        Entry(17, Accepted, "control"),
+        Entry(18, Cancel, "control"),
+        Entry(19, Resume, "control"),
+        Entry(20, Credit, "control"),
+        Entry(21, Lost, "control"),
+        Entry(22, Token, "answer"),
+        Entry(23, Notice, "answer"),
+        Entry(24, Done, "answer"),
+        Entry(25, Failed, "answer"),
+    ),
+)

@@ -1,0 +1,25 @@
+"""The closed table of the protocol: every message, its code and its class of data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from . import aggregation, control, retrieval, stream
+from .types import Conversation, DataClass, Message
+
+CONVERSATIONS: tuple[Conversation, ...] = (
+    control.CONVERSATION,
+    stream.CONVERSATION,
+    aggregation.CONVERSATION,
+    retrieval.CONVERSATION,
+)
+
+_ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]
+BY_CODE: Mapping[int, type[Message]] = {entry.code: entry.kind for entry in _ENTRIES}
+CODE_OF: Mapping[type[Message], int] = {entry.kind: entry.code for entry in _ENTRIES}
+CLASS_OF: Mapping[type[Message], DataClass] = {entry.kind: entry.data for entry in _ENTRIES}
+HAS_PAYLOAD: frozenset[type[Message]] = frozenset(
+    kind for kind in CODE_OF if any(field.name == "payload" for field in msgspec.structs.fields(kind))
+)

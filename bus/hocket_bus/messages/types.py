@@ -1,0 +1,67 @@
+"""The kinds of fields that messages are made of, the base of all messages, and what a conversation is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple, get_args
+
+from msgspec import Meta, Struct
+
+PROTOCOL_VERSION = 5
+MAX_QUESTION_CHARS = 8_000
+MAX_TOKENS = 4_096
+
+Side = Literal["device", "cloud"]
+Role = Literal["client", "device", "cloud", "retrieval"]
+Task = Literal["answer", "complete"]
+
+PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "memory"]
+DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
+PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
+
+Id = Annotated[bytes, Meta(min_length=16, max_length=16)]
+Digest = Annotated[int, Meta(ge=0)]  # msgpack itself stops at 64 bits
+Count = Annotated[int, Meta(ge=0, lt=1 << 32)]
+TokenId = Annotated[int, Meta(ge=0, lt=1 << 18)]
+TokenIds = Annotated[list[TokenId], Meta(max_length=65_536)]
+Name = Annotated[str, Meta(max_length=64)]
+Line = Annotated[str, Meta(max_length=2_000)]
+Scorers = Annotated[list[Line], Meta(max_length=8)]
+Text = Annotated[str, Meta(max_length=500_000)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of all that travels inside messages: on the wire, its fields in their order, without names."""
+
+
+class Message(Record, frozen=True):
+    """Base of all messages."""
+
+
+class Sampling(Record, frozen=True):
+    """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing."""
+
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.7
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 0.9
+    seed: Digest = 0
+    max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 128
+
+
+class Entry(NamedTuple):
+    """A message's place in the protocol: its code, and the class of data that it carries."""
+
+    code: int
+    kind: type[Message]
+    data: DataClass
+
+
+class Conversation(NamedTuple):
+    """The messages of one purpose, and the codes that are kept for them."""
+
+    codes: range
+    entries: tuple[Entry, ...]
+
+
+def other(side: Side) -> Side:
+    """The side across the link."""
+    return "cloud" if side == "device" else "device"

@@ -1,0 +1,1 @@
+"""What may leave the device, and what left."""

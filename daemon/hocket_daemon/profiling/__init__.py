@@ -1,0 +1,1 @@
+"""How long decoding takes, measured and predicted."""

@@ -1,0 +1,1 @@
+"""What every mode uses: requests, replies, streams, admission, and the retrieval daemon."""

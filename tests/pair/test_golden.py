@@ -1,0 +1,32 @@
+"""The bundled models' answers are the ones that the file has, whatever was rebuilt since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from golden import METHODS, TEMPERATURES, answers, key, opened, read
+
+from hocket_client import Client
+
+FILE = read()
+QUESTIONS: list[str] = FILE["questions"]  # type: ignore[assignment]
+SOME = range(0, len(QUESTIONS), 12)
+ALL = pytest.param(range(len(QUESTIONS)), marks=pytest.mark.long)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with opened(FILE["documents"]) as client:  # type: ignore[arg-type]
+        yield client
+
+
+@pytest.mark.parametrize(
+    "numbers", [SOME, pytest.param(range(len(QUESTIONS)), marks=pytest.mark.long)], ids=["some", "all"]
+)
+@pytest.mark.parametrize("temperature", TEMPERATURES)
+@pytest.mark.parametrize("method", METHODS)
+def test_no_token_has_changed(client: Client, method: str, temperature: float, numbers: range) -> None:
+    """Every id of every answer."""
+    expected: list[list[int]] = FILE["ids"][key(method, temperature)]  # type: ignore[index]
+    assert answers(client, QUESTIONS, numbers, method, temperature) == [expected[n] for n in numbers]

@@ -42,7 +42,7 @@ def raised(message: Error | Failed | Refused) -> HocketError:
     return from_code(message.code, message.text, message.remedy, retry_after_s)
 
 
-def line(text: str) -> str:
+def notice_text(text: str) -> str:
     """A line for people, cut to what a message may carry; surrogates, which no encoder takes, are replaced."""
     return _cut(text)
 

@@ -1,4 +1,4 @@
-"""What both daemons are: the bus's loop, a compute thread, a link to the retrieval daemon."""
+"""What both daemons are: the bus's loop, a voice with its compute thread, a retrieval daemon, and the modes."""
 
 from __future__ import annotations
 
@@ -8,31 +8,23 @@ import signal
 import sys
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
+from math import inf
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import Busy, Cancelled, HocketError, Unavailable
+from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
-    Accepted,
-    AggregationOptions,
-    Ask,
-    Begin,
-    Cancel,
     Chunks,
-    Credit,
     Error,
     Hello,
-    Message,
     Passages,
-    Resume,
     Scores,
     Side,
     Status,
@@ -40,64 +32,102 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.service import Service
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received, Server
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
-from .aggregation.leader import Cloud, Leader
-from .aggregation.session import Outcome
-from .aggregation.window import MAX_LOOKAHEAD
 from .config import DaemonSettings
-from .engine.batch import Decoded, DecodeRequest
 from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
-from .engine.preemption import Interrupt, Preempted
-from .engine.sequences import Prefill
+from .engine.preemption import Interrupt
 from .engine.transformers_voice import LanguageModel
-from .monitoring.counters import Counts, fact
-from .monitoring.prometheus import Metrics
+from .modes import modes
+from .monitoring.counters import Counters, fact
+from .monitoring.prometheus import Exporter
+from .monitoring.status import StatusBoard
 from .priority import come_first
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
-from .serving.requests import check
+from .serving.decisions import Decisions
+from .serving.mode import Peer
+from .serving.requests import Requests
 from .serving.retrieval import RetrievalClient
-from .serving.streams import Stream, Streams
+from .serving.routes import Routes
+from .serving.services import Services
+from .serving.sessions import Sessions
 
-T = TypeVar("T")
+TICK_S = 5.0  # the longest time between two ticks
 log = structlog.get_logger(__name__)
 
 
-class Daemon(ABC):
+class Daemon:
     """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
 
-    shares_drafts = True
-
-    def __init__(self, settings: DaemonSettings, side: Side) -> None:
+    def __init__(
+        self, settings: DaemonSettings, side: Side, *, shares_drafts: bool = True, silence_s: float = inf
+    ) -> None:
+        """`silence_s` is how long the other side may say nothing of a session that it leads."""
         check_endpoint(settings.retrieval)
         self.side: Side = side
         self.settings = settings
-        self.aggregating = settings.aggregating
-        self.model = LanguageModel(settings.model, side, settings.kv)
-        self.profiling = Profiling(self.model, settings.model, side)
-        self.profiler = self.profiling.profiler
-        self.admission = Admission(settings.max_sessions, settings.model.slots)
-        self.counts = Counts()
-        self.answers: dict[bytes, Leader] = {}
+        self._shares_drafts = shares_drafts
+        self._silence_s = silence_s
+        voice = LanguageModel(settings.model, side, settings.kv)
+        self._profiling = Profiling(voice, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
-        self._end_s = float("inf")  # when what is in work then is ended
+        self._end_s = inf  # when what is in work then is ended
         self._ticked_s = 0.0
         self._comes_first = False  # the bus runs in real time
-        self._turns = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
-        self._common_scorer = ""  # of both sides' retrieval daemons, as the last answer found it
-        keys = Path(settings.keys) if settings.keys else None
-        self.bus = Bus(self._on_event, keys, own_thread=False)
-        self._compute = Compute(self.bus.post, self.model.read, settings.model.hold_decode_s)
+        self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
+        self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
+        self._opened = ExitStack()  # closed in reverse order
+        with ExitStack() as undo:
+            undo.callback(self._opened.close)
+            self._open(voice)
+            self.connect()
+            undo.pop_all()
+
+    def _open(self, voice: LanguageModel) -> None:
+        settings, opened = self.settings, self._opened
+        self.bus = Bus(self._on_event, Path(settings.keys) if settings.keys else None, own_thread=False)
+        opened.callback(self.bus.close, linger_s=1.0)
         self.server = self.bus.serve(settings.endpoint, self.greet)
         self._service = Service(self.bus, self.server, self.bus.post)
-        self._streams = Streams(self.server, settings.log_bytes)
-        self._metrics = Metrics(settings.metrics, self.bus.post, self.figures) if settings.metrics else None
-        self._retrieval = self.bus.dial(settings.retrieval, Hello(role=side))
-        self.lookups = RetrievalClient(self._retrieval, side, settings.retrieval)
-        self._background = Background(self.model.stored, self._retrieval.send, self._compute_ahead)
+        self._retrieval = self.bus.dial(settings.retrieval, Hello(role=self.side))
+        if voice.stored is not None:
+            opened.callback(voice.stored.close)
+        decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
+        opened.callback(decisions.close)
+        compute = Compute(self.bus.post, voice.read, settings.model.hold_decode_s)
+        opened.callback(compute.close)
+        self.services = Services(
+            side=self.side,
+            voice=voice,
+            compute=compute,
+            retrieval=RetrievalClient(self._retrieval, self.side, settings.retrieval),
+            profiler=self._profiling.profiler,
+            counters=Counters(),
+            admission=Admission(settings.max_sessions, settings.model.slots),
+            shares_drafts=self._shares_drafts,
+        )
+        self.modes = modes(self.services, settings)
+        self.sessions = Sessions(self.services.admission, self._silence_s, decisions.keep)
+        self._requests = Requests(
+            self, self.services, self.server, self.sessions, self.modes, log_bytes=settings.log_bytes
+        )
+        self._background = Background(voice.stored, self._retrieval.send, self._compute_ahead)
+        self.board = self._status_board()
+        if settings.metrics:
+            opened.callback(Exporter(settings.metrics, self.bus.post, self.board.metrics).close)
+        self._route()
+
+    def _route(self) -> None:
+        self._requests.add_to(self.at_server)
+        self.at_server.add([StatusRequest], self._on_status_request)
+        self._at_retrieval.add([Chunks, Error], self._background.on_reply)
+        self._at_retrieval.add([Passages, Scores, Error], self.services.retrieval.on_reply)
+
+    def connect(self) -> None:
+        """Open what leads to the other side, and take what comes from there."""
 
     # --- the main loop
 
@@ -111,23 +141,24 @@ class Daemon(ABC):
             self._comes_first = come_first()
         gc.collect()
         gc.freeze()  # what is loaded stays: no later collection looks at it again
-        self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.model.name)
+        self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.services.voice.name)
         while time.monotonic() < self._end_s and not (self._stopping and self.idle()):
             self.step()
         self.close()
 
     def step(self) -> None:
         """Wait for events and whatever is due by then."""
-        self._turns.run(self._turn)
-        self._forget()
+        self._loop.run(self._turn)
+        if self.sessions.sweep(time.monotonic()):
+            self._requests.forget()
         self._background.step(time.monotonic(), self.idle())
-        self.server.load, self.server.waiting = len(self.admission), self._compute.waiting
+        self.server.load, self.server.waiting = len(self.services.admission), self.services.compute.waiting
 
     def _turn(self) -> None:
-        self._compute.let_finish()
+        self.services.compute.let_finish()
         self.bus.step(self.due_s())
         now = time.monotonic()
-        if now >= self.due_s() or now - self._ticked_s >= 5.0:
+        if now >= self.due_s() or now - self._ticked_s >= TICK_S:
             self._ticked_s = now
             self.tick(now)
 
@@ -141,7 +172,7 @@ class Daemon(ABC):
 
     @property
     def _stopping(self) -> bool:
-        return self._end_s < float("inf")
+        return self._end_s < inf
 
     def _end_within(self, seconds: float) -> None:
         if not self._stopping:
@@ -157,216 +188,103 @@ class Daemon(ABC):
         return Unavailable(f"the {self.side} daemon is stopping", "ask again when it is back")
 
     def close(self) -> None:
-        """End every stream with a reason, then the threads."""
-        for answer in list(self.answers.values()):
-            answer.fail(self._stopped())
-        if self._metrics is not None:
-            self._metrics.close()
+        """End every session with a reason, then the threads."""
+        self.sessions.fail(self._stopped())
+        self.sessions.sweep(time.monotonic())
         self._background.interrupt()
-        self._compute.close()
-        if self.model.stored is not None:
-            self.model.stored.close()
-        self.bus.close(linger_s=1.0)
+        self._opened.close()
         log.info("stopped", side=self.side)
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        answers = (answer.due_s() for answer in self.answers.values())
-        return min(self._end_s, self._background.due_s, self.lookups.due_s, *answers)
+        return min(self._end_s, self._background.due_s, self.services.retrieval.due_s, self.sessions.due_s())
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and take over new profiles."""
-        self.profiling.refresh()
-        for answer in list(self.answers.values()):
-            if now >= answer.due_s():
-                answer.tick(now)
-        for request in self._streams.unread(self.settings.client_silence_s) & self.answers.keys():
-            self.answers[request].fail(Cancelled("the client has gone", "ask again"))
-        self.lookups.tick(now)
-        self._streams.forget()
-
-    def _forget(self) -> None:
-        closed = [request for request, answer in self.answers.items() if answer.closed]
-        for request in closed:
-            del self.answers[request]
-            self.admission.leave(request, time.monotonic())
-        if closed:
-            self._streams.forget()
+        self._profiling.refresh()
+        self.sessions.tick(now)
+        self._requests.tick(self.settings.client_silence_s)
+        self.services.retrieval.tick(now)
 
     def idle(self) -> bool:
-        """Whether no question is in work."""
-        return not self.answers
+        """Whether nobody's request is in work."""
+        return not len(self.sessions)
 
-    # --- services for sessions
-
-    def most_ahead(self, rows: int) -> int:  # noqa: ARG002 - the cloud looks at them
-        """The device drafts as far ahead as pays."""
-        return MAX_LOOKAHEAD
-
-    def compute(self, job: Callable[[], T], done: Callable[[Outcome[T]], None]) -> None:
-        """Run `job` on the compute thread and `done` on the main thread."""
-        self._compute.run(job, done)
-
-    def prefill(self, passes: Prefill[T], interrupt: Interrupt, done: Callable[[Outcome[T] | Preempted], None]) -> None:
-        """The same for the forward passes of a prompt, in which others decode, too."""
-        self._compute.prefill(passes, interrupt, done)
-
-    def decode(self, step: DecodeRequest[T], done: Callable[[Outcome[Decoded[T]] | Preempted], None]) -> None:
-        """The same for a decode step, together with those of other sessions; Preempted when none is wanted any more."""
-        self._compute.decode(step, done)
-
-    def _compute_ahead(self, texts: list[str], interrupt: Interrupt, done: Callable[[Outcome[Ahead]], None]) -> None:
-        self._compute.run(partial(compute_ahead, self.model, texts, interrupt), done)
+    def _compute_ahead(
+        self, texts: list[str], interrupt: Interrupt, done: Callable[[Ahead | HocketError], None]
+    ) -> None:
+        self.services.compute.run(partial(compute_ahead, self.services.voice, texts, interrupt), done)
 
     # --- events
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Received):
-            self._on_message(event)
-        elif event.link is self._retrieval:
-            self._on_retrieval_link(event)
-        else:
-            self.on_link(event)
+            here = event.port is self.server
+            routes = self.at_server if here else self._at_retrieval if event.port is self._retrieval else self.at_peer
+            routes.dispatch(event)
+        elif isinstance(event, LinkUp | LinkDown):
+            if event.link is self._retrieval:
+                self._on_retrieval_link(up=isinstance(event, LinkUp))
+            else:
+                self.on_peer_link(event)
 
-    def _on_message(self, event: Received) -> None:
-        message = event.message
-        if event.port is self._retrieval:
-            self._on_retrieval(message)
-        elif isinstance(event.port, Server):
-            self._on_request(event)
-        else:
-            self.on_peer(message)
-
-    def _on_request(self, event: Received) -> None:
-        route, message = event.route, event.message
-        if isinstance(message, Ask):
-            self._on_ask(event, message)
-        elif isinstance(message, Cancel):
-            if message.request in self.answers and self._streams.find(message.request, event) is not None:
-                self.answers[message.request].finish("cancelled")
-        elif isinstance(message, Resume | Credit):
-            self._streams.read_on(event, message)
-        elif isinstance(message, StatusRequest):
-            self.profiling.refresh()
-            self.server.send(route, self._status(message.request))
-        else:
-            self.on_other(event)
-
-    def _status(self, request: bytes) -> Status:
-        ready, facts, figures = self._retrieval.up, self.facts(), self.figures()
-        return Status(request=request, role=self.side, ready=ready, facts=facts, metrics=figures)
-
-    def _on_ask(self, event: Received, ask: Ask) -> None:
-        route = event.route
-        try:
-            if self._streams.find(ask.request, event) is None:
-                self._begin(ask, event)
-        except HocketError as error:
-            self.counts.add("errors_total", kind=error.code)
-            self.server.send(route, _refusal(error, ask.request))
-        else:
-            self.server.send(route, Accepted(request=ask.request))
-
-    def _begin(self, ask: Ask, event: Received) -> None:
-        check(ask)
-        self.check_taking()
-        self._streams.check_new(ask.request)  # before it takes a place
-        self.admission.enter(ask.request, event.user, max(1, ask.documents), time.monotonic())
-        self._open(ask, self._streams.open(ask, event.route, event.user))
-
-    def _open(self, ask: Ask, stream: Stream) -> None:
-        answer = Leader(self, ask=ask, begin=self._terms(ask), stream=stream, cloud=self.cloud(), agree=self._agree)
-        self.answers[ask.request] = answer
-        self.start(answer)
-
-    def _agree(self, scorer: str, anew: Ask | None) -> None:
-        self._common_scorer = scorer
-        if anew is not None:
-            self._open(anew, self._streams.of(anew.request))
-
-    def _terms(self, ask: Ask) -> Begin:
-        return Begin(
-            session=os.urandom(16),
-            epoch=0,
-            question=ask.question,
-            task=ask.task,
-            sampling=ask.sampling,
-            method=(ask.options or AggregationOptions()).method,  # type: ignore[arg-type] # checked by `check`
-            documents=ask.documents,
-            eos=[] if ask.ignore_eos else self.model.eos,
-            weights=(ask.options or AggregationOptions()).weights,  # type: ignore[arg-type] # checked by `check`
-            reweigh_every=self.settings.reweigh_every,
-            relevance_temperature=self.settings.relevance_temperature,
-            wire_mass=self.settings.wire_mass,
-            scorer=self._common_scorer,
-        )
-
-    def _on_retrieval(self, message: Message) -> None:
-        if isinstance(message, Chunks | Error):
-            self._background.receive(message)
-        if isinstance(message, Passages | Scores | Error):
-            self.lookups.receive(message)
-
-    def _on_retrieval_link(self, event: LinkUp | LinkDown) -> None:
-        if isinstance(event, LinkUp):
-            self.lookups.ask_again()
+    def _on_retrieval_link(self, *, up: bool) -> None:
+        if up:
+            self.services.retrieval.ask_again()
             self._background.restart()
         else:
-            self.lookups.hurry()
+            self.services.retrieval.hurry()
 
-    # --- the other side
+    def _on_status_request(self, event: Received) -> None:
+        request = event.message
+        assert isinstance(request, StatusRequest)
+        self._profiling.refresh()
+        ready, facts, metrics = self._retrieval.up, self.board.facts(), self.board.metrics()
+        status = Status(request=request.request, role=self.side, ready=ready, facts=facts, metrics=metrics)
+        self.server.send(event.route, status)
 
     def greet(self, hello: Hello) -> Welcome | Error:
         """The answer to Hello."""
+        voice = self.services.voice
         if hello.protocol != PROTOCOL_VERSION:
             text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
             return Error(code="protocol", text=text, remedy="install the same hocket on both ends")
-        return Welcome(role=self.side, epoch=self._epoch, tokenizer=self.model.fingerprint, model=self.model.name)
+        return Welcome(role=self.side, epoch=self._epoch, tokenizer=voice.fingerprint, model=voice.name)
 
-    def facts(self) -> dict[str, str]:
-        """Lines for `hocket status`."""
+    # --- the other side
+
+    def peer(self) -> Peer | None:
+        """The other side for a client's question; None where there is none."""
+        return None
+
+    def on_peer_link(self, event: LinkUp | LinkDown) -> None:
+        """The link to the other side changed."""
+
+    # --- how it is
+
+    def _status_board(self) -> StatusBoard:
+        board = StatusBoard()
+        board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.figures])
+        board.add(metrics=[self.services.compute.figures, self.services.counters.metrics, self._metrics])
+        return board
+
+    def _facts(self) -> dict[str, str]:
+        voice, compute = self.services.voice, self.services.compute
         return {
-            "model": self.model.name,
-            "compute": f"{self.model.device.type}, {self.settings.model.threads} thread(s)",
+            "model": voice.name,
+            "compute": f"{voice.device.type}, {self.settings.model.threads} thread(s)",
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
-            "requests in work": str(len(self.answers)),
-            "batching": self._compute.fact(),
+            "requests in work": str(len(self.sessions.led)),
+            "batching": compute.fact(),
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "stored KV": self._background.fact(),
-            "since the start": fact(self.counts.figures()),
+            "since the start": fact(self.services.counters.metrics()),
             "metrics": f"http://{self.settings.metrics}/metrics" if self.settings.metrics else "off",
-        } | self.profiling.facts()
+        }
 
-    def figures(self) -> dict[str, float]:
-        """The numbers among them, for programs."""
-        now = {
-            "requests": float(len(self.answers)),
+    def _metrics(self) -> dict[str, float]:
+        return {
+            "requests": float(len(self.sessions.led)),
             "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }
-        return self.profiling.figures() | self._compute.figures() | self.counts.figures() | now
-
-    @abstractmethod
-    def cloud(self) -> Cloud | None:
-        """How an answer reaches the other side, if there is one."""
-
-    @abstractmethod
-    def start(self, answer: Leader) -> None:
-        """Start an answer, knowing how the other side is."""
-
-    @abstractmethod
-    def on_link(self, event: LinkUp | LinkDown) -> None:
-        """The link to the other side changed."""
-
-    @abstractmethod
-    def on_peer(self, message: Message) -> None:
-        """A message from the other side over a link of ours."""
-
-    @abstractmethod
-    def on_other(self, event: Received) -> None:
-        """A message at our server that no client sends."""
-
-
-def _refusal(error: HocketError, request: bytes) -> Error:
-    retry_after_s = error.retry_after_s if isinstance(error, Busy) else 0.0
-    return Error(code=error.code, text=error.text, remedy=error.remedy, request=request, retry_after_s=retry_after_s)

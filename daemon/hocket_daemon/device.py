@@ -8,52 +8,49 @@ import structlog
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import BadMessage, HocketError, ProtocolError, Unavailable
-from hocket_bus.messages import Aggregated, Draft, Hello, Message, Ready, Refused, Sync, Target
+from hocket_bus.errors import BadMessage, ProtocolError
+from hocket_bus.messages import Hello
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
-from .aggregation.leader import Cloud, Leader
 from .config import DeviceSettings
 from .daemon import Daemon
 from .monitoring.counters import labelled
 from .privacy.egress import PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
+from .serving.peers import LinkPeer
 
 logger = structlog.get_logger(__name__)
 
 
 class DeviceDaemon(Daemon):
-    """Keeps a link to the cloud and hands its messages to the answers in work."""
+    """Keeps a link to the cloud and hands its messages to the sessions that this side leads."""
 
     def __init__(self, settings: DeviceSettings) -> None:
-        self._link: Link | None = None
-        self._down: HocketError | None = obstacle(settings.egress)
-        self.shares_drafts = settings.egress.drafts
+        self._cloud = settings.cloud
+        self._egress = settings.egress
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
-        super().__init__(settings, "device")
-        self._waits = settings
-        if settings.cloud and self._down is None:
+        if settings.cloud:
             check_endpoint(settings.cloud)
-            hello = Hello(role="device", tokenizer=self.model.fingerprint)
-            gate = PeerGate(settings.egress, settings.cloud, self._ledger)
-            self._link = self.bus.dial(settings.cloud, hello, gate=gate)
+        super().__init__(settings, "device", shares_drafts=settings.egress.drafts)
 
-    def cloud(self) -> Cloud | None:
-        """The other side, when one is configured."""
-        waits = self._waits
-        if not waits.cloud:
-            return None
-        return Cloud(self._send, self._rtt_s, waits.connect_wait_s, waits.peer_wait_s, waits.rejoin_wait_s)
+    def connect(self) -> None:
+        """Dial the cloud, unless there is none or nothing may leave."""
+        hindered = obstacle(self._egress)
+        self._link = self._dial() if self._cloud and hindered is None else None
+        self._peer = LinkPeer(self._link, hindered) if self._cloud else None
+        for mode in self.modes.values():
+            self.at_peer.add(mode.takes, self._on_message)
+        self.board.add(facts=[self._cloud_facts], metrics=[self._cloud_metrics])
 
-    def _send(self, message: Message) -> None:
-        if self._link is None:
-            raise Unavailable("there is no link to the cloud")
-        self._link.send(message)
+    def peer(self) -> LinkPeer | None:
+        """The cloud, where one is configured."""
+        return self._peer
 
-    def _rtt_s(self) -> float:
-        return 0.0 if self._link is None else self._link.rtt_s
+    def _dial(self) -> Link:
+        hello = Hello(role="device", tokenizer=self.services.voice.fingerprint, name=self.settings.name)
+        return self.bus.dial(self._cloud, hello, gate=PeerGate(self._egress, self._cloud, self._ledger))
 
     def tick(self, now: float) -> None:
         """Write down what left, too."""
@@ -65,55 +62,40 @@ class DeviceDaemon(Daemon):
         super().close()
         self._ledger.write()
 
-    def start(self, answer: Leader) -> None:
-        """Start with the link as it is."""
-        answer.start(self._link is not None and self._link.up, self._down)
-
-    def on_link(self, event: LinkUp | LinkDown) -> None:
-        """Tell every answer in work."""
-        assert self._link is not None
+    def on_peer_link(self, event: LinkUp | LinkDown) -> None:
+        """Tell every session."""
+        assert self._peer is not None
         if isinstance(event, LinkUp):
-            self._down = None
-            logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
+            self._peer.reason = None
+            logger.info("cloud connected", rtt_ms=round(event.link.rtt_s * 1000, 2), model=event.welcome.model)
         else:
-            self._down = event.reason
+            self._peer.reason = event.reason
             logger.warning("cloud not connected", reason=str(event.reason))
-        for answer in list(self.answers.values()):
-            if self._down is None:
-                answer.on_link_up()
-            else:
-                answer.on_link_down(self._down)
+        self.sessions.on_peer(self._peer.reason is None, self._peer.reason)
 
-    def on_peer(self, message: Message) -> None:
+    def _on_message(self, event: Received) -> None:
         """Hand a message of the cloud to its session."""
-        if not isinstance(message, Draft | Target | Aggregated | Sync | Ready | Refused):
+        session = self.sessions.led_as(getattr(event.message, "session", b""))
+        if session is None:
             return
-        for answer in list(self.answers.values()):
-            if answer.begin.session == message.session:
-                try:
-                    answer.receive(message)
-                except BadMessage as error:
-                    self._bad_messages.note(error=str(error))
+        try:
+            session.receive(event.message)
+        except BadMessage as error:
+            self._bad_messages.note(error=str(error))
 
-    def on_other(self, event: Received) -> None:
-        """Clients send nothing else."""
-
-    def facts(self) -> dict[str, str]:
-        """Lines for `hocket status`."""
-        unlinked = "not used" if self._waits.cloud else "none configured"
+    def _cloud_facts(self) -> dict[str, str]:
+        unlinked = "not used" if self._cloud else "none configured"
         cloud = unlinked if self._link is None else link_fact(self._link)
-        why = f" ({self._down})" if isinstance(self._down, ProtocolError) else ""
-        facts = {"cloud": cloud + why, "leaves this device": fact(self._waits.egress)}
-        return super().facts() | facts | network_facts(self._waits.cloud)
+        reason = self._peer.reason if self._peer is not None else None
+        why = f" ({reason})" if isinstance(reason, ProtocolError) else ""
+        return {"cloud": cloud + why, "leaves this device": fact(self._egress)} | network_facts(self._cloud)
 
-    def figures(self) -> dict[str, float]:
-        """The numbers among them, for programs."""
+    def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self._ledger.sums)
         sent = {labelled("sent_bytes_total", **{"class": kind}): float(size) for kind, size in sums.items()}
-        figures = super().figures() | sent
         if self._link is None or not self._link.up:
-            return figures
-        return figures | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
+            return sent
+        return sent | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
 
 
 def main(path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from hocket_bus.messages import Passage, Passages, Score, Scores, Search, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
+from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
@@ -20,6 +21,7 @@ from hocket_daemon.engine.transformers_voice import ModelSettings
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 
+WAITS = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
 
@@ -114,7 +116,7 @@ class Pair:
         return self.cloud
 
     def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
-        options = {"peer_wait_s": WAIT_S} | options
+        waits = {name: options.pop(name) for name in WAITS if name in options}
         self.device = DeviceDaemon(
             DeviceSettings(
                 endpoint=self.endpoint("device"),
@@ -122,6 +124,7 @@ class Pair:
                 keys=self.keys,
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
+                aggregation=AggregationSettings(**{"peer_wait_s": WAIT_S} | waits),  # type: ignore[arg-type]
                 **options,  # type: ignore[arg-type]
             )
         )

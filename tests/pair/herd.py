@@ -15,6 +15,7 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Done, Ingest, Ingested, Token
 from hocket_client import Client, Stream
+from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.device import DeviceDaemon
@@ -48,8 +49,8 @@ def serve(name: str, folder: str, model: str) -> None:
     if name == "cloud":
         CloudDaemon(CloudSettings(**common)).run()  # type: ignore[arg-type]
     else:
-        waits = {"cloud": f"ipc://{folder}/cloud", "connect_wait_s": 5.0, "rejoin_wait_s": 10.0}
-        DeviceDaemon(DeviceSettings(**common, **waits)).run()  # type: ignore[arg-type]
+        waits = AggregationSettings(connect_wait_s=5.0, rejoin_wait_s=10.0)
+        DeviceDaemon(DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits)).run()  # type: ignore[arg-type]
 
 
 @dataclass

@@ -12,14 +12,14 @@ from simulation import token_of
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
 from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
-from hocket_daemon.config import DeviceSettings
+from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 
-DEFAULTS = DeviceSettings(endpoint="ipc://x", retrieval="ipc://x")
+DEFAULTS = AggregationSettings()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from harness import Pair, pair
 
 from hocket_bus.errors import BadRequest, Busy
+from hocket_daemon.aggregation.window import lookahead
 from hocket_daemon.serving.admission import Admission
 
 QUESTION = "kala mira duno?"
@@ -83,13 +84,13 @@ def test_windows_shrink_to_one_before_anybody_is_told_busy() -> None:
         seen = []
         for number in range(9):
             admission.enter(bytes([number]), "", 2, 0.0)
-            seen.append(admission.most_ahead(2))
+            seen.append(lookahead(admission.headroom(2)))
         assert seen[0] == 32
         assert seen[-1] == 1
         assert seen == sorted(seen, reverse=True)
         with pytest.raises(Busy):
             admission.enter(b"more", "", 2, 0.0)
-    assert Admission(1, 2).most_ahead(2) == 32
+    assert lookahead(Admission(1, 2).headroom(2)) == 32
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_what_no_answer_together_can_do_without_keeps_everything_at_home(
             ask(made, require_cloud=True)
         assert tap.recorded() == []
         assert made.device is not None
-        facts = made.device.facts()
+        facts = made.device.board.facts()
         assert (facts["cloud"], facts["leaves this device"][:8]) == ("not used", "nothing:")
 
 

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import Status, StatusRequest
 from hocket_daemon.daemon import Daemon
-from hocket_daemon.monitoring.prometheus import Metrics
+from hocket_daemon.monitoring.prometheus import Exporter
 from hocket_tools.caller import Caller
 from waiting import WAIT_S
 
@@ -119,7 +119,7 @@ def test_a_main_loop_that_hangs_is_told(made: Pair) -> None:
 def test_a_wrong_address_is_one_line(address: str) -> None:
     """It names the setting."""
     with pytest.raises(BadConfiguration, match="metrics"):
-        Metrics(address, lambda _: None, dict)
+        Exporter(address, lambda _: None, dict)
 
 
 def test_a_port_that_is_taken_is_one_line() -> None:
@@ -128,4 +128,4 @@ def test_a_port_that_is_taken_is_one_line() -> None:
         socket.create_server(("127.0.0.1", 0)) as other,
         pytest.raises(BadConfiguration, match="choose a free port"),
     ):
-        Metrics(f"127.0.0.1:{other.getsockname()[1]}", lambda _: None, dict)
+        Exporter(f"127.0.0.1:{other.getsockname()[1]}", lambda _: None, dict)

@@ -15,6 +15,7 @@ from msgspec import structs
 from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import (
     Accepted,
+    AggregationOptions,
     Ask,
     Begin,
     Cancel,
@@ -72,7 +73,7 @@ def machines(tiny_models: dict[str, Path]) -> Iterator[tuple[Machine, Machine]]:
             for name in ("alice", "mallory"):
                 inbox: SimpleQueue[Event] = SimpleQueue()
                 bus = made.stack.enter_context(Bus(inbox.put, Path(folder) / name))
-                ends.append(Machine(bus, inbox, cloud.model.fingerprint))
+                ends.append(Machine(bus, inbox, cloud.services.voice.fingerprint))
             yield ends[0], ends[1]
 
 
@@ -81,7 +82,14 @@ def test_nobody_else_cancels_or_reads_a_request(machines: tuple[Machine, Machine
     alice, mallory = machines
     request = os.urandom(16)
     sampling = Sampling(max_tokens=20, seed=1)
-    ask = Ask(request=request, topic=alice.topic, question="kala?", sampling=sampling, alone=True, ignore_eos=True)
+    ask = Ask(
+        request=request,
+        topic=alice.topic,
+        question="kala?",
+        sampling=sampling,
+        options=AggregationOptions(alone=True),
+        ignore_eos=True,
+    )
     alice.send(ask)
     alice.until(Accepted)
     alice.until(Token)
@@ -98,7 +106,7 @@ def test_asking_under_anothers_number_takes_no_place(machines: tuple[Machine, Ma
     """While that request is in work and when it has ended; Alice's ends well, and Mallory can ask for herself."""
     alice, mallory = machines
     ask = Ask(
-        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), alone=True,
+        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), options=AggregationOptions(alone=True),
         ignore_eos=True,
     )  # fmt: skip
     stolen = structs.replace(ask, topic=mallory.topic)
@@ -135,7 +143,7 @@ def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machi
     alice.until(Ready)
     mallory.send(End(session=begin.session, reason="eos"))
     mallory.send(begin)
-    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, question="", alone=True))
+    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, question="", options=AggregationOptions(alone=True)))
     mallory.until(Error)  # so what came before has been dealt with
     alice.send(Sync(session=begin.session, epoch=0, confirmed=0, digest=0))
     assert isinstance(alice.until(Sync), Sync)

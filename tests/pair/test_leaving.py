@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -16,6 +16,7 @@ from harness import Pair, pair
 
 from hocket_bus.messages import Begin, Hello, Message, Ready, Sampling, Sync
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
+from hocket_daemon.serving.sessions import place_of_session
 from processes import guarded
 from waiting import WAIT_S
 
@@ -60,7 +61,7 @@ def wait_idle(made: Pair) -> None:
     assert made.device is not None
     assert made.cloud is not None
     device, cloud = made.device, made.cloud
-    until(lambda: not (device.answers or len(device.admission) or cloud._sessions))
+    until(lambda: not (device.sessions.led or len(device.services.admission) or cloud.sessions.followed))
 
 
 def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
@@ -73,45 +74,46 @@ def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
             pass
 
     with Bus(inbox.put) as bus:
-        link = bus.dial(slow.endpoint("cloud"), Hello(role="device", tokenizer=cloud.model.fingerprint))
+        link = bus.dial(slow.endpoint("cloud"), Hello(role="device", tokenizer=cloud.services.voice.fingerprint))
         assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
         for _ in range(2):  # a device that connects anew is told again
             link.send(BEGIN)
             got(Ready)
-        session = cloud._sessions[BEGIN.session]
+        session = cloud.sessions.followed[BEGIN.session]
         for _ in range(3):
             heard_s = session.heard_s
             until(lambda heard_s=heard_s: session.heard_s > heard_s)  # type: ignore[misc]
-        assert cloud._sessions == {BEGIN.session: session}
+        assert cloud.sessions.followed == {BEGIN.session: session}
         link.send(Sync(session=BEGIN.session, epoch=0, confirmed=0, digest=0))
         got(Sync)
-        until(lambda: not cloud._sessions)
+        until(lambda: not cloud.sessions.followed)
 
 
 def test_an_answer_that_has_ended_does_not_ask_the_cloud_again(
     tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever happens to the link in the very turn in which it ended."""
-    entered: list[bytes] = []
+    entered: list[object] = []
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
         assert made.device is not None
         assert made.cloud is not None
-        enter = made.cloud.admission.enter
+        enter = made.cloud.services.admission.enter
 
-        def note(key: bytes, user: str, rows: int, now_s: float) -> None:
+        def note(key: Hashable, user: str, rows: int, now_s: float) -> None:
             entered.append(key)
             enter(key, user, rows, now_s)
 
-        monkeypatch.setattr(made.cloud.admission, "enter", note)
+        monkeypatch.setattr(made.cloud.services.admission, "enter", note)
         client, options = made.client(), {"max_tokens": 40, "ignore_eos": True, "deadline_s": WAIT_S}
         stream = client.ask("mira?", **options)
         next(iter(stream))
-        (answer,) = made.device.answers.values()
+        (led,) = made.device.sessions.led.values()
+        session = led.session
         stream.result()
-        for late in (answer.on_link_up, lambda: answer.tick(time.monotonic() + 1e6)):
+        for late in (lambda: session.on_peer(True, None), lambda: session.tick(time.monotonic() + 1e6)):
             made.device.bus.post(late)
         client.ask("kala?", **options).result()
-    assert entered.count(answer.begin.session) == 1
+    assert entered.count(place_of_session(session.id)) == 1
 
 
 @pytest.mark.parametrize("how", ["cancel", "close", "drop"])
@@ -121,7 +123,7 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     stream = client.ask("mira?", **LONG)
     next(iter(stream))
     assert slow.device is not None
-    assert len(slow.device.answers) == 1
+    assert len(slow.device.sessions.led) == 1
     if how == "cancel":
         stream.cancel()
     elif how == "close":
@@ -129,7 +131,7 @@ def test_a_client_that_leaves_ends_its_answer_on_both_sides(slow: Pair, how: str
     else:
         del stream
     wait_idle(slow)
-    assert not slow.device.answers
+    assert not slow.device.sessions.led
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
@@ -161,7 +163,7 @@ def test_a_vanished_device_frees_its_session_on_the_cloud(slow: Pair) -> None:
     next(iter(stream))
     assert slow.device is not None
     assert slow.cloud is not None
-    assert slow.cloud._sessions
+    assert slow.cloud.sessions.followed
     device = slow.device
 
     def vanish() -> None:
@@ -170,6 +172,6 @@ def test_a_vanished_device_frees_its_session_on_the_cloud(slow: Pair) -> None:
 
     device.bus.post(vanish)
     deadline = time.monotonic() + SOON_S
-    while slow.cloud._sessions:
+    while slow.cloud.sessions.followed:
         assert time.monotonic() < deadline
         time.sleep(0.05)

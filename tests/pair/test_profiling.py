@@ -54,7 +54,7 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
         facts = client.status().facts
         assert f"(offline profile of {measured.date})" in facts["decode time"]
         assert facts["network profile"] == "round trip 20.00 ms, average 21.00 ms (ping, 2026-11-21)"
-        assert made.device.profiler.knows(2)
+        assert made.device.services.profiler.knows(2)
         assert load(decode_file(told, home), DecodeProfile) == measured
 
 

@@ -28,11 +28,12 @@ def test_an_answer_in_work_widens_its_window_when_the_round_trip_grows(tiny_mode
         stream = made.client().ask("kala mira?", max_tokens=TOKENS, ignore_eos=True, require_cloud=True, seed=3)
         before, seen = 0, set()
         for token in stream:
-            sessions = [*device.answers.values(), *cloud._sessions.values()]
+            entries = [*device.sessions.led.values(), *cloud.sessions.followed.values()]
+            sessions = [(entry.session, entry.session._drafter.dialogue.exchange) for entry in entries]  # type: ignore[attr-defined]
             if token.step == 5:
-                before = max(session.dialogue.exchange.window for session in sessions)
+                before = max(exchange.window for _, exchange in sessions)
                 link.set(Conditions.symmetric(0.2))
-            seen |= {(s._services.side, s.dialogue.exchange.window > before) for s in sessions if s.rtt_s > 0.16}
+            seen |= {(s._services.side, exchange.window > before) for s, exchange in sessions if s.rtt_s > 0.16}
             if {("device", True), ("cloud", True)} <= seen:
                 stream.cancel()
 

@@ -15,9 +15,9 @@ from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Begin, Error, Passage, Sampling, Search
 from hocket_bus.sockets import Event, Received
 from hocket_client.question import ask_message
+from hocket_daemon.aggregation.drafter import NO_PASSAGES
 from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.aggregation.relevance import query, weighed_by
-from hocket_daemon.aggregation.session import NO_PASSAGES
 from hocket_daemon.aggregation.weights import RelevanceWeights
 from waiting import WAIT_S
 
@@ -122,7 +122,7 @@ def test_unequal_scorers_fall_to_the_common_one(tiny_models: dict[str, Path]) ->
             done = answer.result()
             assert (done.token_ids, done.aggregation.solo_steps) == (common, [])
             assert [notice for notice in answer.notices if notice.endswith("by list")]
-        assert len(cloud._sessions) <= 1
+        assert len(cloud.sessions.followed) <= 1
 
 
 @pytest.mark.parametrize("every", [1, 2, 5])

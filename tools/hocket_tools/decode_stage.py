@@ -33,7 +33,7 @@ def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
     err = console.err()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(f"decoding on the {side}", total=offline.steps_of(model, stage))
-        measured = offline.profile(model, about, stage, settings.wire_mass, lambda: bar.advance(task))
+        measured = offline.profile(model, about, stage, settings.aggregation.wire_mass, lambda: bar.advance(task))
     file = profiles.decode_file(about, home.at)
     earlier = profiles.load(file, profiles.DecodeProfile)
     fits = (earlier.fits if earlier is not None else {}) | measured.fits

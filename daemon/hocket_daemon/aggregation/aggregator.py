@@ -6,32 +6,21 @@ A verdict counts only behind the prefix it was made for. A new epoch begins with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from statistics import fmean
 
 from hocket_bus.messages import Side
 
 from ..engine.distribution import Distribution
-from .exchange import Confirmed, Draft, Exchange, Terms, provenance
+from .exchange import Confirmed, Draft, Exchange, Terms, Verdict, provenance
 from .independent import Laws, aggregate, draft, laws
 from .schedule import DEFAULT_SIDE, Scheduler, acceptance, drawn_side
 from .window import MAX_LOOKAHEAD, pays_ahead
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The target token of `step` behind `prefix`, which drafts it equals, and who aggregates the next step."""
-
-    step: int
-    prefix: int
-    token: int
-    accepted_device: bool
-    accepted_cloud: bool
-    aggregator: Side
-
-
 class AggregatorExchange(Exchange):
     """One side's half of the exchange, while it aggregates and while it does not."""
+
+    announces = True
 
     def __init__(self, side: Side, terms: Terms) -> None:
         super().__init__(side, terms)
@@ -70,9 +59,9 @@ class AggregatorExchange(Exchange):
         if alone:
             self._greeted = False
 
-    def pace(self, rtt_s: float, decode_s: float, most: int = MAX_LOOKAHEAD) -> None:
+    def pace(self, rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> None:
         """The scheduler needs the round trip, too. Half of the drafts are rejected here: near by, waiting is faster."""
-        super().pace(rtt_s, decode_s, most)
+        super().pace(rtt_s, decode_s, max_lookahead)
         self.scheduler.rtt_s = rtt_s
         for own, remote in self._heeded:  # not when they were heeded: the next step waited for that
             self._observe(own, remote)

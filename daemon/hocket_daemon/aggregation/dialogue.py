@@ -14,8 +14,8 @@ from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
 from ..engine import distribution as codec
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
-from .aggregator import AggregatorExchange, Verdict
-from .exchange import Confirmed, Draft, Exchange, Terms
+from .aggregator import AggregatorExchange
+from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .schedule import Aggregating
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
@@ -58,43 +58,40 @@ class Dialogue:
         self._session = begin.session
         self._vocabulary = vocabulary
 
-    def own(
-        self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
-    ) -> Effects | None:
-        """The own decoder has the distribution of `step` behind `prefix`; None when that prefix no longer holds."""
+    def own(self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float) -> Effects:
+        """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds."""
         own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s)
         if own is None:
-            return None
-        turn = Effects()
+            return Effects()
+        effects = Effects()
         if self.exchange.sends_drafts and not self.exchange.solo:
-            turn.send.append(self._message(own))
-        return self._advance(turn)
+            effects.send.append(self._message(own))
+        return self._advance(effects)
 
     def receive(self, message: PeerMessage) -> Effects:
         """A message of the other side.
 
         Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have.
         """
-        turn = Effects()
+        effects = Effects()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
             self._begin_epoch(message.epoch, message.confirmed)
         if message.epoch != self.epoch:
-            return turn
+            return effects
         if isinstance(message, Sync):
-            self._answer(message, turn)
+            self._answer(message, effects)
         elif isinstance(message, Target):
             if self._side == "cloud":
                 self._check(message.ids)
                 self._asked = False
                 self.exchange.add_target(message.first, message.ids, message.digest)
         elif isinstance(message, Aggregated):
-            if isinstance(self.exchange, AggregatorExchange):
-                self._check([message.token])
-                self.exchange.add_verdict(_verdict(message))
+            self._check([message.token])
+            self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
             self.exchange.add_remote(self._draft(message), message.confirmed, message.digest)
             self.remote_drafts += 1
-        return self._advance(turn)
+        return self._advance(effects)
 
     def go_alone(self) -> Effects:
         """R6: the cloud is silent; the device draws from its own distribution until `rejoin` is answered."""
@@ -114,29 +111,28 @@ class Dialogue:
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
         self.epoch, self._asked = epoch, False
-        if isinstance(self.exchange, AggregatorExchange):
-            self.exchange.begin_epoch(confirmed)
+        self.exchange.begin_epoch(confirmed)
 
-    def _answer(self, sync: Sync, turn: Effects) -> None:
+    def _answer(self, sync: Sync, effects: Effects) -> None:
         if self._side == "device":
             self.exchange.go_alone(False)
-            turn.send.append(self._target(0))
+            effects.send.append(self._target(0))
         else:
-            turn.send.append(self._sync())
+            effects.send.append(self._sync())
         if self.exchange.sends_drafts:
-            turn.send += [self._message(kept) for kept in self.exchange.kept_drafts(sync.confirmed)]
+            effects.send += [self._message(kept) for kept in self.exchange.kept_drafts(sync.confirmed)]
 
-    def _advance(self, turn: Effects) -> Effects:
+    def _advance(self, effects: Effects) -> Effects:
         first = len(self.exchange.confirmed)
-        turn.confirmed = self.exchange.advance()
-        if isinstance(self.exchange, AggregatorExchange) and not self.exchange.solo:
-            turn.send += [self._aggregated(verdict) for verdict in self.exchange.take_verdicts()]
-        elif self._side == "device" and turn.confirmed and self._gives_word():
-            turn.send.append(self._target(first))
+        effects.confirmed = self.exchange.advance()
+        if self.exchange.announces and not self.exchange.solo:
+            effects.send += [self._aggregated(verdict) for verdict in self.exchange.take_verdicts()]
+        elif self._side == "device" and effects.confirmed and self._gives_word():
+            effects.send.append(self._target(first))
         elif self._side == "cloud" and self.exchange.out_of_step and not self._asked:
             self._asked = True
-            turn.send.append(self._sync())
-        return turn
+            effects.send.append(self._sync())
+        return effects
 
     def _gives_word(self) -> bool:
         """R4: a cloud that holds both drafts needs no word; the next draft's digest tells it whether it is right."""

@@ -16,7 +16,7 @@ from .sampler import target
 from .schedule import Aggregating, other
 from .window import MAX_LOOKAHEAD, draft_window
 
-_MOST_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
+_MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
 _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 
@@ -44,6 +44,18 @@ class Confirmed:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """The target token of `step` behind `prefix`, which drafts it equals, and who aggregates the next step."""
+
+    step: int
+    prefix: int
+    token: int
+    accepted_device: bool
+    accepted_cloud: bool
+    aggregator: Side
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """What both sides of a session agree on, and whether this one shares its drafts."""
 
@@ -58,6 +70,8 @@ class Terms:
 
 class Exchange:
     """One side's half of the draft exchange."""
+
+    announces = False  # whether the aggregating side tells the other one every target token
 
     def __init__(self, side: Side, terms: Terms) -> None:
         self.window = 4 if terms.method in _DRAFT_AHEAD else 1
@@ -91,10 +105,20 @@ class Exchange:
         """The share of the device's and of the cloud's drafts that Eq. 5 expects to be accepted, where it applies."""
         return None, None
 
-    def pace(self, rtt_s: float, decode_s: float, most: int = MAX_LOOKAHEAD) -> None:
+    def begin_epoch(self, length: int) -> None:
+        """R6: the sides agree on the first `length` tokens, those that the device has confirmed."""
+
+    def add_verdict(self, verdict: Verdict) -> None:
+        """The other side has aggregated: heard only where one side does."""
+
+    def take_verdicts(self) -> list[Verdict]:
+        """Verdicts that this side has made since the last call, in order."""
+        return []
+
+    def pace(self, rtt_s: float, decode_s: float, max_lookahead: int = MAX_LOOKAHEAD) -> None:
         """How long a round trip and a decode step take now; it changes speed, never tokens."""
         if self._terms.method in _DRAFT_AHEAD:
-            self.window = draft_window(rtt_s, decode_s, most)
+            self.window = draft_window(rtt_s, decode_s, max_lookahead)
 
     def next_step(self) -> int | None:
         """The step to draft next behind `drafted`, or None while there is nothing to draft."""
@@ -122,7 +146,7 @@ class Exchange:
         The other side has confirmed so many tokens, of that `digest`.
         """
         self._hear(confirmed, digest)
-        if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + _MOST_HELD):
+        if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + _MAX_HELD):
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:

@@ -3,97 +3,144 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import structlog
 
-from hocket_bus.errors import Busy, HocketError
-from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Refused, Sync, Target
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.faults import refused
+from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Sync, Target
 
+from ..serving.mode import Facts, Peer
+from ..serving.services import Services
+from .account import count_tokens, of_follower
 from .dialogue import Effects
-from .session import Services, Session
+from .drafter import Drafter
+from .schedule import Aggregating
+from .window import lookahead
 
-READING_S = 600.0  # what a device may take to read a prompt
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """The other side: whose it is, how to send to it, how far it is by its own word, how long its link is silent."""
+class Follower:
+    """Lives until the device ends the session, or is silent for too long."""
 
-    user: str
-    send: Callable[[Message], None]
-    rtt_s: Callable[[], float]
-    silence_s: Callable[[], float]
+    def __init__(self, services: Services, begin: Begin, peer: Peer, aggregating: Aggregating) -> None:
+        self.closed = False
+        self._services = services
+        self._begin = begin
+        self._peer = peer
+        self._rows = rows_of(begin)
+        self._began_s = time.monotonic()
+        self._steps = 0
+        self._ended = "ended by the device, or its silence"
+        self._drafter = Drafter(services, begin, self, aggregating)
 
-
-class Follower(Session):
-    """Lives until the device's End, or until the device is silent for too long."""
-
-    def __init__(self, services: Services, begin: Begin, device: Device) -> None:
-        super().__init__(services, begin)
-        self.device = device
-        self.heard_s = self._began_s = time.monotonic()
-        self._spoken_with = False
+    @property
+    def id(self) -> bytes:
+        """The session's number."""
+        return self._begin.session
 
     @property
     def rtt_s(self) -> float:
-        """As the device tells it with every ping."""
-        return self.device.rtt_s()
+        """The round trip to the device."""
+        return self._peer.rtt_s
 
-    def receive(self, message: Draft | Target | Aggregated | Sync) -> None:
-        """A peer message of this session."""
-        self.heard_s, self._spoken_with = time.monotonic(), True
-        self.take(self.dialogue.receive(message))
-        self.draft_next()
+    @property
+    def max_lookahead(self) -> int:
+        """Less the fuller this side is, so that more devices are served before one is told `busy`."""
+        return lookahead(self._services.admission.headroom(self._rows))
 
-    def device_reads(self, now: float, silence_s: float) -> bool:
-        """Whether it may still read its prompt: it says nothing of the session then, but its link lives."""
-        return not self._spoken_with and now - self._began_s < READING_S and self.device.silence_s() <= silence_s
+    def start(self) -> None:
+        """Search and read."""
+        self._drafter.start()
 
-    def on_ready(self) -> None:
-        """The question is read; drafting begins."""
-        self.tell_ready()
+    # --- events
 
-    def tell_ready(self) -> None:
-        """Tell the device what this side brings, once it is known."""
-        if self._reading is None or self.passages is None:
+    def receive(self, message: Message) -> None:
+        """A message of the device."""
+        if isinstance(message, Draft | Target | Aggregated | Sync):
+            try:
+                effects = self._drafter.dialogue.receive(message)
+            except BadRequest as error:
+                self.fail(error)
+            else:
+                self.act(effects)
+
+    def reopen(self, opening: Message, peer: Peer) -> None:
+        """The device is back, perhaps by another route; what it was told may have gone to where it was before."""
+        if isinstance(opening, Begin) and opening.epoch >= self._drafter.dialogue.epoch:
+            self._peer = peer
+            self._tell_ready()
+
+    def on_read(self) -> None:
+        """Tell the device what this side brings."""
+        self._tell_ready()
+
+    def on_static(self, reason: HocketError) -> None:
+        """The log has it."""
+
+    def on_peer(self, up: bool, reason: HocketError | None) -> None:
+        """A device that is back opens the session again."""
+
+    def due_s(self) -> float:
+        """Nothing here waits for a time."""
+        return float("inf")
+
+    def tick(self, now: float) -> None:
+        """See `due_s`."""
+
+    # --- actions
+
+    def act(self, effects: Effects) -> None:
+        """Send, and draft on; the device publishes."""
+        for message in effects.send:
+            self._peer.send(message)
+        self._drafter.draft_next()
+        self._steps += len(effects.confirmed)
+        count_tokens(self._services, effects.confirmed)
+
+    def _tell_ready(self) -> None:
+        drafter = self._drafter
+        if not drafter.has_read or drafter.passages is None:
             return
-        self.device.send(
+        self._peer.send(
             Ready(
-                session=self.begin.session,
-                epoch=self.dialogue.epoch,
-                documents=self.documents,
-                scorer=self.passages.scorer,
-                scorers=self.passages.scorers,
-                retrieval_s=self.retrieval_s,
-                prefill_s=self.prefill_s,
+                session=self.id,
+                epoch=drafter.dialogue.epoch,
+                documents=drafter.documents,
+                scorer=drafter.passages.scorer,
+                scorers=drafter.passages.scorers,
+                retrieval_s=drafter.retrieval_s,
+                prefill_s=drafter.prefill_s,
             )
         )
 
-    def take(self, turn: Effects) -> None:
-        """Send; the device publishes."""
-        for confirmed in turn.confirmed:
-            self._services.counts.confirmed(confirmed, "cloud")
-        for message in turn.send:
-            self.device.send(message)
+    # --- the end
+
+    def cancel(self) -> None:
+        """As `close`: nobody but the device asks here."""
+        self.close()
 
     def fail(self, error: HocketError) -> None:
         """The device goes on alone, and says why."""
-        self._services.counts.add("errors_total", kind=error.code)
-        log.warning("cannot take part", session=self.begin.session.hex(), error=str(error))
-        self.device.send(refused(self.begin, self.dialogue.epoch, error))
+        if self.closed:
+            return
+        self._services.counters.add("errors_total", kind=error.code)
+        log.warning("cannot take part", session=self.id.hex(), error=str(error))
+        self._peer.send(refused(error, self.id, self._drafter.dialogue.epoch))
+        self._ended = error.code
         self.close()
 
+    def close(self) -> None:
+        """Free what it holds."""
+        self._drafter.close()
+        self.closed = True
 
-def refused(begin: Begin, epoch: int, error: HocketError) -> Refused:
-    """What tells a device that this side cannot take part, and when it can."""
-    return Refused(
-        session=begin.session,
-        epoch=epoch,
-        code=error.code,
-        text=error.text[:1000],
-        remedy=error.remedy[:1000],
-        retry_after_s=error.retry_after_s if isinstance(error, Busy) else 0.0,
-    )
+    def record(self) -> Facts:
+        """For `hocket explain`; nothing of the question or of a passage's text."""
+        return of_follower(self._drafter, self._steps, time.monotonic() - self._began_s, self._ended)
+
+
+def rows_of(begin: Begin) -> int:
+    """Rows that are kept free for a session: one for each passage that may be found."""
+    return max(1, begin.documents)

@@ -1,410 +1,308 @@
-"""The life of a question on the side that was asked: with the cloud while it is there, alone when it is not."""
+"""The life of a question on the side that was asked: with the cloud while it is there, alone when it is not.
+
+Every event is handled in one shape: send what the other side waits for, draft on, publish, end.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
-from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, ProtocolError, Unavailable
+from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
     AggregationOptions,
-    AggregationOutcome,
-    Ask,
     Begin,
-    Done,
     Draft,
     End,
-    Failed,
     Finish,
     Message,
-    Method,
     Ready,
     Refused,
     Sync,
     Target,
 )
 
-from ..engine.text import Detokenizer
-from ..serving.streams import Stream
+from ..serving.mode import Facts, Peer
+from ..serving.reply import Reply
+from ..serving.services import Services
+from .account import Account, count_tokens, outcome_of
+from .agreement import agree
 from .dialogue import Effects
+from .drafter import Drafter
 from .exchange import Confirmed
-from .session import Services, Session
-
-_RETRY_S = (2.0, 30.0)
-_MOST_CHARACTERS = 200_000  # of an answer, so that its Done fits into a message
+from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell, Waits
+from .schedule import Aggregating
+from .window import MAX_LOOKAHEAD
 
 
 @dataclass(frozen=True, slots=True)
-class Cloud:
-    """What an answer knows of the other side: how to send to it, how far it is, and how long to wait for it."""
+class Terms:
+    """What a mode gives each of its leaders: how long to wait, who aggregates, how a session is opened."""
 
-    send: Callable[[Message], None]
-    rtt_s: Callable[[], float]
-    connect_wait_s: float
-    peer_wait_s: float
-    rejoin_wait_s: float
-
-
-Agree = Callable[[str, Ask | None], None]
-"""Remembers the scorer that both sides have, and opens an answer anew that began with others."""
+    waits: Waits
+    aggregating: Aggregating
+    opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
+    agreed: Callable[[str], None]  # is told the scorer that both sides have
 
 
-class Leader(Session):
-    """Publishes every target token; talks to the cloud while it can."""
+@dataclass(slots=True)
+class _Known:
+    """What the other side has said of itself, and whether the sides agree on a scorer."""
 
-    def __init__(
-        self,
-        services: Services,
-        *,
-        ask: Ask,
-        begin: Begin,
-        stream: Stream,
-        cloud: Cloud | None,
-        agree: Agree,
-    ) -> None:
-        super().__init__(services, begin)
-        self._agree = agree
-        self._ask = ask
-        self._stream = stream
-        self._cloud = None if (ask.options or AggregationOptions()).alone else cloud
-        self._text = Detokenizer(self._decode, ask.stop, strip=ask.task == "answer")
+    ready: Ready | None = None
+    agreed: bool = False
+
+
+class Leader:
+    """Publishes every target token; talks to the other side while it can."""
+
+    max_lookahead = MAX_LOOKAHEAD  # as far as pays
+
+    def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: Terms, scorer: str) -> None:
+        self.closed = False
+        self._services = services
+        self._reply = reply
+        self._terms = terms
+        self._options = _options(reply)
+        self._peer = None if self._options.alone else peer
         self._steps: list[Confirmed] = []
-        self._unpublished: list[tuple[Confirmed, str]] = []  # the last of them, each with the text that it completes
-        self._times_s: list[float] = []
-        self._joined = False  # the cloud has been asked to take part
-        self._cloud_ready: Ready | None = None
-        self._agreed = False  # on what passages are scored by
-        self._down: HocketError | None = None
-        self._wait_until_s = float("inf")  # for the cloud: to connect, to draft, to draft again after a break
-        self._rejoin_at_s = float("inf")
-        self._rejoining = False
-        self._retry_s = _RETRY_S[0]
+        self._account = Account()
+        self._open(scorer)
+
+    @property
+    def id(self) -> bytes:
+        """The session's number, another one once it was begun anew."""
+        return self._begin.session
 
     @property
     def rtt_s(self) -> float:
-        """By the echo on the link to the cloud."""
-        return self._cloud.rtt_s() if self._cloud is not None else 0.0
+        """The round trip to the other side."""
+        return self._peer.rtt_s if self._peer is not None else 0.0
 
     # --- beginning
 
-    def start(self, link_up: bool, down: HocketError | None) -> None:
-        """Search; ask the cloud along when it is there, wait a little when it is not, or be alone by choice."""
-        if (
-            self._cloud is None
-            and (self._ask.options or AggregationOptions()).require_cloud
-            and self._services.side == "device"
-        ):
-            remedy = "set cloud in the device's configuration, or ask without --require-cloud"
-            self.fail(Unavailable("this device knows no cloud", remedy))
-            return
-        self.search()
-        if self._cloud is None:
-            self.dialogue.go_alone()
-        elif link_up:
-            self._join()
-        else:
-            self._wait_until_s = time.monotonic() + self._cloud.connect_wait_s
-            if down is not None:
-                self.on_link_down(down)
+    def start(self) -> None:
+        """Search, and see how the other side is."""
+        self._drafter.start()
+        now, peer = time.monotonic(), self._peer
+        up, reason = (peer.up, peer.reason) if peer is not None else (False, None)
+        self._do(self._partner.start(now, up, reason))
 
-    def on_link_up(self) -> None:
-        """The cloud is connected: join it, or rejoin it at the prefix."""
-        if self._cloud is None or self.closed:
-            return
-        if self._joined or self.dialogue.exchange.solo:
-            self._joined = True
-            self._rejoin()
-        else:
-            self._join()
-
-    def on_link_down(self, reason: HocketError) -> None:
-        """The cloud fell silent, or refuses us; while not joined yet, silence may still end in time."""
-        self._down = reason
-        if self._cloud is None or self.closed or self.dialogue.exchange.solo:
-            return
-        if self._joined or isinstance(reason, ProtocolError | Forbidden):
-            self._go_alone(reason.text, reason.remedy)
-
-    def on_ready(self) -> None:
-        """Read; without documents on either side there is nothing to answer from."""
-        if self.dialogue.exchange.solo:
+    def on_read(self) -> None:
+        """The question is read; without documents on either side there is nothing to answer from."""
+        if self._partner.alone:
             self._check_documents()
-        elif self.begin.documents and not self.documents:
-            self._stream.notice("no documents are ingested on this side: the cloud's alone decide (η = 0)")
+        elif self._begin.documents and not self._drafter.documents:
+            self._reply.notice("no documents are ingested on this side: the cloud's alone decide (η = 0)")
         else:
-            self._check_scorers()
+            self._agree()
 
     def on_static(self, reason: HocketError) -> None:
         """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
-        super().on_static(reason)
-        if not self.closed:
-            text = f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
-            self._stream.notice(text[:2000])
+        self._reply.notice(
+            f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
+        )
 
-    def _join(self) -> None:
-        self._joined = True
-        self._send_begin()
-        for message in self.dialogue.kept():  # drafted while the cloud was not connected yet
-            self._send(message)
-        self._expect_peer()
+    def _open(self, scorer: str) -> None:
+        self._begin = self._terms.opening(scorer)
+        self._drafter = Drafter(self._services, self._begin, self, self._terms.aggregating)
+        self._known = _Known()
+        self._partner = Partner(
+            self._terms.waits,
+            exists=self._peer is not None,
+            required=self._options.require_cloud,
+            remedy=_NO_CLOUD if self._services.side == "device" else "",
+        )
 
-    def _rejoin(self) -> None:
-        self._rejoin_at_s = time.monotonic() + self._retry_s  # unless the cloud answers or refuses
-        self._retry_s = min(_RETRY_S[1], self._retry_s * 2)
-        turn = self.dialogue.rejoin()
-        self._send_begin()
-        self.take(turn)
+    # --- events
 
-    def _send_begin(self) -> None:
-        self._send(msgspec.structs.replace(self.begin, epoch=self.dialogue.epoch))
-
-    def _send(self, message: Message) -> None:
-        if self._cloud is None or not self._joined:
-            return
-        try:
-            self._cloud.send(message)
-        except Forbidden as error:
-            self._joined = False
-            self.fail(error)
-
-    # --- the other side
-
-    def receive(self, message: Draft | Target | Aggregated | Sync | Ready | Refused) -> None:
-        """A peer message of this session."""
-        if self._cloud is None or self.closed:  # others came in one turn with the one that ended it
+    def receive(self, message: Message) -> None:
+        """A message of the other side."""
+        if self.closed or not self._partner.exists:  # others came in one turn with the one that ended it
             return
         if isinstance(message, Refused):
-            if message.epoch == self.dialogue.epoch:
-                self._on_refused(message)
+            if message.epoch == self._drafter.dialogue.epoch:
+                now, after_s = time.monotonic(), message.retry_after_s
+                self._do(self._partner.on_refused(now, message.text, message.remedy, after_s))
         elif isinstance(message, Ready):
-            self._on_cloud_ready(message)
-        else:
+            self._on_peer_ready(message)
+        elif isinstance(message, Draft | Target | Aggregated | Sync):
             self._on_step(message)
-        self.draft_next()
 
-    def _on_step(self, message: Draft | Target | Aggregated | Sync) -> None:
-        exchange = self.dialogue.exchange
-        was_solo, confirmed = exchange.solo, len(exchange.confirmed)
-        try:
-            turn = self.dialogue.receive(message)
-        except BadRequest as error:
-            self._leave_cloud("unknown token")
-            self._go_alone(error.text, error.remedy)
-            return
-        self.take(turn)
-        if was_solo and not exchange.solo:
-            self._rejoining, self._rejoin_at_s = True, float("inf")
-            self._expect_peer()
-            self._check_scorers()
-        elif not (was_solo or self._rejoining) and (len(exchange.confirmed) > confirmed or not exchange.awaits_peer()):
-            self._expect_peer()  # drafts that lead nowhere are as good as none
-
-    def _on_refused(self, refused: Refused) -> None:
-        self._rejoin_at_s = time.monotonic() + refused.retry_after_s if refused.retry_after_s else float("inf")
-        if not self.dialogue.exchange.solo:  # otherwise it was said before
-            self._go_alone(f"the cloud cannot take part: {refused.text}", refused.remedy)
-
-    def _on_cloud_ready(self, ready: Ready) -> None:
-        self._cloud_ready = ready
-        if self.begin.documents and ready.documents == 0:
-            self._leave_cloud("no documents")
-            self._go_alone("the cloud has no documents", "")
-        else:
-            self._check_scorers()
-
-    def _check_scorers(self) -> None:
-        """Relevance must mean the same on both sides; where the best scorers differ, both use one that both have."""
-        ready, own = self._cloud_ready, self.passages
-        if self._agreed or ready is None or self._reading is None or own is None or not own.passages:
-            return
-        if self.begin.weights == "off":
-            return
-        common = next((scorer for scorer in own.scorers if scorer in ready.scorers), None)
-        if common is None:
-            self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
-        elif own.scorer == ready.scorer:
-            self._agreed = True
-            self._agree(common, None)
-            if common != own.scorers[0] or common != ready.scorers[0]:
-                self._stream.notice(f"the sides have different re-rankers: both score relevance by {common}")
-        elif self._steps:
-            self._leave_cloud("another scorer")
-            self._go_alone("the cloud scores relevance in another way", "ask again")
-        else:
-            self._leave_cloud("another scorer")
-            self.close()
-            self._agree(common, self._ask)
-
-    def _leave_cloud(self, reason: str) -> None:
-        """For the rest of this answer."""
-        self._send(End(session=self.begin.session, reason=reason))
-        self._cloud, self._rejoin_at_s = None, float("inf")
-
-    def _expect_peer(self) -> None:
-        if self._cloud is not None:
-            wait_s = self._cloud.rejoin_wait_s if self._rejoining else self._cloud.peer_wait_s
-            self._wait_until_s = time.monotonic() + wait_s
-
-    def _go_alone(self, text: str, remedy: str) -> None:
-        if (self._ask.options or AggregationOptions()).require_cloud:
-            self.fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))
-            return
-        self._wait_until_s, self._rejoining = float("inf"), False
-        self._stream.notice(f"{text}{': ' + remedy if remedy else ''}; answering alone"[:2000])
-        turn = self.dialogue.go_alone()
-        if self.passages is None or self._check_documents():
-            self.take(turn)
-            self.draft_next()
-
-    def _check_documents(self) -> bool:
-        if self.begin.documents == 0 or self.documents:
-            return True
-        nowhere = self._cloud_ready is not None and self._cloud_ready.documents == 0
-        where = "on either side" if nowhere else f"on the {self._services.side}"
-        remedy = f"run: hocket ingest --side {self._services.side} PATH"
-        self.fail(Unavailable(f"no documents are ingested {where}", remedy))
-        return False
-
-    # --- time
+    def on_peer(self, up: bool, reason: HocketError | None) -> None:
+        """The other side can be reached, or cannot."""
+        now = time.monotonic()
+        if up:
+            self._do(self._partner.on_up(now))
+        elif reason is not None:
+            self._do(self._partner.on_down(now, reason))
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min(self._stream.started_s + self._ask.deadline_s, self._wait_until_s, self._rejoin_at_s)
+        return min(self._reply.deadline_s, self._partner.due_s)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time."""
-        if self.closed:
-            return
-        if self._stream.age_s >= self._ask.deadline_s:
-            self.fail(
-                DeadlineExceeded(f"no answer within {self._ask.deadline_s:g} s", "allow more time, or ask for less")
-            )
-        elif now >= self._wait_until_s:
-            self._on_wait_over()
-        elif now >= self._rejoin_at_s:
-            self._rejoin()
-
-    def _on_wait_over(self) -> None:
-        self._wait_until_s = float("inf")
-        if not self._joined:
-            down = self._down or Unavailable("the cloud is not connected", "is its daemon running?")
-            self._go_alone(down.text, down.remedy)
-        elif self.dialogue.exchange.awaits_peer():
-            self._retry_s = min(_RETRY_S[1], self._retry_s * 2)
-            self._rejoin_at_s = time.monotonic() + self._retry_s
-            self._go_alone("the cloud is late", "")
+        if now >= self._reply.deadline_s:
+            seconds = f"no answer within {self._reply.ask.deadline_s:g} s"
+            self.fail(DeadlineExceeded(seconds, "allow more time, or ask for less"))
         else:
-            self._expect_peer()
+            self._do(self._partner.tick(now, awaited=self._drafter.dialogue.exchange.awaits_peer()))
 
-    # --- tokens out
-
-    def take(self, turn: Effects) -> None:
-        """Talk to the cloud, which waits for it, and decode on; then publish what was confirmed, and end if it ends."""
-        finish: Finish | None = None
-        for confirmed in turn.confirmed:
-            piece, finish = self._add(confirmed)
-            self._unpublished.append((confirmed, piece))
-            if finish is not None:  # tokens confirmed beyond the end of the answer are nobody's business
-                break
-        if finish is None:
-            for message in turn.send:
-                self._send(message)
-            self.draft_next()
-        self._publish()
-        if turn.confirmed and turn.confirmed[-1].source != "solo" and self._rejoining:
-            self._rejoining, self._retry_s = False, _RETRY_S[0]
-            self._stream.notice("the cloud is back: answering together again")
-            self._expect_peer()
-        if finish is not None:
-            self.finish(finish)
-
-    def _add(self, confirmed: Confirmed) -> tuple[str, Finish | None]:
-        """The text that a token completes, and whether it ends the answer."""
-        self._steps.append(confirmed)
-        ended = confirmed.token in self.begin.eos
-        last = len(self._steps) == self.begin.sampling.max_tokens or len(self._text.text) > _MOST_CHARACTERS
-        piece = "" if ended else self._text.add(confirmed.token)
-        if ended or (last and not self._text.stopped):
-            piece += self._text.finish()
-        return piece, "eos" if ended else "stop" if self._text.stopped else "length" if last else None
-
-    def _publish(self) -> None:
-        for confirmed, piece in self._unpublished:
-            self._services.counts.confirmed(confirmed, self._services.side)
-            t_s = self._stream.token(step=confirmed.step, token=confirmed.token, text=piece, source=confirmed.source)
-            self._times_s.append(t_s)
-        self._unpublished.clear()
-
-    def finish(self, finish: Finish) -> None:
-        """End the stream with its result."""
-        if self.closed:
-            return
-        self._publish()
-        expected = self.dialogue.exchange.expected
-        self._services.counts.answered(finish, self._times_s[0] if self._times_s else None)
-        self._end(
-            Done(
-                request=self._ask.request,
-                seq=self._stream.seq,
-                finish=finish,
-                token_ids=[step.token for step in self._steps],
-                text=self._text.text,
-                ttft_s=self._times_s[0] if self._times_s else self._stream.age_s,
-                ms_per_token=_mean_gap_ms(self._times_s),
-                mode="aggregation",
-                seed=self.begin.sampling.seed,
-                outcome=AggregationOutcome(
-                    method=self._mode(),
-                    accept_device=self._share(lambda step: step.own),
-                    accept_cloud=self._share(lambda step: step.remote),
-                    solo_steps=[step.step for step in self._steps if step.source == "solo"],
-                    drafts_device=self.drafts,
-                    drafts_cloud=self.dialogue.remote_drafts,
-                    expect_device=expected[0],
-                    expect_cloud=expected[1],
-                ),
-            ),
-            finish,
-        )
+    def cancel(self) -> None:
+        """The reader wants no more."""
+        self._finish("cancelled")
 
     def fail(self, error: HocketError) -> None:
         """End the stream with an error."""
-        if self.closed:
+        if not self.closed:
+            self._reply.fail(error)
+            self._end(error.code)
+
+    def _on_step(self, message: Draft | Target | Aggregated | Sync) -> None:
+        exchange, was_alone = self._drafter.dialogue.exchange, self._partner.alone
+        confirmed = len(exchange.confirmed)
+        try:
+            effects = self._drafter.dialogue.receive(message)
+        except BadRequest as error:
+            self._do(self._partner.leave("unknown token", error.text, error.remedy))
             return
-        self._publish()
-        self._services.counts.add("errors_total", kind=error.code)
-        self._end(
-            Failed(
-                request=self._ask.request,
-                seq=self._stream.seq,
-                code=error.code,
-                text=error.text[:2000],
-                remedy=error.remedy[:2000],
-            ),
-            error.code,
-        )
+        self.act(effects)
+        progress = len(exchange.confirmed) > confirmed or not exchange.awaits_peer()
+        self._partner.on_step(time.monotonic(), alone=exchange.solo, progress=progress)
+        if was_alone and not self._partner.alone:
+            self._agree()
 
-    def _end(self, event: Done | Failed, reason: str) -> None:
-        self._stream.end(event)
-        self._send(End(session=self.begin.session, reason=reason))
-        self.close()
+    def _on_peer_ready(self, ready: Ready) -> None:
+        self._known.ready = ready
+        self._account.ready = ready
+        if self._begin.documents and ready.documents == 0:
+            self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
+        else:
+            self._agree()
 
-    def _mode(self) -> Method | Literal["alone"]:
-        return "alone" if not any(step.source != "solo" for step in self._steps) else self.begin.method
+    def _agree(self) -> None:
+        """Once both sides have read, on what relevance means."""
+        ready, own, known = self._known.ready, self._drafter.passages, self._known
+        if self.closed or known.agreed or ready is None or own is None or not own.passages:
+            return
+        if self._begin.weights == "off" or not self._drafter.has_read:
+            return
+        found = agree((own.scorer, ready.scorer), (own.scorers, ready.scorers), begun=bool(self._steps))
+        if found.verdict == "impossible":
+            self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
+        elif found.verdict == "too late":
+            self._do(self._partner.leave("another scorer", "the cloud scores relevance in another way", "ask again"))
+        else:
+            self._terms.agreed(found.scorer)
+            known.agreed = True
+            if found.verdict == "begin anew":
+                self._begin_anew(found.scorer)
+            elif found.lowered:
+                self._reply.notice(f"the sides have different re-rankers: both score relevance by {found.scorer}")
 
-    def _share(self, accepted: Callable[[Confirmed], bool]) -> float | None:
-        joint = [step for step in self._steps if step.source != "solo"]
-        return sum(accepted(step) for step in joint) / len(joint) if joint else None
+    def _begin_anew(self, scorer: str) -> None:
+        self._do(self._partner.part("another scorer"))
+        self._drafter.close()
+        self._open(scorer)
+        self.start()
 
-    def _decode(self, ids: list[int]) -> str:
-        tokenizer = self._services.model.tokenizer
-        return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+    # --- actions
+
+    def _do(self, actions: list[Action]) -> None:
+        """Carry out what the partner's state leads to; behind a failure there is nothing left to do."""
+        for action in actions:
+            if self.closed:
+                return
+            self._account.note(self._reply.age_s, action)
+            match action:
+                case Join():
+                    self._send(self._opening(), *self._drafter.dialogue.kept())
+                case Rejoin():
+                    effects = self._drafter.dialogue.rejoin()
+                    effects.send.insert(0, self._opening())
+                    self.act(effects)
+                case GoAlone():
+                    effects = self._drafter.dialogue.go_alone()
+                    if self._drafter.passages is None or self._check_documents():
+                        self.act(effects)
+                case Leave(reason):
+                    self._send(End(session=self.id, reason=reason))
+                    self._partner.mute()
+                case Tell(text):
+                    self._reply.notice(text)
+                case Fail(error):
+                    self.fail(error)
+
+    def act(self, effects: Effects) -> None:
+        """Talk to the other side, which waits for it, and draft on; then publish what was confirmed, and end."""
+        finish, added = self._add(effects.confirmed)
+        if finish is None:
+            self._send(*effects.send)
+            self._drafter.draft_next()
+        self._reply.publish()
+        count_tokens(self._services, added)
+        if effects.confirmed and effects.confirmed[-1].source != "solo":
+            self._do(self._partner.on_joint_token(time.monotonic()))
+        if finish is not None:
+            self._finish(finish)
+
+    def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
+        """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
+        for number, each in enumerate(confirmed, start=1):
+            self._steps.append(each)
+            finish = self._reply.add(each.token, each.source)
+            if finish is not None:
+                return finish, confirmed[:number]
+        return None, confirmed
+
+    def _opening(self) -> Begin:
+        return msgspec.structs.replace(self._begin, epoch=self._drafter.dialogue.epoch)
+
+    def _send(self, *messages: Message) -> None:
+        if self._peer is None or not self._partner.joined:
+            return
+        for message in messages:
+            try:
+                self._peer.send(message)
+            except Forbidden as error:
+                self._partner.mute()
+                self.fail(error)
+                return
+
+    def _check_documents(self) -> bool:
+        """Whether there is anything to answer from alone; fails where there is not."""
+        if self._begin.documents == 0 or self._drafter.documents:
+            return True
+        ready, side = self._known.ready, self._services.side
+        where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
+        self.fail(Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH"))
+        return False
+
+    # --- the end
+
+    def _finish(self, finish: Finish) -> None:
+        if not self.closed:
+            self._reply.finish(finish, outcome_of(self._drafter, self._steps))
+            self._end(finish)
+
+    def _end(self, reason: str) -> None:
+        self._send(End(session=self.id, reason=reason))
+        self._drafter.close()
+        self.closed = True
+
+    def record(self) -> Facts:
+        """For `hocket explain`; the question stays on the machine where it was asked."""
+        return self._account.of_leader(self._reply, self._drafter, self._steps, self.rtt_s)
 
 
-def _mean_gap_ms(times_s: list[float]) -> float:
-    return (times_s[-1] - times_s[0]) / (len(times_s) - 1) * 1000 if len(times_s) > 1 else 0.0
+_NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
+
+
+def _options(reply: Reply) -> AggregationOptions:
+    options = reply.ask.options
+    return options if isinstance(options, AggregationOptions) else AggregationOptions()

@@ -52,6 +52,11 @@ class RelevanceWeights:
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
+    @property
+    def static(self) -> Weighing:
+        """The weights by the question alone."""
+        return self._static
+
     def of(self, step: int, drafted: PrefixChain) -> Weighing | None:
         """The weights of `step` behind `drafted`; None while they are on their way."""
         if not self._dynamic:

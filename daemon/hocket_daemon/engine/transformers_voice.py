@@ -83,6 +83,10 @@ class LanguageModel:
             layer.register_forward_pre_hook(self._heed)
         self.open_slots(settings.slots, settings.kv_bytes)
 
+    def text(self, ids: list[int]) -> str:
+        """What token ids read as, special ones left out."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
     @property
     def compute(self) -> str:
         """What the forward passes run on."""

@@ -9,13 +9,10 @@ from typing import get_args
 from hocket_bus.errors import Code
 from hocket_bus.messages import Finish, Side, Source
 
-from ..aggregation.exchange import Confirmed
-from ..aggregation.schedule import other
-
 
 @cache
 def labelled(name: str, **labels: str) -> str:
-    """A figure's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
+    """A metric's full name, as Prometheus writes it: `tokens_total{source="both"}`."""
     pairs = ",".join(f'{key}="{value}"' for key, value in labels.items())
     return f"{name}{{{pairs}}}" if pairs else name
 
@@ -25,14 +22,14 @@ _KNOWN = [
     *(labelled("accepted_total", side=side) for side in get_args(Side)),
     *(labelled("answers_total", finish=finish) for finish in get_args(Finish)),
     *(labelled("errors_total", kind=kind) for kind in get_args(Code)),
-    *("drafts_total", "rollbacks_total"),
+    *("drafts_total", "rollbacks_total", "corrections_total"),
     *("decode_steps_total", "decode_seconds_total"),
     *("first_tokens_total", "first_token_seconds_total"),
 ]
 
 
-class Counts:
-    """Figures that only grow; counted from any thread."""
+class Counters:
+    """Metrics that only grow; counted from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,18 +40,17 @@ class Counts:
         with self._lock:
             self._counts[labelled(name, **labels)] += amount
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """All of them as they are now."""
         with self._lock:
             return dict(self._counts)
 
-    def confirmed(self, step: Confirmed, side: Side) -> None:
-        """A target token, as `side` sees it; solo steps accept nothing."""
-        self.add("tokens_total", source=step.source)
-        if step.source == "solo":
-            return
-        for whose, accepted in ((side, step.own), (other(side), step.remote)):
-            self.add("accepted_total", float(accepted), side=whose)
+    def token(self, source: Source, *, device: bool, cloud: bool) -> None:
+        """A token of an answer, and whether it is the one that each side drafted; solo steps accept nothing."""
+        self.add("tokens_total", source=source)
+        if source != "solo":
+            self.add("accepted_total", float(device), side="device")
+            self.add("accepted_total", float(cloud), side="cloud")
 
     def drafted(self, seconds: float | None) -> None:
         """A draft, and how long its decode step took; None where reading the question gave it."""
@@ -71,13 +67,13 @@ class Counts:
             self.add("first_token_seconds_total", first_token_s)
 
 
-def fact(figures: dict[str, float]) -> str:
+def fact(metrics: dict[str, float]) -> str:
     """The line of `hocket status`."""
-    tokens = {source: int(figures[labelled("tokens_total", source=source)]) for source in get_args(Source)}
+    tokens = {source: int(metrics[labelled("tokens_total", source=source)]) for source in get_args(Source)}
     joint = sum(tokens.values()) - tokens["solo"]
     shares = [
-        f"{side} {figures[labelled('accepted_total', side=side)] / joint:.0%}" for side in get_args(Side) if joint
+        f"{side} {metrics[labelled('accepted_total', side=side)] / joint:.0%}" for side in get_args(Side) if joint
     ]
-    errors = sum(int(count) for name, count in figures.items() if name.startswith("errors_total"))
+    errors = sum(int(count) for name, count in metrics.items() if name.startswith("errors_total"))
     accepted = f", drafts accepted: {', '.join(shares)}" if shares else ""
     return f"{sum(tokens.values())} tokens, {tokens['solo']} of them alone{accepted}; {errors} error(s)"

@@ -1,4 +1,4 @@
-"""The daemon's figures for Prometheus, at an address of this machine: a page that the main loop fills."""
+"""The daemon's metrics for Prometheus, at an address of this machine: a page that the main loop fills."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from hocket_bus.errors import BadConfiguration
 
 PATIENCE_S = 2.0
 _NAME = re.compile(r'(\w+)(?:\{(\w+)="(.*)"\})?')
-Figures = dict[str, float]
+Metrics = dict[str, float]
 
 
-class Metrics(Collector):
+class Exporter(Collector):
     """Serves until `close`. Raises BadConfiguration where it cannot listen."""
 
     def __init__(
-        self, address: str, post: Callable[[Callable[[], None]], None], figures: Callable[[], Figures]
+        self, address: str, post: Callable[[Callable[[], None]], None], metrics: Callable[[], Metrics]
     ) -> None:
-        """`post` runs a callable on the main loop, where `figures` is called at each look."""
+        """`post` runs a callable on the main loop, where `metrics` is called at each look."""
         host, _, port = address.rpartition(":")
         if not host.strip("[]") or not port.isdigit() or not 0 < int(port) < 65_536:
             raise BadConfiguration(f"metrics: '{address}' is no address", 'write metrics = "127.0.0.1:9464"')
         self._post = post
-        self._figures = figures
+        self._metrics = metrics
         registry = CollectorRegistry()
         registry.register(self)
         try:
@@ -38,13 +38,13 @@ class Metrics(Collector):
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
         """Called on a thread of the server; a main loop that does not answer is told as `hocket_up 0`."""
-        found: SimpleQueue[Figures] = SimpleQueue()
-        self._post(lambda: found.put(self._figures()))
+        found: SimpleQueue[Metrics] = SimpleQueue()
+        self._post(lambda: found.put(self._metrics()))
         try:
-            figures = found.get(timeout=PATIENCE_S) | {"up": 1.0}
+            metrics = found.get(timeout=PATIENCE_S) | {"up": 1.0}
         except Empty:
-            figures = {"up": 0.0}
-        yield from _families(figures)
+            metrics = {"up": 0.0}
+        yield from _families(metrics)
 
     def close(self) -> None:
         """Listen no more."""
@@ -53,9 +53,9 @@ class Metrics(Collector):
         self._thread.join()
 
 
-def _families(figures: Figures) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+def _families(metrics: Metrics) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
     families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
-    for full, value in figures.items():
+    for full, value in metrics.items():
         match = _NAME.fullmatch(full)
         assert match is not None, full
         name, key, label = match.groups()

@@ -5,11 +5,10 @@ Fair between machines: a place goes to whoever asks, unless one that holds fewer
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from hocket_bus.errors import BadRequest, Busy
-
-from ..aggregation.window import MAX_LOOKAHEAD
 
 _RETRY_S = (0.2, 10.0)
 _FIRST_HELD_S = 4.0  # how long a place is held, before any has been given back
@@ -29,14 +28,14 @@ class Admission:
     def __init__(self, places: int, rows: int) -> None:
         self._places = places
         self._rows = rows
-        self._held: dict[bytes, _Held] = {}
+        self._held: dict[Hashable, _Held] = {}
         self._refused: dict[str, float] = {}  # machines that were told `busy`, and until when a place is kept for them
         self._held_s = _FIRST_HELD_S
 
     def __len__(self) -> int:
         return len(self._held)
 
-    def enter(self, key: bytes, user: str, rows: int, now_s: float) -> None:
+    def enter(self, key: Hashable, user: str, rows: int, now_s: float) -> None:
         """Promise a place and `rows` rows. Raises Busy while there are none, BadRequest where there never are."""
         if rows > self._rows:
             raise BadRequest(f"{rows} documents were asked for, the model has {self._rows} slots", "ask for fewer")
@@ -49,20 +48,20 @@ class Admission:
         self._refused.pop(user, None)
         self._held[key] = _Held(user, rows, now_s)
 
-    def leave(self, key: bytes, now_s: float) -> None:
+    def leave(self, key: Hashable, now_s: float) -> None:
         """Give a place back."""
         held = self._held.pop(key, None)
         if held is not None:
             self._held_s += _WEIGHT * (now_s - held.since_s - self._held_s)
 
-    def most_ahead(self, rows: int) -> int:
-        """How far a session of `rows` rows may draft ahead: all the way while half of what others can take is free.
+    def headroom(self, rows: int) -> float:
+        """How freely a session of `rows` rows may work ahead, in [0, 1]: 1 while half of what others can take is free.
 
-        From there down to one draft when all is taken, so that windows shrink before anybody is told `busy`.
+        From there down to 0 when all is taken, so that sessions draw in before anybody is told `busy`.
         """
         taken = sum(held.rows for held in self._held.values()) - rows
         load = max((len(self) - 1) / max(1, self._places - 1), taken / max(1, self._rows - rows))
-        return max(1, min(MAX_LOOKAHEAD, round(2 * (1 - load) * MAX_LOOKAHEAD)))
+        return min(1.0, max(0.0, 2 * (1 - load)))
 
     def _keeps_for_another(self, user: str, now_s: float) -> bool:
         self._refused = {name: until_s for name, until_s in self._refused.items() if until_s > now_s}

@@ -14,6 +14,7 @@ import structlog
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Chunks, Error, ListChunks
+from hocket_bus.sockets import Received
 
 from ..engine.documents import Ahead
 from ..engine.preemption import Interrupt
@@ -85,8 +86,10 @@ class Background:
         if self._running is not None:
             self._running.set()
 
-    def receive(self, reply: Chunks | Error) -> None:
+    def on_reply(self, event: Received) -> None:
         """The answer to a request of ours, or anybody else's."""
+        reply = event.message
+        assert isinstance(reply, Chunks | Error)
         if self._expected is None or reply.request != self._expected[0]:
             return
         _, act = self._expected

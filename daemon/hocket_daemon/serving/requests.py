@@ -1,13 +1,119 @@
-"""What can be asked of a daemon, and the one line that says why something cannot."""
+"""What clients send: a question is checked, given a place and a stream, and handed to its mode."""
 
 from __future__ import annotations
 
-from hocket_bus.errors import BadRequest
-from hocket_bus.messages import MAX_QUESTION_CHARS, METHODS, WEIGHTS, AggregationOptions, Ask
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+from hocket_bus.errors import BadRequest, Cancelled, HocketError
+from hocket_bus.faults import error_message
+from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Resume
+from hocket_bus.sockets import Received, Server
+
+from .mode import Mode, Peer
+from .reply import Reply
+from .routes import Routes
+from .services import Services
+from .sessions import Sessions, place_of_request
+from .streams import Streams
+
+
+class Host(Protocol):
+    """The daemon, as far as requests know it."""
+
+    def check_taking(self) -> None:
+        """Raises Unavailable while it is stopping."""
+
+    def peer(self) -> Peer | None:
+        """The other side for a client's question; None where there is none."""
+
+
+class Requests:
+    """Clients' questions on this side."""
+
+    def __init__(
+        self,
+        host: Host,
+        services: Services,
+        server: Server,
+        sessions: Sessions,
+        modes: Mapping[str, Mode],
+        *,
+        log_bytes: int,
+    ) -> None:
+        """`log_bytes` is what is kept of a stream."""
+        self._host = host
+        self._services = services
+        self._server = server
+        self._sessions = sessions
+        self._modes = modes
+        self._streams = Streams(server, log_bytes)
+
+    def add_to(self, routes: Routes) -> None:
+        """Take what clients send."""
+        routes.add([Ask], self._on_ask)
+        routes.add([Cancel], self._on_cancel)
+        routes.add([Resume, Credit], self._on_read)
+
+    def tick(self, client_silence_s: float) -> None:
+        """End the answers of clients that have said nothing for so long, and forget old streams."""
+        for request in self._streams.unread(client_silence_s) & self._sessions.led.keys():
+            self._sessions.led[request].session.fail(Cancelled("the client has gone", "ask again"))
+        self._streams.forget()
+
+    def forget(self) -> None:
+        """Let go of streams that ended long enough ago, or keep too much together."""
+        self._streams.forget()
+
+    def _on_ask(self, event: Received) -> None:
+        ask = event.message
+        assert isinstance(ask, Ask)
+        try:
+            if self._streams.find(ask.request, event) is None:
+                self._begin(ask, event)
+        except HocketError as error:
+            self._services.counters.add("errors_total", kind=error.code)
+            self._server.send(event.route, error_message(error, ask.request))
+        else:
+            self._server.send(event.route, Accepted(request=ask.request))
+
+    def _begin(self, ask: Ask, event: Received) -> None:
+        services, now = self._services, time.monotonic()
+        mode = self._mode(ask)
+        check(ask)
+        mode.check(ask)
+        self._host.check_taking()
+        self._streams.check_new(ask.request)  # before it takes a place
+        services.admission.enter(place_of_request(ask.request), event.user, mode.rows(ask), now)
+        eos = [] if ask.ignore_eos else services.voice.eos
+        stream = self._streams.open(ask, event.route, event.user)
+        reply = Reply(ask, stream, services.voice.text, eos, services.counters)
+        try:
+            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._host.peer()))
+        except HocketError as error:
+            services.admission.leave(place_of_request(ask.request), now)
+            reply.fail(error)
+
+    def _mode(self, ask: Ask) -> Mode:
+        if ask.mode not in self._modes:
+            raise BadRequest(f"unknown mode '{ask.mode}'", f"use one of: {', '.join(self._modes)}")
+        return self._modes[ask.mode]
+
+    def _on_cancel(self, event: Received) -> None:
+        cancel = event.message
+        assert isinstance(cancel, Cancel)
+        led = self._sessions.led.get(cancel.request)
+        if led is not None and self._streams.find(cancel.request, event) is not None and not led.session.closed:
+            led.session.cancel()
+
+    def _on_read(self, event: Received) -> None:
+        assert isinstance(event.message, Resume | Credit)
+        self._streams.read_on(event, event.message)
 
 
 def check(ask: Ask) -> None:
-    """Raises BadRequest for what cannot be asked."""
+    """Raises BadRequest for what no mode can be asked."""
     if not ask.question.strip():
         raise BadRequest("the question is empty", "ask something")
     if len(ask.question) > MAX_QUESTION_CHARS:
@@ -16,7 +122,3 @@ def check(ask: Ask) -> None:
         )
     if "" in ask.stop:
         raise BadRequest("a text to stop at is empty", "leave it out")
-    options = ask.options or AggregationOptions()
-    for name, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
-        if value not in known:
-            raise BadRequest(f"unknown {name} '{value[:50]}'", f"use one of: {', '.join(known)}")

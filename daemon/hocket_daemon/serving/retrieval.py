@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hocket_bus.errors import HocketError, Unavailable, from_code
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.faults import raised
 from hocket_bus.messages import Error, Passage, Passages, Place, Score, Scores, Search, Side
-from hocket_bus.sockets import Link
+from hocket_bus.sockets import Link, Received
 
 WAIT_S = 10.0
 WAIT_DOWN_S = 2.0  # for a retrieval daemon that is not connected
@@ -49,13 +50,15 @@ class RetrievalClient:
         self._waiting[asked.request] = _Lookup(asked, done, time.monotonic() + wait_s)
         self._link.send(asked)
 
-    def receive(self, message: Passages | Scores | Error) -> None:
+    def on_reply(self, event: Received) -> None:
         """A reply; those to nobody's question are ignored."""
+        message = event.message
+        assert isinstance(message, Passages | Scores | Error)
         lookup = self._waiting.pop(message.request, None)
         if lookup is None:
             return
         if isinstance(message, Error):
-            lookup.done(from_code(message.code, message.text, message.remedy, message.retry_after_s))
+            lookup.done(raised(message))
         else:
             lookup.done(message.scores if isinstance(message, Scores) else message)
 

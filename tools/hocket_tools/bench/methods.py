@@ -97,7 +97,7 @@ class Methods:
             Sampling(temperature=options.temperature, top_p=1.0, seed=seed, max_tokens=options.tokens),
             options.documents,
             options.task,
-            defaults.relevance_temperature,
-            defaults.wire_mass,
+            defaults.aggregation.relevance_temperature,
+            defaults.aggregation.wire_mass,
             self._hold_s,
         )

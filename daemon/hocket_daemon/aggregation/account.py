@@ -1,0 +1,144 @@
+"""What is told of a session afterwards: to the reader, with its Done, and to `hocket explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from hocket_bus.messages import AggregationOutcome, Method, Ready
+
+from ..serving.mode import Facts
+from ..serving.reply import Reply
+from ..serving.services import Services
+from .drafter import Drafter
+from .exchange import Confirmed
+from .partner import Action, Fail, GoAlone, Join, Leave, Rejoin, Tell
+
+MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
+_NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}
+
+
+class Account:
+    """What happened between the sides while an answer was written."""
+
+    def __init__(self) -> None:
+        self.ready: Ready | None = None
+        self._events: list[tuple[float, str]] = []
+
+    def note(self, t_s: float, action: Action) -> None:
+        """Something was decided `t_s` seconds behind the question."""
+        match action:
+            case Tell(text):
+                what = text
+            case Leave(reason):
+                what = f"left: {reason}"
+            case Fail(error):
+                what = str(error)
+            case _:
+                what = _NAMES[type(action)]
+        if len(self._events) < MAX_EVENTS:
+            self._events.append((round(t_s, 4), what))
+
+    def of_leader(self, reply: Reply, drafter: Drafter, steps: Sequence[Confirmed], rtt_s: float) -> Facts:
+        """The record of a session on the side that was asked."""
+        outcome = outcome_of(drafter, steps)
+        return {
+            "question": reply.ask.question,
+            "ended": reply.finished,
+            "tokens": len(reply.tokens),
+            **_decided(drafter),
+            **_written(outcome),
+            "links": [{"t_s": t_s, "what": what} for t_s, what in self._events],
+            "rtt_s": rtt_s,
+            "cloud": _ready(self.ready),
+            **_found(drafter),
+            "times_s": {
+                "search": drafter.retrieval_s,
+                "reading": drafter.prefill_s,
+                "first token": reply.times_s[0] if reply.times_s else None,
+                "all": reply.age_s,
+            },
+        }
+
+
+def of_follower(drafter: Drafter, steps: int, seconds: float, ended: str) -> Facts:
+    """The record of a session on the side that drafted along: numbers, and names of its own documents."""
+    return {
+        "ended": ended,
+        "tokens": steps,
+        **_decided(drafter),
+        "drafts": {"own": drafter.drafts, "other": drafter.dialogue.remote_drafts},
+        **_found(drafter),
+        "times_s": {"search": drafter.retrieval_s, "reading": drafter.prefill_s, "all": seconds},
+    }
+
+
+def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutcome:
+    """How the sides wrote an answer of these steps."""
+    expected = drafter.dialogue.exchange.expected
+    return AggregationOutcome(
+        method=_method(drafter.begin.method, steps),
+        accept_device=_share(steps, lambda step: step.own),
+        accept_cloud=_share(steps, lambda step: step.remote),
+        solo_steps=[step.step for step in steps if step.source == "solo"],
+        drafts_device=drafter.drafts,
+        drafts_cloud=drafter.dialogue.remote_drafts,
+        expect_device=expected[0],
+        expect_cloud=expected[1],
+    )
+
+
+def count_tokens(services: Services, confirmed: Sequence[Confirmed]) -> None:
+    """Into the daemon's metrics, as its side sees them."""
+    for step in confirmed:
+        device, cloud = (step.own, step.remote) if services.side == "device" else (step.remote, step.own)
+        services.counters.token(step.source, device=device, cloud=cloud)
+
+
+def _method(method: Method, steps: Sequence[Confirmed]) -> Method | Literal["alone"]:
+    return method if any(step.source != "solo" for step in steps) else "alone"
+
+
+def _share(steps: Sequence[Confirmed], accepted: Callable[[Confirmed], bool]) -> float | None:
+    joint = [step for step in steps if step.source != "solo"]
+    return sum(map(accepted, joint)) / len(joint) if joint else None
+
+
+def _decided(drafter: Drafter) -> Facts:
+    begin = drafter.begin
+    sampling = begin.sampling
+    drawing = {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+    return {"asked for": begin.method, "weights": begin.weights, "drawing": drawing}
+
+
+def _written(outcome: AggregationOutcome) -> Facts:
+    solo = outcome.solo_steps
+    return {
+        "method": outcome.method,
+        "accepted": {"device": outcome.accept_device, "cloud": outcome.accept_cloud},
+        "expected": {"device": outcome.expect_device, "cloud": outcome.expect_cloud},
+        "drafts": {"own": outcome.drafts_device, "other": outcome.drafts_cloud},
+        "solo": {"steps": len(solo), "first": solo[0] if solo else None, "last": solo[-1] if solo else None},
+    }
+
+
+def _ready(ready: Ready | None) -> Facts | None:
+    if ready is None:
+        return None
+    return {
+        "passages": ready.documents,
+        "scorer": ready.scorer,
+        "times_s": {"search": ready.retrieval_s, "reading": ready.prefill_s},
+    }
+
+
+def _found(drafter: Drafter) -> Facts:
+    """The passages of this side, without their text, and what each weighs by the question alone."""
+    found, weights = drafter.passages, drafter.weights
+    if found is None or weights is None:
+        return {"scorer": None, "log_h": None, "passages": []}
+    passages: list[dict[str, Any]] = [
+        {"document": passage.document, "number": passage.ordinal, "score": passage.score, "weight": weight}
+        for passage, weight in zip(found.passages, weights.static.documents, strict=True)
+    ]
+    return {"scorer": found.scorer, "log_h": weights.static.log_h, "passages": passages}

@@ -1,0 +1,31 @@
+"""Relevance must mean the same on both sides: where their best scorers differ, both use one that both have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["agreed", "begin anew", "too late", "impossible"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What is to be done, and the scorer that both sides use from then on; empty where there is none."""
+
+    verdict: Verdict
+    scorer: str = ""
+    lowered: bool = False  # one side could do better, and the reader is told
+
+
+def agree(used: tuple[str, str], known: tuple[Sequence[str], Sequence[str]], *, begun: bool) -> Agreement:
+    """Of the scorers that the own and the other side used, and those that each knows, the best first.
+
+    `begun` is whether tokens have been written, which a session begun anew would change.
+    """
+    common = next((scorer for scorer in known[0] if scorer in known[1]), None)
+    if common is None:
+        return Agreement("impossible")
+    if used[0] == used[1]:
+        return Agreement("agreed", common, lowered=common != known[0][0] or common != known[1][0])
+    return Agreement("too late" if begun else "begin anew", common)

@@ -1,0 +1,218 @@
+"""One side's part in one session: search, read, draft. What the drafts become is its owner's business."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Begin, Passages
+
+from ..engine.batch import Decoded, DecodeRequest
+from ..engine.distribution import Distribution, truncate
+from ..engine.preemption import Interrupt, Preempted
+from ..engine.sequences import SequenceGroup, mix, read
+from ..serving.services import Services
+from .dialogue import Dialogue, Effects
+from .prefix import PrefixChain
+from .schedule import Aggregating
+from .weights import RelevanceWeights, Weighing
+
+T = TypeVar("T")
+Outcome: TypeAlias = "T | HocketError"
+log = structlog.get_logger(__name__)
+NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
+
+
+class Owner(Protocol):
+    """Whose drafts they are: the leader of a session, or its follower."""
+
+    @property
+    def rtt_s(self) -> float:
+        """The round trip to the other side as it is now; 0 while none is known."""
+
+    @property
+    def max_lookahead(self) -> int:
+        """How many steps may be drafted ahead at most."""
+
+    def on_read(self) -> None:
+        """The question is read; drafting begins behind this call."""
+
+    def on_static(self, reason: HocketError) -> None:
+        """Passages can be scored no more: those of this side are weighed by the question alone from here on."""
+
+    def act(self, effects: Effects) -> None:
+        """Carry out what an own draft led to, and have the next one drafted."""
+
+    def fail(self, error: HocketError) -> None:
+        """This side cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoding:
+    """The decode step under way."""
+
+    step: int
+    prefix: int
+    log_h: float | None
+    interrupt: Interrupt
+
+    def stale(self, drafted: PrefixChain) -> bool:
+        """Whether the tokens it is conditioned on no longer hold."""
+        return len(drafted) != self.step or drafted.digest != self.prefix
+
+
+class Drafter:
+    """Searches, reads and then drafts for as long as the dialogue has a step to draft."""
+
+    def __init__(self, services: Services, begin: Begin, owner: Owner, aggregating: Aggregating) -> None:
+        self.begin = begin
+        self.dialogue = Dialogue(
+            services.side,
+            begin,
+            aggregating,
+            shares_drafts=services.shares_drafts,
+            vocabulary=services.voice.vocabulary,
+        )
+        self.closed = False
+        self.retrieval_s = 0.0
+        self.prefill_s = 0.0
+        self.drafts = 0
+        self.passages: Passages | None = None
+        self.weights: RelevanceWeights | None = None
+        self._services = services
+        self._owner = owner
+        self._sequences: SequenceGroup | None = None
+        self._prefill_interrupt = Interrupt()
+        self._decoding: _Decoding | None = None
+
+    @property
+    def documents(self) -> int:
+        """Passages found; 0 before the search has answered."""
+        return len(self.passages.passages) if self.passages is not None else 0
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the question and the passages are read."""
+        return self._sequences is not None
+
+    def start(self) -> None:
+        """Begin with the search; everything else follows from its answer."""
+        begin = self.begin
+        if begin.documents == 0:
+            self._on_passages(NO_PASSAGES)
+        else:
+            self._services.retrieval.search(begin.question, begin.documents, begin.scorer, self._on_passages)
+
+    def close(self) -> None:
+        """Free the rows, behind whatever the compute thread still does with them."""
+        if not self.closed:
+            self._services.counters.add("rollbacks_total", self.dialogue.exchange.rollbacks)
+            self._services.counters.add("corrections_total", self.dialogue.exchange.corrections)
+        self.closed = True
+        self._prefill_interrupt.set()
+        if self._decoding is not None:
+            self._decoding.interrupt.set()
+        if self._sequences is not None:
+            self._services.compute.run(self._sequences.close, lambda _: None)
+            self._sequences = None
+
+    def draft_next(self) -> None:
+        """Decode the next step, unless one is being decoded or there is none; interrupt one that went stale."""
+        exchange = self.dialogue.exchange
+        step, sequences = exchange.next_step(), self._sequences
+        if self._decoding is not None and self._decoding.stale(exchange.drafted):
+            self._decoding.interrupt.set()
+            self._decoding = None
+        if sequences is None or self.weights is None or self._decoding is not None or self.closed or step is None:
+            return
+        weighing = self.weights.of(step, exchange.drafted)
+        if weighing is not None:
+            self._decode(sequences, step, weighing)
+
+    def _decode(self, sequences: SequenceGroup, step: int, weighing: Weighing) -> None:
+        drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
+        started_s, interrupt = time.monotonic(), Interrupt()
+        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
+
+        def then(rows: NDArray[np.float32]) -> Distribution:
+            return truncate(mix(rows, weighing.documents), mass)
+
+        def done(outcome: Outcome[Decoded[Distribution]] | Preempted) -> None:
+            self._on_distribution(decoding, outcome, time.monotonic() - started_s)
+
+        self._services.compute.decode(DecodeRequest(sequences, list(drafted.ids), then, interrupt), done)
+
+    def _on_passages(self, outcome: Outcome[Passages]) -> None:
+        if self.closed:
+            return
+        if isinstance(outcome, HocketError):
+            self._owner.fail(outcome)
+            return
+        self.passages, self.retrieval_s = outcome, outcome.seconds
+        self.weights = RelevanceWeights(
+            self.begin,
+            outcome,
+            self._services.retrieval.score,
+            self._services.voice.text,
+            on_news=self.draft_next,
+            on_static=self._on_static,
+        )
+        self._prefill([passage.text for passage in outcome.passages])
+
+    def _on_static(self, reason: HocketError) -> None:
+        log.warning("weighed by the question alone from here on", reason=str(reason))
+        self._owner.on_static(reason)
+
+    def _prefill(self, texts: list[str]) -> None:
+        begin, started_s = self.begin, time.monotonic()
+        prefill = read(self._services.voice, begin.question, texts, task=begin.task, room=begin.sampling.max_tokens)
+
+        def done(outcome: Outcome[SequenceGroup] | Preempted) -> None:
+            self._on_prefilled(outcome, time.monotonic() - started_s)
+
+        self._services.compute.prefill(prefill, self._prefill_interrupt, done)
+
+    def _on_prefilled(self, outcome: Outcome[SequenceGroup] | Preempted, seconds: float) -> None:
+        if isinstance(outcome, Preempted):  # closed meanwhile
+            return
+        if isinstance(outcome, HocketError):
+            if not self.closed:
+                self._owner.fail(outcome)
+            return
+        self._sequences = outcome
+        if self.closed:
+            self.close()
+            return
+        self.prefill_s = seconds
+        self._owner.on_read()
+        self.draft_next()
+
+    def _on_distribution(
+        self, decoding: _Decoding, outcome: Outcome[Decoded[Distribution]] | Preempted, seconds: float
+    ) -> None:
+        if decoding is self._decoding:
+            self._decoding = None
+        if self.closed or isinstance(outcome, Preempted):
+            return
+        if isinstance(outcome, HocketError):
+            self._owner.fail(outcome)
+            return
+        self.drafts += 1
+        # Acted on before anything is counted, since the other side waits for it.
+        self._owner.act(self.dialogue.own(decoding.step, decoding.prefix, outcome.value, decoding.log_h, seconds))
+        self._services.counters.drafted(seconds if decoding.step > 0 else None)
+        if decoding.step > 0 and not self.closed:  # the first distribution was there when the question was read
+            self._pace(outcome.rows, seconds)
+
+    def _pace(self, rows: int, seconds: float) -> None:
+        """Learn from a step; a window that has grown lets the next one begin."""
+        assert self._sequences is not None
+        expected_s = self._services.profiler.observe(rows, self._sequences.length, seconds)
+        self.dialogue.exchange.pace(self._owner.rtt_s, expected_s, self._owner.max_lookahead)
+        self.draft_next()

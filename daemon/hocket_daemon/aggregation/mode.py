@@ -1,0 +1,108 @@
+"""DRAGON: both sides generate in parallel from their own documents, and their distributions are aggregated."""
+
+from __future__ import annotations
+
+import os
+
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.faults import refused
+from hocket_bus.messages import (
+    METHODS,
+    WEIGHTS,
+    Aggregated,
+    AggregationOptions,
+    Ask,
+    Begin,
+    Draft,
+    End,
+    Message,
+    Ready,
+    Refused,
+    Sync,
+    Target,
+)
+
+from ..serving.mode import Peer
+from ..serving.reply import Reply
+from ..serving.services import Services
+from .follower import Follower, rows_of
+from .leader import Leader, Terms
+from .partner import Waits
+from .settings import AggregationSettings
+
+
+class AggregationMode:
+    """Opens both sides' sessions, and remembers by which scorer the last ones could agree."""
+
+    name = "aggregation"
+    opens: tuple[type[Message], ...] = (Begin,)
+    takes: tuple[type[Message], ...] = (Draft, Target, Aggregated, Sync, Ready, Refused)
+    ends: tuple[type[Message], ...] = (End,)
+
+    def __init__(self, services: Services, settings: AggregationSettings) -> None:
+        self._services = services
+        self._settings = settings
+        self._waits = Waits(settings.connect_wait_s, settings.peer_wait_s, settings.rejoin_wait_s)
+        self._scorer = ""  # that both sides' retrieval daemons have, as the last answer found it
+
+    def check(self, ask: Ask) -> None:
+        """Raises BadRequest for what cannot be asked."""
+        if not isinstance(ask.options, AggregationOptions | None):
+            raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
+        options = ask.options or AggregationOptions()
+        for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
+            if value not in known:
+                raise BadRequest(f"unknown {what} '{value[:50]}'", f"use one of: {', '.join(known)}")
+
+    def rows(self, ask: Ask) -> int:
+        """One for each passage."""
+        return max(1, ask.documents)
+
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
+        """Lead a session."""
+
+        def agreed(scorer: str) -> None:
+            self._scorer = scorer
+
+        terms = Terms(self._waits, self._settings.aggregating, lambda scorer: self._opening(ask, scorer), agreed)
+        leader = Leader(self._services, reply, peer, terms, self._scorer)
+        leader.start()
+        return leader
+
+    def rows_of(self, opening: Message) -> int:
+        """The same for a device's session."""
+        return rows_of(_begin(opening))
+
+    def accept(self, opening: Message, peer: Peer) -> Follower:
+        """Draft along in a device's session."""
+        follower = Follower(self._services, _begin(opening), peer, self._settings.aggregating)
+        follower.start()
+        return follower
+
+    def refusal(self, opening: Message, error: HocketError) -> Message:
+        """This side cannot take part."""
+        begin = _begin(opening)
+        return refused(error, begin.session, begin.epoch)
+
+    def _opening(self, ask: Ask, scorer: str) -> Begin:
+        options, settings = ask.options or AggregationOptions(), self._settings
+        return Begin(
+            session=os.urandom(16),
+            epoch=0,
+            question=ask.question,
+            task=ask.task,
+            sampling=ask.sampling,
+            method=options.method,  # type: ignore[arg-type] # checked by `check`
+            documents=ask.documents,
+            eos=[] if ask.ignore_eos else self._services.voice.eos,
+            weights=options.weights,  # type: ignore[arg-type] # checked by `check`
+            reweigh_every=settings.reweigh_every,
+            relevance_temperature=settings.relevance_temperature,
+            wire_mass=settings.wire_mass,
+            scorer=scorer,
+        )
+
+
+def _begin(opening: Message) -> Begin:
+    assert isinstance(opening, Begin)
+    return opening

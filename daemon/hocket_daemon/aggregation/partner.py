@@ -1,0 +1,194 @@
+"""How the asked side is with the other one: waiting, together, alone, on the way back. A pure state machine.
+
+Events go in with the time they happened at; actions come out, for the leader to carry out in their order. It knows
+nothing of sockets, drafts or clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from hocket_bus.errors import Forbidden, HocketError, ProtocolError, Unavailable
+
+RETRY_S = (2.0, 30.0)  # between two attempts to rejoin: the first, and the longest
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long the asked side waits, in seconds: for a connection, for a draft, and for the first after a break."""
+
+    connect_s: float
+    peer_s: float
+    rejoin_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Ask the other side to take part, and send what was drafted already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejoin:
+    """R6: greet it under a new epoch, at the prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoAlone:
+    """R6: draw from the own distribution until a rejoin is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Tell it that it is needed no more, for the rest of this answer."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Tell the reader."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The answer cannot go on."""
+
+    error: HocketError
+
+
+Action = Join | Rejoin | GoAlone | Leave | Tell | Fail
+
+
+class Partner:
+    """One answer's relation to the other side. Times are the monotonic clock's."""
+
+    def __init__(self, waits: Waits, *, exists: bool, required: bool, remedy: str) -> None:
+        """`exists`: there is another side; `required`: better no answer than one without it.
+
+        `remedy` says what to do where it is required and does not exist.
+        """
+        self.exists = exists
+        self.joined = False  # it has been asked to take part
+        self.alone = False
+        self.rejoining = False  # it has answered, and no token of both has come yet
+        self._waits = waits
+        self._required = required
+        self._remedy = remedy
+        self._reason: HocketError | None = None
+        self._wait_until_s = inf  # for it: to connect, to draft, to draft again after a break
+        self._rejoin_at_s = inf
+        self._retry_s = RETRY_S[0]
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return min(self._wait_until_s, self._rejoin_at_s)
+
+    def start(self, now: float, up: bool, reason: HocketError | None) -> list[Action]:
+        """Join it when it is there, wait a little when it is not, or be alone by choice."""
+        if not self.exists:
+            if self._required and self._remedy:
+                return [Fail(Unavailable("this device knows no cloud", self._remedy))]
+            self.alone = True
+            return [GoAlone()]
+        if up:
+            return self._join(now)
+        self._wait_until_s = now + self._waits.connect_s
+        return self.on_down(now, reason) if reason is not None else []
+
+    def on_up(self, now: float) -> list[Action]:
+        """It can be reached: join it, or rejoin it at the prefix."""
+        if not self.exists:
+            return []
+        if not (self.joined or self.alone):
+            return self._join(now)
+        self.joined = True
+        return self._rejoin(now)
+
+    def on_down(self, now: float, reason: HocketError) -> list[Action]:  # noqa: ARG002 - all events have their time
+        """It fell silent, or refuses us; while it has not joined, a silence may still end in time."""
+        self._reason = reason
+        if not self.exists or self.alone:
+            return []
+        if self.joined or isinstance(reason, ProtocolError | Forbidden):
+            return self._go_alone(reason.text, reason.remedy)
+        return []
+
+    def on_refused(self, now: float, text: str, remedy: str, retry_after_s: float) -> list[Action]:
+        """It cannot take part; not before so many seconds, or never for 0."""
+        self._rejoin_at_s = now + retry_after_s if retry_after_s else inf
+        return [] if self.alone else self._go_alone(f"the cloud cannot take part: {text}", remedy)
+
+    def on_step(self, now: float, *, alone: bool, progress: bool) -> None:
+        """It has spoken: `alone` is whether the tokens are still drawn without it.
+
+        `progress` is whether its word led to tokens, or to nothing that this side waits for: drafts that lead nowhere
+        are as good as none.
+        """
+        if self.alone and not alone:
+            self.alone, self.rejoining, self._rejoin_at_s = False, True, inf
+            self._expect(now)
+        elif not (self.alone or self.rejoining) and progress:
+            self._expect(now)
+
+    def on_joint_token(self, now: float) -> list[Action]:
+        """A token of both was confirmed."""
+        if not self.rejoining:
+            return []
+        self.rejoining, self._retry_s = False, RETRY_S[0]
+        self._expect(now)
+        return [Tell("the cloud is back: answering together again")]
+
+    def leave(self, reason: str, text: str, remedy: str) -> list[Action]:
+        """Do without it for the rest of this answer; the reader is told why."""
+        return [*self.part(reason), *self._go_alone(text, remedy)]
+
+    def part(self, reason: str) -> list[Action]:
+        """Let it go."""
+        self.exists, self._rejoin_at_s = False, inf
+        return [Leave(reason)]
+
+    def mute(self) -> None:
+        """Nothing is sent to it any more."""
+        self.joined = False
+
+    def tick(self, now: float, *, awaited: bool) -> list[Action]:
+        """Act on what has not come in time; `awaited` is whether the next step lacks nothing but its draft."""
+        if now >= self._wait_until_s:
+            return self._on_wait_over(now, awaited)
+        return self._rejoin(now) if now >= self._rejoin_at_s else []
+
+    def _on_wait_over(self, now: float, awaited: bool) -> list[Action]:
+        self._wait_until_s = inf
+        if not self.joined:
+            reason = self._reason or Unavailable("the cloud is not connected", "is its daemon running?")
+            return self._go_alone(reason.text, reason.remedy)
+        if awaited:
+            self._retry_s = min(RETRY_S[1], self._retry_s * 2)
+            self._rejoin_at_s = now + self._retry_s
+            return self._go_alone("the cloud is late", "")
+        self._expect(now)
+        return []
+
+    def _join(self, now: float) -> list[Action]:
+        self.joined = True
+        self._expect(now)
+        return [Join()]
+
+    def _rejoin(self, now: float) -> list[Action]:
+        self._rejoin_at_s = now + self._retry_s  # unless it answers or refuses
+        self._retry_s = min(RETRY_S[1], self._retry_s * 2)
+        return [Rejoin()]
+
+    def _expect(self, now: float) -> None:
+        if self.exists:
+            self._wait_until_s = now + (self._waits.rejoin_s if self.rejoining else self._waits.peer_s)
+
+    def _go_alone(self, text: str, remedy: str) -> list[Action]:
+        if self._required:
+            return [Fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))]
+        self._wait_until_s, self.rejoining, self.alone = inf, False, True
+        return [Tell(f"{text}{': ' + remedy if remedy else ''}; answering alone"), GoAlone()]

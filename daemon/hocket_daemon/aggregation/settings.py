@@ -1,0 +1,31 @@
+"""The table [aggregation] of both daemons' files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from .schedule import Aggregating
+
+
+class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How two sides write one answer. In a session of both, what the device's file says holds."""
+
+    relevance_temperature: Annotated[
+        float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights")
+    ] = 0.1
+    reweigh_every: Annotated[
+        int, Meta(ge=1, lt=1 << 16, description="tokens between two looks at how relevant the passages are")
+    ] = 4
+    wire_mass: Annotated[float, Meta(gt=0, le=1, description="share of a distribution that a draft carries")] = 0.98
+    connect_wait_s: Annotated[
+        float, Meta(ge=0, description="how long a question waits for a cloud that is not connected")
+    ] = 2.0
+    peer_wait_s: Annotated[
+        float, Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone")
+    ] = 10.0
+    rejoin_wait_s: Annotated[float, Meta(gt=0, description="the same for the first joint step after a break")] = 1.0
+    aggregating: Annotated[
+        Aggregating, Meta(description="benchmarks only: what decides which side aggregates (independent)")
+    ] = "scheduler"

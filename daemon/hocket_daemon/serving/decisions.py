@@ -1,0 +1,114 @@
+"""Decision records: what a daemon decided for each request, from which figures, and what came of it.
+
+One small SQLite file, written on a thread of its own; the newest records are kept. `hocket explain` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import structlog
+
+from hocket_bus.errors import BadRequest, Unavailable
+
+from .mode import Facts
+
+MAX_RECORDS = 2_000
+MAX_WAITING = 256  # on their way to the file; more are dropped: a record is worth no memory without end
+
+_TABLE = "CREATE TABLE IF NOT EXISTS decisions (id TEXT PRIMARY KEY, at TEXT, mode TEXT, record TEXT) WITHOUT ROWID"
+_PUT = "INSERT OR REPLACE INTO decisions VALUES (?, ?, ?, ?)"
+_CUT = "DELETE FROM decisions WHERE id NOT IN (SELECT id FROM decisions ORDER BY at DESC LIMIT ?)"
+_LAST = "SELECT * FROM decisions ORDER BY at DESC LIMIT ?"
+_NAMED = "SELECT * FROM decisions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY at DESC LIMIT 2"
+
+log = structlog.get_logger(__name__)
+
+
+class Decision(NamedTuple):
+    """One request's record; `id` is its number in hexadecimal digits."""
+
+    id: str
+    at: str
+    mode: str
+    record: Facts
+
+
+class Decisions:
+    """Keeps records in a file, or nowhere. Nothing here waits for the disk but its own thread."""
+
+    def __init__(self, path: Path | None, max_records: int = MAX_RECORDS) -> None:
+        self._path = path
+        self._max = max_records
+        self._waiting = 0
+        self._failing = False
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="decisions")
+
+    def keep(self, number: bytes, mode: str, record: Callable[[], Facts]) -> None:
+        """Take what `record` gives now and write it down soon."""
+        if self._path is None or self._waiting >= MAX_WAITING:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._waiting += 1
+        self._writer.submit(self._write, self._path, Decision(number.hex(), at, mode, record()))
+
+    def close(self) -> None:
+        """Finish what is to be written."""
+        self._writer.shutdown()
+
+    def _write(self, path: Path, decision: Decision) -> None:
+        try:
+            with _open(path) as database:
+                database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
+                database.execute(_CUT, (self._max,))
+            self._failing = False
+        except (OSError, sqlite3.Error) as error:
+            if not self._failing:
+                log.warning("decision records cannot be written", file=str(path), error=str(error))
+            self._failing = True
+        self._waiting -= 1
+
+
+def last(path: Path, number: int) -> list[Decision]:
+    """The newest records, the newest first. Raises Unavailable where there is no file that can be read."""
+    return _read(path, _LAST, number)
+
+
+def named(path: Path, prefix: str) -> Decision:
+    """The record whose number begins so. Raises BadRequest unless there is exactly one, Unavailable as `last`."""
+    found = _read(path, _NAMED, prefix.lower())
+    if not found:
+        raise BadRequest(f"no request '{prefix}' is recorded", "see the latest: hocket explain --list")
+    if len(found) > 1:
+        raise BadRequest(f"several requests begin with '{prefix}'", "give more of its number")
+    return found[0]
+
+
+def _read(path: Path, query: str, value: str | int) -> list[Decision]:
+    if not path.exists():
+        raise Unavailable(f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's file")
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            rows = database.execute(query, (value,)).fetchall()
+        return [Decision(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
+    except (sqlite3.Error, ValueError) as error:
+        raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file, made where it is missing and for its owner only; committed at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    with closing(sqlite3.connect(path, timeout=1.0)) as database, database:
+        database.execute("PRAGMA synchronous = OFF")  # a record is worth no wait for the disk
+        database.execute(_TABLE)
+        yield database

@@ -1,0 +1,87 @@
+"""What the other side sends about sessions that it leads: opened, talked in and ended here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hocket_bus.errors import BadMessage, HocketError
+from hocket_bus.messages import Message
+from hocket_bus.sockets import Received, Server
+
+from .mode import Mode
+from .peers import RoutePeer
+from .routes import Routes
+from .services import Services
+from .sessions import Sessions, place_of_session
+
+
+class Openings:
+    """The other sides' sessions on this one."""
+
+    def __init__(
+        self,
+        services: Services,
+        server: Server,
+        sessions: Sessions,
+        modes: Mapping[str, Mode],
+        check_taking: Callable[[], None],
+    ) -> None:
+        """`check_taking` raises Unavailable while the daemon is stopping."""
+        self._services = services
+        self._server = server
+        self._sessions = sessions
+        self._openers = {kind: mode for mode in modes.values() for kind in mode.opens}
+        self._taken = {kind for mode in modes.values() for kind in mode.takes}
+        self._ending = {kind for mode in modes.values() for kind in mode.ends}
+        self._check_taking = check_taking
+
+    def add_to(self, routes: Routes) -> None:
+        """Take what devices send."""
+        routes.add(self._openers, self._on_opening)
+        routes.add(self._taken, self._on_message)
+        routes.add(self._ending, self._on_end)
+
+    def _on_opening(self, event: Received) -> None:
+        opening, now = event.message, time.monotonic()
+        mode, session = self._openers[type(opening)], _session_of(opening)
+        peer = RoutePeer(self._server, event.route, event.user)
+        known = self._sessions.followed.get(session)
+        if known is not None and not known.session.closed:
+            if known.peer.user == event.user:
+                known.peer = peer
+                known.session.reopen(opening, peer)
+            return
+        try:
+            self._check_taking()
+            self._sessions.tick(now)
+            self._sessions.sweep(now)
+            self._services.admission.enter(place_of_session(session), event.user, mode.rows_of(opening), now)
+        except HocketError as error:
+            self._services.counters.add("errors_total", kind=error.code)
+            peer.send(mode.refusal(opening, error))
+            return
+        self._sessions.follow(mode.name, mode.accept(opening, peer), peer, now)
+
+    def _on_message(self, event: Received) -> None:
+        entry = self._sessions.followed_as(_session_of(event.message), event.user)
+        if entry is None:
+            return
+        try:
+            self._sessions.hear(entry, event.message, time.monotonic())
+        except BadMessage as error:
+            self._server.malformed(event.route, event.user, error)
+
+    def _on_end(self, event: Received) -> None:
+        entry = self._sessions.followed_as(_session_of(event.message), event.user)
+        if entry is not None:
+            entry.session.close()
+            self._sessions.sweep(time.monotonic())
+
+
+def _session_of(message: Message) -> bytes:
+    """Every message of a mode names its session."""
+    named: Any = message
+    number: bytes = named.session
+    return number

@@ -1,0 +1,120 @@
+"""The reader's end of one question: text and tokens out, and the one end of the stream.
+
+It is passed to a mode and may be handed on: to the same mode begun anew, to another mode, to another producer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hocket_bus.errors import HocketError
+from hocket_bus.faults import failed, notice_text
+from hocket_bus.messages import Ask, Done, Finish, Outcome, Source
+
+from ..engine.text import Detokenizer
+from ..monitoring.counters import Counters
+from .streams import Stream
+
+MAX_CHARACTERS = 200_000  # of an answer, so that its Done fits into a message
+
+
+class _Piece(NamedTuple):
+    token: int
+    text: str
+    source: Source
+
+
+class Reply:
+    """Tokens go in with `add` and out with `publish`, so that a mode can do what is urgent in between."""
+
+    def __init__(
+        self, ask: Ask, stream: Stream, decode: Callable[[list[int]], str], eos: Sequence[int], counters: Counters
+    ) -> None:
+        """`decode` turns ids into text; the ids in `eos` end the answer and have no text."""
+        self.ask = ask
+        self.closed = False
+        self.tokens: list[int] = []
+        self.times_s: list[float] = []  # of every token published, since the question came
+        self.finished = ""  # how it ended: a finish, or an error's code
+        self._stream = stream
+        self._eos = frozenset(eos)
+        self._counters = counters
+        self._text = Detokenizer(decode, ask.stop, strip=ask.task == "answer")
+        self._waiting: list[_Piece] = []
+
+    @property
+    def request(self) -> bytes:
+        """The question's number."""
+        return self.ask.request
+
+    @property
+    def deadline_s(self) -> float:
+        """When the reader stops waiting, on the monotonic clock."""
+        return self._stream.started_s + self.ask.deadline_s
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the question came."""
+        return self._stream.age_s
+
+    def add(self, token: int, source: Source) -> Finish | None:
+        """The next token of the answer; how the answer ends, if it ends with it."""
+        self.tokens.append(token)
+        ended = token in self._eos
+        last = len(self.tokens) == self.ask.sampling.max_tokens or len(self._text.text) > MAX_CHARACTERS
+        text = "" if ended else self._text.add(token)
+        if ended or (last and not self._text.stopped):
+            text += self._text.finish()
+        self._waiting.append(_Piece(token, text, source))
+        return "eos" if ended else "stop" if self._text.stopped else "length" if last else None
+
+    def publish(self) -> None:
+        """Hand what was added to the reader."""
+        first = len(self.times_s)
+        for step, piece in enumerate(self._waiting, start=first):
+            self.times_s.append(self._stream.token(step=step, token=piece.token, text=piece.text, source=piece.source))
+        self._waiting.clear()
+
+    def notice(self, text: str) -> None:
+        """Tell the reader something; the answer goes on."""
+        if not self.closed:
+            self._stream.notice(notice_text(text))
+
+    def finish(self, finish: Finish, outcome: Outcome | None) -> None:
+        """End the stream with its result; `outcome` is the mode's own account of it."""
+        if self.closed:
+            return
+        self.publish()
+        self._counters.answered(finish, self.times_s[0] if self.times_s else None)
+        self._end(finish)
+        self._stream.end(
+            Done(
+                request=self.request,
+                seq=self._stream.seq,
+                finish=finish,
+                token_ids=self.tokens,
+                text=self._text.text,
+                ttft_s=self.times_s[0] if self.times_s else self.age_s,
+                ms_per_token=_mean_gap_ms(self.times_s),
+                mode=self.ask.mode,
+                seed=self.ask.sampling.seed,
+                outcome=outcome,
+            )
+        )
+
+    def fail(self, error: HocketError) -> None:
+        """End the stream with an error."""
+        if self.closed:
+            return
+        self.publish()
+        self._counters.add("errors_total", kind=error.code)
+        self._end(error.code)
+        self._stream.end(failed(error, self.request, self._stream.seq))
+
+    def _end(self, finished: str) -> None:
+        self.closed, self.finished = True, finished
+
+
+def _mean_gap_ms(times_s: list[float]) -> float:
+    return (times_s[-1] - times_s[0]) / (len(times_s) - 1) * 1000 if len(times_s) > 1 else 0.0

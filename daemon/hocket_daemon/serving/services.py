@@ -1,0 +1,28 @@
+"""What a session may use of its daemon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hocket_bus.messages import Side
+
+from ..engine.compute import Compute
+from ..engine.transformers_voice import LanguageModel
+from ..monitoring.counters import Counters
+from ..profiling.profiler import Profiler
+from .admission import Admission
+from .retrieval import RetrievalClient
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """One side's parts. Everything is called on the main thread, and calls back there."""
+
+    side: Side
+    voice: LanguageModel
+    compute: Compute
+    retrieval: RetrievalClient
+    profiler: Profiler
+    counters: Counters
+    admission: Admission
+    shares_drafts: bool = True  # this side's distributions may leave it

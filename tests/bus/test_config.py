@@ -22,15 +22,15 @@ def write(folder: Path, text: str) -> Path:
 def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     """Given keys win, others keep the record's defaults."""
     settings = load(write(tmp_path, GOOD + "[model]\nslots = 3\n"), DeviceSettings)
-    assert (settings.model.slots, settings.model.name, settings.wire_mass) == (3, "bundled", 0.98)
+    assert (settings.model.slots, settings.model.name, settings.aggregation.wire_mass) == (3, "bundled", 0.98)
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (GOOD + "wire_mas = 0.9\n", "unknown key 'wire_mas': did you mean 'wire_mass'"),
+        (GOOD + "[aggregation]\nwire_mas = 0.9\n", "unknown key 'aggregation.wire_mas': did you mean 'wire_mass'"),
         (GOOD + "[model]\nslotz = 3\n", "unknown key 'model.slotz': did you mean 'slots'"),
-        (GOOD + "wire_mass = 2\n", "wire_mass"),
+        (GOOD + "[aggregation]\nwire_mass = 2\n", "wire_mass"),
         (GOOD + "[model]\nslots = 0\n", "slots"),
         (GOOD + "[model]\ncontext = 0\n", "context"),
         (GOOD + "[model]\nthreads = 0\n", "threads"),

@@ -36,6 +36,8 @@ from waiting import WAIT_S
 
 AT = "tcp://127.0.0.1:17641"
 
+ALONE = AggregationOptions(alone=True)
+
 
 class Machine:
     """One machine's connection to the cloud."""
@@ -87,7 +89,7 @@ def test_nobody_else_cancels_or_reads_a_request(machines: tuple[Machine, Machine
         topic=alice.topic,
         question="kala?",
         sampling=sampling,
-        options=AggregationOptions(alone=True),
+        options=ALONE,
         ignore_eos=True,
     )
     alice.send(ask)
@@ -106,7 +108,7 @@ def test_asking_under_anothers_number_takes_no_place(machines: tuple[Machine, Ma
     """While that request is in work and when it has ended; Alice's ends well, and Mallory can ask for herself."""
     alice, mallory = machines
     ask = Ask(
-        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), options=AggregationOptions(alone=True),
+        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), options=ALONE,
         ignore_eos=True,
     )  # fmt: skip
     stolen = structs.replace(ask, topic=mallory.topic)
@@ -143,7 +145,7 @@ def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machi
     alice.until(Ready)
     mallory.send(End(session=begin.session, reason="eos"))
     mallory.send(begin)
-    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, question="", options=AggregationOptions(alone=True)))
+    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, question="", options=ALONE))
     mallory.until(Error)  # so what came before has been dealt with
     alice.send(Sync(session=begin.session, epoch=0, confirmed=0, digest=0))
     assert isinstance(alice.until(Sync), Sync)

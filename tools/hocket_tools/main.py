@@ -14,7 +14,21 @@ from typer.exceptions import Abort, TyperException
 
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
-from hocket_tools.commands import ask, audit, bench, demo, documents, keys, link, pair, profile, serve, simulate, top
+from hocket_tools.commands import (
+    ask,
+    audit,
+    bench,
+    demo,
+    documents,
+    explain,
+    keys,
+    link,
+    pair,
+    profile,
+    serve,
+    simulate,
+    top,
+)
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED = 1, 2, 69, 78, 130
 
@@ -25,7 +39,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, pair, top, documents, audit, demo, serve, link, profile):
+for room in (ask, explain, pair, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(keys.app, name="keys")

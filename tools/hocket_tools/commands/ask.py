@@ -119,11 +119,16 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path)
 
 
 def _record(event: Token | Notice | Done) -> dict[str, Any]:
-    """An event as the flat object that programs read."""
+    """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     import msgspec
 
+    from hocket_bus.messages import Done
+
     fields = msgspec.structs.asdict(event)
-    del fields["request"], fields["seq"]
+    number, _ = fields.pop("request"), fields.pop("seq")
+    if isinstance(event, Done):
+        outcome = fields.pop("outcome")
+        fields |= {"id": number.hex()} | (msgspec.structs.asdict(outcome) if outcome is not None else {})
     return {"event": type(event).__name__.lower(), **fields}
 
 

@@ -35,10 +35,8 @@ _DAEMON = """\
 endpoint = "{own}"          # where it listens: ipc:///path or tcp://address:port
 retrieval = "{retrieval}"   # this side's retrieval daemon
 {more}
+decisions = "{decisions}"   # the file of decision records, for hocket explain; empty: none are kept
 # max_sessions = 8              # at once, clients' and devices'; more are told "busy" and when to try again
-# relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
-# reweigh_every = 4             # tokens between two looks at how relevant the passages are (weights: dynamic)
-# wire_mass = 0.98              # share of a distribution that a draft carries
 # log_bytes = 1_048_576         # what is kept of a stream, so that its reader can resume
 # client_silence_s = 25.0       # an answer whose client is silent this long is ended
 # keys = "{at}/keys"   # the folder of this machine's keys, which tcp needs: hocket keys
@@ -50,6 +48,14 @@ retrieval = "{retrieval}"   # this side's retrieval daemon
 [kv]
 folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is kept
 # budget_bytes = 2_000_000_000  # the least recently used go when this is reached
+
+[aggregation]
+# relevance_temperature = 0.1   # passages' scores are divided by this before they become weights
+# reweigh_every = 4             # tokens between two looks at how relevant the passages are (weights: dynamic)
+# wire_mass = 0.98              # share of a distribution that a draft carries
+# connect_wait_s = 2.0          # how long a question waits for a cloud that is not connected
+# peer_wait_s = 10.0            # how long a step waits for the cloud's draft before the device goes on alone
+# rejoin_wait_s = 1.0           # the same for the first joint step after a break
 
 [model]
 # Both sides need models with one and the same tokenizer; sizes may differ.
@@ -63,11 +69,7 @@ folder = "{kv}"   # keeps what the model computed of passages; empty: nothing is
 """
 
 _DEVICE = """\
-cloud = "{cloud}"           # the cloud daemon; empty: always answer alone
-
-# connect_wait_s = 2.0          # how long a question waits for a cloud that is not connected
-# peer_wait_s = 10.0            # how long a step waits for the cloud's draft before the device goes on alone
-# rejoin_wait_s = 1.0           # the same for the first joint step after a break"""
+cloud = "{cloud}"           # the cloud daemon; empty: always answer alone"""
 
 _EGRESS = """
 [egress]
@@ -142,6 +144,14 @@ class Home:
             raise BadConfiguration(text, f'add under [egress]: ledger = "{path}"')
         return Path(ledger)
 
+    def decisions(self, side: str) -> Path:
+        """The file of a side's decision records. Raises BadConfiguration where none is kept."""
+        kept = self._values(side).get("decisions", "")
+        if not kept or not isinstance(kept, str):
+            text = f"{self.config(side)}: no decision records are kept"
+            raise BadConfiguration(text, f'add a line: decisions = "{self._decisions(side)}"')
+        return Path(kept)
+
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
         for name in NAMES:
@@ -177,7 +187,11 @@ class Home:
             more=more,
             egress=egress,
             kv=self.at / f"{side}-kv",
+            decisions=self._decisions(side),
         )
+
+    def _decisions(self, side: str) -> Path:
+        return self.at / f"{side}-decisions.db"
 
     def _ledger(self) -> Path:
         return self.at / "device-ledger.db"

@@ -1,0 +1,116 @@
+"""`hocket explain`: what a daemon decided for a request, from which figures, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from hocket_daemon.serving.decisions import Decision
+
+EXAMPLE = "Examples: hocket explain, for the latest answer; hocket explain 3f2a; hocket explain --list"
+LISTED = 20
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("explain", epilog=EXAMPLE)(explain)
+
+
+def explain(
+    number: Annotated[
+        str, typer.Argument(metavar="[ID]", help="The request's number, or how it begins; the latest without it.")
+    ] = "",
+    *,
+    side: Annotated[
+        Literal["device", "cloud"], typer.Option(help="Whose record; the cloud's have numbers of their own.")
+    ] = "device",
+    listing: Annotated[bool, typer.Option("--list", help=f"List the latest {LISTED} requests.")] = False,
+    home: Annotated[Path | None, typer.Option(metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")] = None,
+    json_object: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Explain an answer: how the sides wrote it, what was found and how it was weighed, and where the time went.
+
+    A daemon keeps records of its latest requests in the file that `decisions` in its configuration names. The device's
+    have the question; the cloud's have no text of anybody's.
+    """
+    from hocket_daemon.serving import decisions
+    from hocket_tools.pair.home import Home
+
+    path = Home.find(home).decisions(side)
+    if listing:
+        _list(decisions.last(path, LISTED), json_object)
+        return
+    found = decisions.named(path, number) if number else next(iter(decisions.last(path, 1)), None)
+    if found is None:
+        typer.echo(f"nothing is recorded in {path}")
+    elif json_object:
+        typer.echo(json.dumps(found._asdict(), ensure_ascii=False))
+    else:
+        _show(found)
+
+
+def _list(found: list[Decision], json_object: bool) -> None:
+    if json_object:
+        typer.echo(json.dumps([decision._asdict() for decision in found], ensure_ascii=False))
+        return
+    from hocket_tools import console
+
+    table = _table("ID", "at", "mode", "ended", "tokens", "question")
+    for each in found:
+        record = each.record
+        table.add_row(
+            each.id[:8], _time(each), each.mode, str(record.get("ended", "")), str(record.get("tokens", "")),
+            console.printable(str(record.get("question", "")))[:60],
+        )  # fmt: skip
+    console.out().print(table)
+
+
+def _show(found: Decision) -> None:
+    """Names and values in lines; what is a list of records becomes a table."""
+    from hocket_tools import console
+
+    out, record = console.out(), found.record
+    out.print(f"[bold]{found.id[:8]}[/bold]  {_time(found)}  {found.mode}")
+    width = max(map(len, record), default=0)
+    for name, value in record.items():
+        if not _is_table(value):
+            out.print(f"  {name:{width}}  {console.printable(_words(value))}", markup=False, highlight=False)
+    for name, value in record.items():
+        if _is_table(value):
+            table = _table(*value[0])
+            for row in value:
+                table.add_row(*(console.printable(_words(each)) for each in row.values()))
+            out.print(f"\n[bold]{name}[/bold]")
+            out.print(table)
+
+
+def _table(*columns: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name)
+    return table
+
+
+def _time(found: Decision) -> str:
+    return found.at.replace("T", " ")[:19]
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+
+
+def _words(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
+    """A value in words: a record as its names and values, a number to four places."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+    if isinstance(value, float):
+        return f"{value:.4f}".rstrip("0").rstrip(".")
+    return "–" if value is None or value == [] else str(value)

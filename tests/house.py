@@ -1,0 +1,166 @@
+"""What the rules of the house read from the source: files, functions, imports, circles, private names. Nothing runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("hocket_bus", "hocket_client", "hocket_retrieval", "hocket_daemon", "hocket_tools")
+OWN = {"self", "cls"}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or method: its name, its file, and how many lines it has from `def` to its last line."""
+
+    name: str
+    path: Path
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateAccess:
+    """A private name that a file uses and another file defines; inherited where it is used on self or cls."""
+
+    path: Path
+    line: int
+    name: str
+    inherited: bool
+
+
+def files(root: Path = ROOT, packages: Iterable[str] = PACKAGES) -> list[Path]:
+    """The program's .py files below root/*/PACKAGE, in order."""
+    return sorted(path for package in packages for path in root.glob(f"*/{package}/**/*.py"))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a file; it is read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def lines(path: Path) -> int:
+    """Lines of a file, empty ones and comments too."""
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def functions(path: Path) -> list[Function]:
+    """All functions of a file, nested ones too; decorators do not count as lines."""
+    return [
+        Function(node.name, path, (node.end_lineno or node.lineno) - node.lineno + 1)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a file of one of the packages; a package's name for its __init__.py."""
+    parts = list(path.with_suffix("").parts)
+    first = next(index for index, part in enumerate(parts) if part in PACKAGES)
+    return ".".join(parts[first:]).removesuffix(".__init__")
+
+
+def imports(path: Path, modules: set[str]) -> set[str]:
+    """Which of `modules` a file names in an import, wherever it stands: in a function or for the type checker, too."""
+    found: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            source = _source(path, node)
+            full = {f"{source}.{alias.name}" for alias in node.names}
+            found |= full & modules
+            if not full <= modules:
+                found.add(source)
+    return found & modules
+
+
+def _source(path: Path, node: ast.ImportFrom) -> str:
+    if not node.level:
+        return node.module or ""
+    package = module_of(path).split(".")
+    up = node.level - (path.name == "__init__.py")
+    return ".".join(package[: len(package) - up] + ([node.module] if node.module else []))
+
+
+def circles(paths: Iterable[Path]) -> list[set[str]]:
+    """Sets of modules that import each other in a circle, the largest first. Every import counts, wherever it stands.
+
+    A package's __init__.py is in a circle only where an import names the package itself.
+    """
+    by_module = {module_of(path): path for path in paths}
+    modules = set(by_module)
+    graph = {module: imports(path, modules) - {module} for module, path in by_module.items()}
+    reached = {module: _reachable(graph, module) for module in graph}
+    found: list[set[str]] = []
+    for module in sorted(graph):
+        circle = {other for other in reached[module] if module in reached[other]}
+        if circle and circle not in found:
+            found.append(circle)
+    return sorted(found, key=len, reverse=True)
+
+
+def _reachable(graph: dict[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = list(graph[start])
+    while waiting:
+        module = waiting.pop()
+        if module not in seen:
+            seen.add(module)
+            waiting += graph[module]
+    return seen
+
+
+def private_accesses(paths: Iterable[Path]) -> list[PrivateAccess]:
+    """Uses of a private name that the file does not define and another one of `paths` does; libraries' do not count."""
+    defined = {path: set(_bindings(tree(path))) for path in paths}
+    ours = set().union(*defined.values())
+    return [access for path, own in defined.items() for access in _private_uses(path) if access.name in ours - own]
+
+
+def _private_uses(path: Path) -> Iterator[PrivateAccess]:
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.ImportFrom(names=names):
+                yield from (
+                    PrivateAccess(path, node.lineno, alias.name, inherited=False)
+                    for alias in names
+                    if _is_private(alias.name)
+                )
+            case ast.Attribute(value=value, attr=name) if _is_private(name):
+                yield PrivateAccess(path, node.lineno, name, inherited=_is_own(value))
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def _is_own(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in OWN
+
+
+def _bindings(module: ast.AST) -> Iterator[str]:
+    for node in ast.walk(module):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(value=ast.Name(id=owner), attr=name, ctx=ast.Store()) if owner in OWN:
+                yield name
+
+
+def assigned_to_self(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Attributes of self that a function sets, adds to or deletes."""
+    return {
+        node.attr
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store | ast.Del)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in OWN
+    }

@@ -7,7 +7,7 @@ from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_tools.bench.bare import WIRE_MASS, distributions
-from hocket_tools.bench.overhead import VOCABULARIES, bare_pair, run
+from hocket_tools.bench.overhead import VOCABULARIES, Settings, bare_pair, run
 
 SEED = 5
 
@@ -29,10 +29,10 @@ def test_the_tokens_are_those_of_the_aggregated_distributions() -> None:
 def test_a_row_and_a_claim_for_every_vocabulary(tmp_path: Path) -> None:
     """And a finished report is not measured again."""
     path = tmp_path / "overhead.json"
-    run(path, 20)
+    run(Settings(20), path)
     content = json.loads(path.read_text())
     assert [row["vocabulary"] for row in content["rows"]] == list(VOCABULARIES)
     assert all(0 < row["token_p50_ms"] <= row["token_p95_ms"] for row in content["rows"])
     assert len(content["claims"]) == len(VOCABULARIES)
-    run(path, 20)
+    run(Settings(20), path)
     assert json.loads(path.read_text())["rows"] == content["rows"]

@@ -98,8 +98,8 @@ def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest
                 tmp_path, aggregation.Settings([0], ["sync"], [25.0], 1, 2, 0.0, 1, 1, 0), None)),
             (kv, lambda: kv.run(tmp_path, kv.Settings([4], 1, 1, 1), None)),
             (real, lambda: real.run(tmp_path, real.Settings(1, 1, 1, 1, 1, 0), None)),
-            (retrieval, lambda: retrieval.run(retrieval.Settings(tmp_path, tmp_path / "store"))),
-            (answers, lambda: answers.run(None, 4, 1, 1)),
+            (retrieval, lambda: retrieval.run(tmp_path, retrieval.Settings(tmp_path / "store"), None)),
+            (answers, lambda: answers.run(answers.Settings(4, 1, 1), None)),
         )  # fmt: skip
         for bench, run in runs:
             monkeypatch.setattr(bench, "Report", look)

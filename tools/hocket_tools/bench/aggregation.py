@@ -10,15 +10,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from rich.progress import Progress
 
 from hocket_bus.errors import BadRequest
+from hocket_bus.messages import METHODS
 from hocket_client import Client
 from hocket_tools import console
 from hocket_tools.bench.identity import digest
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.settings import Option
 from hocket_tools.bench.stream import Run, ask, figures
 
 PROMPTS, PROMPT_CHARS, PARAGRAPH_CHARS = 30, 200, 400
@@ -31,16 +34,22 @@ SETTLE_S = 6.0  # several of the link's pings
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    rtts_ms: list[int]
-    systems: list[str]
-    hold_ms: list[float]
-    prompts: int
-    tokens: int
-    temperature: float
-    documents: int
-    corpus_articles: int
-    seed: int
-    weights: str = "dynamic"
+    rtts_ms: Annotated[Sequence[int], Option("Emulated round trips, ms.", name="--rtt", min=0)] = (0, 100, 300)
+    systems: Annotated[Sequence[str], Option("Ways of aggregation.", choices=METHODS)] = (
+        "sync",
+        "sync-both",
+        "coupled",
+    )
+    hold_ms: Annotated[
+        Sequence[float], Option("Least time of a forward pass, ms; 0 leaves it as it is.", name="--hold", min=0)
+    ] = (25.0, 0.0)
+    prompts: Annotated[int, Option("How many prompts.", min=1)] = 30
+    tokens: Annotated[int, Option("Tokens per prompt.", min=2)] = 20
+    temperature: Annotated[float, Option("0 is greedy.", min=0)] = 1.0
+    documents: Annotated[int, Option("Passages a side.", min=0)] = 2
+    corpus_articles: Annotated[int, Option("Paragraphs that the two sides have read.", name="--articles", min=0)] = 40
+    seed: Annotated[int, Option("Seed of the first prompt.", min=0)] = 0
+    weights: Annotated[Literal["off", "static", "dynamic"], Option("How documents and sides are weighed.")] = "dynamic"
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.progress import track
 
@@ -16,26 +17,30 @@ from hocket_tools import console
 from hocket_tools.bench.identity import digest
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import bench_pair
+from hocket_tools.bench.settings import Option
 
 ASKERS = ("pair", "device alone", "cloud alone")
 KNOWING = {"device": "device alone", "cloud": "cloud alone"}
 
 
-def run(json_path: Path | None, max_tokens: int, documents: int, limit: int | None) -> bool:
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
+    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    limit: Annotated[int | None, Option("Only the first so many questions.", min=1)] = None
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
     """Ask every question of the pair and of each side alone, greedily; returns whether every claim holds."""
     text = (resources.files("hocket_tools") / "bench" / "answers.json").read_text(encoding="utf-8")
     data = json.loads(text)
-    questions = data["questions"][:limit]
-    settings = {
-        "questions": len(questions),
-        "inputs": {"questions": digest([text])},
-        "temperature": 0.0,
-        "max_tokens": max_tokens,
-        "documents": documents,
-    }
-    report = Report(settings, json_path)
+    questions = data["questions"][: settings.limit]
+    how = {"temperature": 0.0, "max_tokens": settings.max_tokens, "documents": settings.documents}
+    report = Report({"questions": len(questions), "inputs": {"questions": digest([text])}} | how, json_path)
     if len(report.rows) < len(questions) * len(ASKERS):
-        _measure(report, data, questions, {"temperature": 0.0, "max_tokens": max_tokens, "documents": documents})
+        _measure(report, data, questions, how)
     detail, report.rows = report.rows, _summary(report.rows)
     _claim(report)
     report.show()

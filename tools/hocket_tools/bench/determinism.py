@@ -10,6 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
 from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.report import Report
+from hocket_tools.bench.settings import Option
 
 WORDS = "river tower bell gate mill stone harbour winter letter bridge garden lamp market road ship song".split()  # noqa: SIM905
 EXACT = "float32"
@@ -31,11 +33,11 @@ WIRE_MASS = 0.98
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    precisions: list[str]
-    sessions: int
-    tokens: int
-    temperature: float
-    seed: int
+    precisions: Annotated[Sequence[str], Option("As in [model] dtype.")] = ("float32", "bfloat16", "float16")
+    sessions: Annotated[int, Option("Sessions that share a batch.", min=2)] = 9
+    tokens: Annotated[int, Option("Tokens of each.", min=1)] = 60
+    temperature: Annotated[float, Option("0 is greedy.", min=0)] = 1.0
+    seed: Annotated[int, Option("Of texts and draws.", min=0)] = 0
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Annotated
 
 import torch
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
@@ -22,6 +23,7 @@ from transformers.utils import logging
 from hocket_daemon.engine.slots import Segment
 from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
 from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.settings import Option
 
 OVERHEAD, OVER_MEMORY = 1.10, 1.5
 SESSION_ROWS = 2
@@ -35,9 +37,9 @@ QWEN2 = Qwen2Config(  # the shape of Qwen2.5-1.5B
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    rows: list[int]
-    lengths: list[int]
-    steps: int
+    rows: Annotated[Sequence[int], Option("Rows that decode together, of two for each session.", min=1)] = (2, 8, 32)
+    lengths: Annotated[Sequence[int], Option("Tokens in each row.", min=1)] = (128, 512)
+    steps: Annotated[int, Option("Steps of each measurement.", min=3)] = 60
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

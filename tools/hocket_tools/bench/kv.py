@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.progress import Progress
 
@@ -24,6 +25,7 @@ from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.settings import Option
 from hocket_tools.caller import Caller
 
 SYSTEMS = ("device alone", "coupled")
@@ -37,10 +39,10 @@ COMPUTE_S, LOOK_S = 600.0, 0.2
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    tokens: list[int]
-    questions: int
-    passages: int
-    documents: int
+    tokens: Annotated[Sequence[int], Option("Lengths of the passages.", min=1)] = (16, 64, 256)
+    questions: Annotated[int, Option("How many questions.", min=1)] = 30
+    passages: Annotated[int, Option("Passages that each side has read.", min=1)] = 20
+    documents: Annotated[int, Option("Passages a side takes for a question.", min=1)] = 2
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:

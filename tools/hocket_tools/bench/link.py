@@ -7,26 +7,38 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.progress import track
 
 from hocket_tools import console
 from hocket_tools.bench.report import Report, percentile
+from hocket_tools.bench.settings import Option
 from hocket_tools.link import Conditions, start
 
 MESSAGE_BYTES = 300
 WAIT_S = 30.0
+MIN_HZ = 0.1  # a message every ten seconds
 
 
-def run(json_path: Path | None, rtts_ms: Sequence[float], rates_hz: Sequence[float], messages: int) -> bool:
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    rtts_ms: Annotated[Sequence[float], Option("Round trips to emulate, ms.", name="--rtt", min=0)] = (0, 30, 100, 300)
+    rates_hz: Annotated[Sequence[float], Option("Messages per second.", name="--rate", min=MIN_HZ)] = (10, 100, 1000)
+    messages: Annotated[int, Option("Messages of each measurement.", min=10)] = 100
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
     """Measure; returns whether every claim holds."""
-    settings = {"rtts_ms": list(rtts_ms), "rates_hz": list(rates_hz), "messages": messages, "bytes": MESSAGE_BYTES}
-    report = Report(settings, json_path)
-    cells = [(rtt, rate) for rtt in rtts_ms for rate in rates_hz]
+    report = Report(asdict(settings) | {"bytes": MESSAGE_BYTES}, json_path)
+    cells = [(rtt, rate) for rtt in settings.rtts_ms for rate in settings.rates_hz]
     todo = [cell for cell in cells if report.find(rtt_ms=cell[0], rate_hz=cell[1]) is None]
     for rtt_ms, rate_hz in track(todo, "measuring", console=console.err(), transient=True):
-        excess = sorted(_one_way_excess_ms(rtt_ms, rate_hz, messages))
+        excess = sorted(_one_way_excess_ms(rtt_ms, rate_hz, settings.messages))
         figures = {f"p{share}_ms": percentile(excess, share / 100) for share in (50, 95, 99)}
         report.add({"rtt_ms": rtt_ms, "rate_hz": rate_hz, "least_ms": excess[0], **figures})
     worst = max(float(row["p50_ms"] or 0) for row in report.rows)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Done
@@ -18,6 +20,7 @@ from hocket_client import Client
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
+from hocket_tools.bench.settings import Option
 from hocket_tools.pair.state import daemon_state
 
 SPEED_UP = 5.0
@@ -33,11 +36,13 @@ DOCUMENTS = {
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    devices: list[int]
-    hold_ms: list[float]
-    rtt_ms: float
-    seconds: float
-    tokens: int
+    devices: Annotated[Sequence[int], Option("Scripted devices.", min=1)] = (1, 4, 16)
+    hold_ms: Annotated[
+        Sequence[float], Option("Least time of a step of the cloud, ms; 0 leaves it as it is.", name="--hold", min=0)
+    ] = (25.0, 0.0)
+    rtt_ms: Annotated[float, Option("Emulated round trip, ms.", name="--rtt", min=0)] = 30.0
+    seconds: Annotated[float, Option("Time of each measurement.", min=1)] = 20.0
+    tokens: Annotated[int, Option("Tokens of a session.", min=2)] = 48
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

@@ -13,27 +13,37 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 from hocket_bus.messages import Side
 from hocket_client import Client
 from hocket_tools.bench.bare import WIRE_MASS, endpoint
 from hocket_tools.bench.report import Report, percentile
+from hocket_tools.bench.settings import Option
 
 VOCABULARIES = (2_048, 151_936)
 START_S = 30.0
 SIDES: tuple[Side, ...] = ("device", "cloud")
 
 
-def run(json_path: Path | None, tokens: int) -> bool:
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    tokens: Annotated[int, Option("Tokens to exchange.", min=10)] = 1000
+
+
+def run(settings: Settings, json_path: Path | None) -> bool:
     """Measure; returns whether every claim holds."""
-    report = Report({"tokens": tokens, "vocabularies": list(VOCABULARIES), "wire_mass": WIRE_MASS}, json_path)
+    report = Report(asdict(settings) | {"vocabularies": list(VOCABULARIES), "wire_mass": WIRE_MASS}, json_path)
     for vocabulary in VOCABULARIES:
         if report.find(vocabulary=vocabulary) is None:
             with bare_pair(vocabulary) as client:
-                trips = [_seconds(client.status) for _ in range(tokens)]
-                costs = _gaps(client, tokens)
+                trips = [_seconds(client.status) for _ in range(settings.tokens)]
+                costs = _gaps(client, settings.tokens)
             report.add(
                 {
                     "vocabulary": vocabulary,

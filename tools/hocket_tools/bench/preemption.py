@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Annotated
 
 from rich.progress import track
 
@@ -25,6 +26,7 @@ from hocket_tools import console
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
+from hocket_tools.bench.settings import Option
 
 WAYS = ("interrupted", "to the end of the pass")
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -36,10 +38,10 @@ PASS_MS = 25.0
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    rejections: int
-    layers: int
-    width: int
-    seed: int
+    rejections: Annotated[int, Option("Rejections of each way.", min=5)] = 200
+    layers: Annotated[int, Option("Layers of the model.", min=1)] = 16
+    width: Annotated[int, Option("Width of the model, a multiple of 64.", min=64)] = 640
+    seed: Annotated[int, Option("Chooses weights and moments.", min=0)] = 0
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

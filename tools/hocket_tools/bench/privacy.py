@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.progress import track
 
@@ -22,6 +23,7 @@ from hocket_tools import console
 from hocket_tools.bench import leaks
 from hocket_tools.bench.canaries import Canary, canaries, documents, grams
 from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.settings import Option
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
 from hocket_tools.link.tap import Tap, messages
@@ -40,10 +42,10 @@ Decode = Callable[[list[int]], str]
 class Settings:
     """Everything that is set."""
 
-    canaries: int
-    max_tokens: int
-    temperature: float
-    seed: int
+    canaries: Annotated[int, Option("Sentences to look for, each with a question.", min=1)] = 200
+    max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 32
+    temperature: Annotated[float, Option("0 is greedy.", min=0)] = 0.7
+    seed: Annotated[int, Option("Chooses sentences and tokens.", min=0)] = 0
 
 
 @dataclass(frozen=True)

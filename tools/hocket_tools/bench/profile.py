@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from rich.progress import track
 
@@ -26,6 +27,7 @@ from hocket_tools import console
 from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.settings import Option
 from hocket_tools.decode_stage import measure_decode
 
 TARGET = 0.15
@@ -45,13 +47,15 @@ NOTES = {f"note-{n}.txt": f"The boat number {n} sails at {n + 6} o'clock from pi
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    model: str  # "bundled" or "large"
-    together: bool
-    loads: list[int]
-    questions: int
-    tokens: int
-    runs: int
-    seed: int
+    model: Annotated[Literal["bundled", "large"], Option("The bundled models, or a large one of random weights.")] = (
+        "bundled"
+    )
+    together: Annotated[bool, Option("Both sides answer at once, on these cores.")] = False
+    loads: Annotated[Sequence[int], Option("Other processes that each load a core.", name="--load", min=0)] = (0, 1)
+    questions: Annotated[int, Option("Questions of each measurement.", min=1)] = 10
+    tokens: Annotated[int, Option("Tokens per answer.", min=2)] = 100
+    runs: Annotated[int, Option("Runs of the offline stage.", min=1)] = 3
+    seed: Annotated[int, Option("Seed of the first question.", min=0)] = 0
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 from rich.progress import track
 
@@ -22,6 +23,7 @@ from hocket_tools.bench.corpora import json_lines, wikitext
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
+from hocket_tools.bench.settings import Option
 from hocket_tools.caller import Caller
 
 QUESTIONS, CHATS = "lihua_world/query_set.csv", "lihua_world/chats.jsonl"
@@ -32,12 +34,12 @@ ARTICLES = "wikitext2/wiki.train.tokens"
 class Settings:
     """Everything that is set."""
 
-    questions: int
-    searches: int
-    articles: int
-    documents: int
-    max_tokens: int
-    seed: int
+    questions: Annotated[int, Option("Questions to ask.", min=1)] = 20
+    searches: Annotated[int, Option("Questions to search for.", min=1)] = 300
+    articles: Annotated[int, Option("Articles that the cloud reads.", min=1)] = 600
+    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 64
+    seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,15 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from hocket_tools.bench import corpora
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row, percentile
+from hocket_tools.bench.settings import Option
 
 if TYPE_CHECKING:
     from hocket_retrieval.collection import Collection
@@ -35,25 +37,25 @@ PUBLISHED = {"BM25": "0.665-0.679", "dense": "0.645", "hybrid": "-"}
 COLUMNS = ("part", "system", "p50_ms", "p95_ms", "floor_ms", "ndcg_10", "recall_5", "chunks_per_s", "seconds")
 
 
-class Settings(NamedTuple):
-    """`data` holds the corpora; `store` keeps what was embedded; `passages` are asked for in each of `searches`."""
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; `passages` are asked for in each of `searches`."""
 
-    data: Path
-    store: Path
-    chunks: int = 100_000
-    searches: int = 400
+    store: Annotated[Path, Option("Keeps what was embedded.", metavar="FOLDER")] = Path("results/retrieval")
+    chunks: Annotated[int, Option("Passages in the store.", min=100)] = 100_000
+    searches: Annotated[int, Option("Questions to time.", min=10)] = 400
     passages: int = 5
     threads: int = 1
     seed: int = 0
 
 
-def run(settings: Settings, json_path: Path | None = None, png: Path | None = None) -> bool:
-    """Measure, write `json_path` and `png`, print; whether every claim holds."""
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Measure what is not in the report yet; returns whether every claim holds."""
     from hocket_retrieval.embedder import Embedder
 
-    read = digest_of_files(corpora.files(settings.data))
-    settings = settings._replace(store=settings.store / read)  # what was embedded of other data is never searched
-    shown = {name: value for name, value in settings._asdict().items() if not isinstance(value, Path)}
+    read = digest_of_files(corpora.files(data))
+    settings = replace(settings, store=settings.store / read)  # what was embedded of other data is never searched
+    shown = {name: value for name, value in asdict(settings).items() if not isinstance(value, Path)}
     shown |= {"inputs": read, "chunk_words": WORDS, "scifact_chunk": "title and whole abstract"}
     report = Report(shown, json_path)
     started = time.perf_counter()
@@ -62,14 +64,20 @@ def run(settings: Settings, json_path: Path | None = None, png: Path | None = No
     if not report.find(part="loading"):
         report.add({"part": "loading", "system": "imports and embedder", "seconds": loading_s})
     if not report.find(part="search", system="total"):
-        _measure_search(report, settings, embedder)
+        _measure_search(report, data, settings, embedder)
     if not report.find(part="scifact", system="hybrid"):
-        _measure_scifact(report, settings.data / "scifact", settings.store / "scifact", embedder)
+        _measure_scifact(report, data / "scifact", settings.store / "scifact", embedder)
     if not report.find(part="ingestion", system="all but embedding"):
-        _measure_ingestion(report, settings.data, embedder)
+        _measure_ingestion(report, data, embedder)
     _claim(report)
-    if png:
-        report.plot(png, "system", "p50_ms", "part", title=f"Hybrid search over {settings.chunks:,} chunks")
+    if json_path is not None:
+        report.plot(
+            json_path.with_suffix(".png"),
+            "system",
+            "p50_ms",
+            "part",
+            title=f"Hybrid search over {settings.chunks:,} chunks",
+        )
     return report.finish(COLUMNS)
 
 
@@ -88,12 +96,12 @@ def _claim(report: Report) -> None:
 # --- speed ----------------------------------------------------------------------------------------------------------
 
 
-def _measure_search(report: Report, settings: Settings, embedder: Embedder) -> None:
+def _measure_search(report: Report, data: Path, settings: Settings, embedder: Embedder) -> None:
     from hocket_retrieval.collection import Collection
 
     with Collection(settings.store / f"chunks-{settings.chunks}", embedder, chunk_words=WORDS) as collection:
-        stored = _fill(collection, settings.data, settings.chunks)
-        questions = _questions(settings.data, settings.searches + WARM_UP, settings.seed)
+        stored = _fill(collection, data, settings.chunks)
+        questions = _questions(data, settings.searches + WARM_UP, settings.seed)
         searches = _search_all(collection, questions, settings.passages)
     for part in PARTS:
         times = [getattr(search.result.timing, f"{part}_s") for search in searches]

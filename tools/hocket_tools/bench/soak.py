@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from rich.progress import Progress
 
@@ -28,6 +29,7 @@ from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
+from hocket_tools.bench.settings import Option
 from hocket_tools.pair.home import NAMES
 from hocket_tools.pair.state import daemon_state
 
@@ -40,11 +42,11 @@ CALM_S = 40.0  # until the cloud has let go of those that vanished
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    minutes: float
-    devices: int
-    rtt_ms: float
-    tokens: int
-    seed: int
+    minutes: Annotated[float, Option("How long.", min=0.1)] = 10.0
+    devices: Annotated[int, Option("Scripted devices.", min=1)] = 4
+    rtt_ms: Annotated[float, Option("Emulated round trip, ms.", name="--rtt", min=0)] = 30.0
+    tokens: Annotated[int, Option("Tokens of a session.", min=2)] = 48
+    seed: Annotated[int, Option("Chooses the faults.", min=0)] = 0
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_tools import console
 from hocket_tools.bench.report import Report, Row, percentile
+from hocket_tools.bench.settings import Option
 from hocket_tools.link.tap import CURVE_BYTES
 
 SHAPES = ("peaked", "mixed", "flat")
@@ -56,10 +57,13 @@ PUBLISHED = {
 class Settings:
     """Everything that is set; each figure is over `draws` distributions."""
 
-    vocabularies: list[int]
-    wire_masses: list[float]
-    draws: int
-    seed: int
+    vocabularies: Annotated[Sequence[int], Option("Sizes of the vocabulary.", min=1, max=codec.VOCABULARY_LIMIT)] = (
+        50_272,
+        151_936,
+    )
+    wire_masses: Annotated[Sequence[float], Option("Wire masses.", name="--masses", min=0, max=1)] = (0.8, 0.98)
+    draws: Annotated[int, Option("Distributions of each kind.", min=2)] = 200
+    seed: Annotated[int, Option("Seed of the distributions.", min=0)] = 0
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hocket_tools.commands.bench import DATA, Data, Json, numbers
+from hocket_tools.commands.options import DATA, Data, Json, numbers
 
 EXAMPLE = """Examples:
 

@@ -1,0 +1,201 @@
+"""Which files a question passes on its way to its first draft, and that draft on its way to its reader; by running.
+
+A pair with tiny models runs in this process, each daemon on a thread. A profile function sees every call of a Python
+function of the five packages on four threads: the client's two, the device daemon's main loop and its compute thread.
+The cloud and both retrieval daemons are threads that nobody looks at. A file counts if one of its functions is called
+
+- to the first draft: from the call of `Client.ask` to the return of the device's `send` of its first Draft;
+- to the reader: from the end of the decode step behind that draft (`decode` of engine/batch.py) to the Token of that
+  step in the hands of whoever iterates over the stream; of the compute thread only until its next decode step begins.
+
+Two counts: all files that run, and those that are passed through, from where control goes on into another file. What
+only runs is a leaf beside the way: a clock, a digest, a table.
+
+What a loop does in every turn, question or not, does not count, nor what it calls: UPKEEP. A file counts if most of
+several questions pass it, so that a heartbeat in the middle of one of them does not. Files that only define data, and
+what runs while a module is imported, are not seen.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+
+from harness import Pair, pair
+
+from conftest import save_tiny_model
+from hocket_bus.messages import Draft
+from house import PACKAGES
+
+QUESTIONS = 11
+TOKENS = 4
+CLIENT, LOOP, COMPUTE = "client", "loop", "compute"
+UPKEEP = {
+    ("*", "tick"), ("*", "_tick"), ("*", "due_s"), ("*", "_due_s"),  # when something is due, and acting on it
+    ("awake.py", "step"), ("background.py", "step"),  # a machine that slept; texts that are read while nobody asks
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function, or the return from it, on one of the threads; `step` is the draft's that it sends."""
+
+    thread: str
+    code: CodeType
+    returns: bool
+    step: int | None = None
+
+    @property
+    def file(self) -> str:
+        """The file's path from its package on."""
+        parts = Path(self.code.co_filename).parts
+        return "/".join(parts[next(at for at, part in enumerate(parts) if part in PACKAGES) :])
+
+    def is_of(self, file: str, name: str) -> bool:
+        """Whether the function is `name` of a file whose path ends so."""
+        return self.code.co_name == name and self.file.endswith(file)
+
+
+@dataclass
+class Recorder:
+    """A profile function for all threads; `threads` names those that count, and `calls` is what it saw of them."""
+
+    threads: dict[int, str] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        """Called by the interpreter."""
+        thread = self.threads.get(threading.get_ident())
+        code = frame.f_code
+        if thread is None or event not in ("call", "return") or code.co_name == "<module>":
+            return
+        if not any(f"/{package}/" in code.co_filename for package in PACKAGES):
+            return
+        step = _sent_draft(frame) if code.co_name == "send" and thread == LOOP else None
+        self.calls.append(Call(thread, code, event == "return", step))
+
+
+def _sent_draft(frame: FrameType) -> int | None:
+    return next((value.step for value in frame.f_locals.values() if isinstance(value, Draft)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Files that run on a way, and those of them that call into another one."""
+
+    run: set[str]
+    through: set[str]
+
+
+def to_first_draft(calls: list[Call]) -> Way:
+    """From the question to the device's first draft on the wire."""
+    return _way(calls[: _first_draft(calls) + 1])
+
+
+def to_reader(calls: list[Call]) -> Way:
+    """From the end of that draft's decode step to the token's reader, `calls` ending with the latter."""
+    ended = max(at for at in range(_first_draft(calls)) if _is_decode(calls[at]) and calls[at].returns)
+    way, handing_over = [], True
+    for call in calls[ended + 1 :]:
+        handing_over = handing_over and not (_is_decode(call) and not call.returns)
+        if handing_over or call.thread != COMPUTE:
+            way.append(call)
+    return _way(way)
+
+
+def _first_draft(calls: list[Call]) -> int:
+    return next(at for at, call in enumerate(calls) if call.step == 0 and call.returns)
+
+
+def _is_decode(call: Call) -> bool:
+    return call.thread == COMPUTE and call.is_of("engine/batch.py", "decode")
+
+
+def _way(calls: list[Call]) -> Way:
+    stacks: dict[str, list[Call]] = defaultdict(list)
+    way = Way(set(), set())
+    for call in calls:
+        stack = stacks[call.thread]
+        if call.returns:
+            if stack:  # else it was called before
+                stack.pop()
+            continue
+        stack.append(call)
+        if any(_is_upkeep(each) for each in stack):
+            continue
+        way.run.add(call.file)
+        if len(stack) > 1 and stack[-2].file != call.file:
+            way.through.add(stack[-2].file)
+    return way
+
+
+def _is_upkeep(call: Call) -> bool:
+    return any(call.is_of("" if file == "*" else "/" + file, name) for file, name in UPKEEP)
+
+
+@contextmanager
+def _running(recorder: Recorder, folder: Path) -> Iterator[Pair]:
+    """A pair whose threads report to `recorder`, which knows the device's."""
+    models = {
+        "device": save_tiny_model(folder / "models" / "device", seed=1),
+        "cloud": save_tiny_model(folder / "models" / "cloud", seed=2, layers=3),
+    }
+    threading.setprofile(recorder)
+    with pair(folder, models, start=False) as parts:
+        for side in ("device", "cloud"):
+            parts.start_retrieval(side)
+        parts.start_cloud()
+        before = set(threading.enumerate())
+        parts.start_device()
+        for thread in set(threading.enumerate()) - before:
+            name = {"device": LOOP, "compute": COMPUTE}.get(thread.name)
+            if name is not None:
+                recorder.threads[thread.ident or 0] = name
+        yield parts
+    threading.setprofile(None)
+
+
+def _ask(recorder: Recorder, parts: Pair) -> list[list[Call]]:
+    """The calls of each question until the token of its first step was read."""
+    before = set(threading.enumerate())
+    client = parts.client()
+    recorder.threads |= {thread.ident or 0: CLIENT for thread in {*threading.enumerate()} - before}
+    recorder.threads[threading.get_ident()] = CLIENT
+    list(client.ask("The first question meets what is made once.", max_tokens=TOKENS))
+    found = []
+    for number in range(QUESTIONS):
+        time.sleep(0.2)  # what the last question left behind
+        recorder.calls = []
+        sys.setprofile(recorder)
+        stream = iter(client.ask(f"Who keeps the letters of house {number}?", max_tokens=TOKENS))
+        next(token for token in stream if token.step == 0)
+        sys.setprofile(None)
+        found.append(recorder.calls)
+        recorder.calls = []
+        list(stream)
+    return found
+
+
+def ways() -> tuple[Way, Way]:
+    """The way of a question to its first draft, and of a draft to its reader; takes some seconds."""
+    recorder = Recorder()
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, _running(recorder, Path(folder)) as parts:
+        asked = _ask(recorder, parts)
+    return _usual([to_first_draft(calls) for calls in asked]), _usual([to_reader(calls) for calls in asked])
+
+
+def _usual(ways: list[Way]) -> Way:
+    return Way(_most([way.run for way in ways]), _most([way.through for way in ways]))
+
+
+def _most(found: list[set[str]]) -> set[str]:
+    counted = Counter(file for files in found for file in files)
+    return {file for file, times in counted.items() if times > len(found) / 2}

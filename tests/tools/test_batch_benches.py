@@ -101,7 +101,7 @@ class Failing:
         if self.asked == self.at:
             self.reached.set()
             raise self.error
-        return SimpleNamespace(solo_steps=[], token_ids=[1])
+        return SimpleNamespace(aggregation=SimpleNamespace(solo_steps=[]), token_ids=[1])
 
 
 def test_what_ends_the_real_device_is_told() -> None:

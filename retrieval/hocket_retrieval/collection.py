@@ -21,7 +21,8 @@ from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .ingest import Ingester, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
-from .store import Change, DocumentInfo, Store
+from .snapshot import DocumentInfo
+from .store import Change, Store
 
 CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
 log = structlog.get_logger(__name__)

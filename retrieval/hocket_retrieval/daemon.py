@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 
 import structlog
@@ -25,24 +24,20 @@ from hocket_bus.errors import BadRequest, Busy, HocketError, Unavailable
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
 
+from . import replies
 from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
-from .ingest import Progress, Report
+from .ingest import Progress
 from .priority import give_way
 
 ANSWERING_THREADS = 2
 MAX_WAITING = 64
 PROGRESS_S = 0.1
-PAGE_DOCUMENTS = 200
-PAGE_CHUNKS = 64
-PAGE_BYTES = 2**19
-MAX_FAILURE_LINES = 200
 JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
-
 
 Answer = Callable[[m.Message], None]
 Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
@@ -172,38 +167,17 @@ class Daemon:
             return m.Removed(request=message.request, removed=len(removed), missing=missing)
         if isinstance(message, m.ListChunks):
             return self._chunks(message)
-        documents = self._loaded().documents()
-        page = [
-            m.Document(name=document.name, title=document.title, chunks=document.chunks)
-            for document in documents[message.offset : message.offset + PAGE_DOCUMENTS]
-        ]
-        return m.Documents(request=message.request, documents=page, total=len(documents))
+        return replies.documents(message, self._loaded().documents())
 
     def _chunks(self, message: m.ListChunks) -> m.Chunks:
-        version, chunks = self._loaded().texts(message.after, PAGE_CHUNKS)
-        sizes = accumulate(len(text.encode()) for _, text in chunks)
-        page = [chunk for chunk, size in zip(chunks, sizes, strict=True) if size <= PAGE_BYTES] or chunks[:1]
-        texts = [text for _, text in page]
-        return m.Chunks(
-            request=message.request, version=version, texts=texts, last=page[-1][0] if page else message.after
-        )
+        version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS)
+        return replies.chunks(message, version, chunks)
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
         collection = self._loaded()
         result = collection.search(message.query, message.k, message.scorer)
-        passages = [
-            m.Passage(document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score)
-            for p in result.passages
-        ]
-        return m.Passages(
-            request=message.request,
-            passages=passages,
-            scorer=result.scorer,
-            scorers=collection.scorers,
-            documents_total=result.documents_total,
-            seconds=time.perf_counter() - started,
-        )
+        return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 
     def _status(self, message: m.StatusRequest) -> m.Status:
         facts = {"embedder": self._config.embedder, "re-ranker": self._config.reranker or "none"}
@@ -257,13 +231,13 @@ class Daemon:
             self._note(progress)
             if time.monotonic() - told_s >= PROGRESS_S:
                 told_s = time.monotonic()
-                answer(_progress(progress, message.request))
+                answer(replies.progress(progress, message.request))
 
         with _faults_answered(answer, message.request):
             if self._stopped.is_set():
                 raise _stopping()
             report = collection.ingest([Path(path) for path in message.paths], tell)
-            answer(_ingested(report, message.request))
+            answer(replies.ingested(report, message.request))
             log.info("ingested", added=report.added, replaced=report.replaced, failures=len(report.errors))
         self._working = ""
 
@@ -318,35 +292,6 @@ def _error(error: HocketError, request: bytes) -> m.Error:
     again_s = error.retry_after_s if isinstance(error, Busy) else 0.0
     return m.Error(
         code=error.code, text=error.text[:1000], remedy=error.remedy[:500], request=request, retry_after_s=again_s
-    )
-
-
-def _progress(progress: Progress, request: bytes) -> m.Progress:
-    return m.Progress(
-        request=request,
-        files_done=progress.files_done,
-        files_total=progress.files_total,
-        chunks_done=progress.chunks_done,
-        chunks_total=progress.chunks_total,
-        current=progress.name,
-    )
-
-
-def _ingested(report: Report, request: bytes) -> m.Ingested:
-    lines = [line[:2000] for _, line in report.errors[:MAX_FAILURE_LINES]]
-    if len(report.errors) > len(lines):
-        lines[-1] = f"and {len(report.errors) - len(lines) + 1} more"
-    return m.Ingested(
-        request=request,
-        added=report.added,
-        unchanged=report.unchanged,
-        replaced=report.replaced,
-        skipped=report.skipped,
-        chunks=report.chunks,
-        embedded=report.embedded,
-        seconds=report.seconds,
-        embedding_s=report.embedding_s,
-        failures=lines,
     )
 
 

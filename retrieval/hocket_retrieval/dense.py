@@ -16,7 +16,8 @@ import faiss
 import numpy as np
 import structlog
 
-from .store import Ids, Store, Vectors
+from .snapshot import Ids, Vectors
+from .store import Store
 
 log = structlog.get_logger(__name__)
 

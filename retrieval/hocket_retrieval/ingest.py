@@ -20,7 +20,8 @@ from . import readers
 from .chunking import chunk
 from .embedder import Embedder
 from .errors import DocumentError
-from .store import Change, Document, Store, Wanted, digest
+from .snapshot import Document
+from .store import Change, Store, Wanted, digest
 
 BATCH_CHUNKS = 128
 MAX_NAME_BYTES = 2_000

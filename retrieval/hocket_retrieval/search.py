@@ -20,7 +20,8 @@ from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
 from .lexical import match_expression
-from .store import Chunk, Store, Vectors
+from .snapshot import Chunk, Vectors
+from .store import Store
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64

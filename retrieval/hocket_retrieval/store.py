@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import StoreError, StoreFull
+from .snapshot import Document, Ids, Snapshot, Vectors, ids_of
 
 SCHEMA_VERSION = 1
 _BUSY_S = 30.0
@@ -53,42 +53,9 @@ CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
 INSERT INTO facts VALUES ('generation', '0'), ('documents', '0'), ('chunks', '0');
 """
 
-Ids = NDArray[np.int64]
-Vectors = NDArray[np.float32]
 Wanted = Literal["queue", "documents"]
 _KNOWN_IN = {"queue": "SELECT 1 FROM queue WHERE name = ?", "documents": "SELECT 1 FROM documents WHERE name = ?"}
 _NONE = np.empty(0, dtype=np.int64)
-
-
-class Chunk(NamedTuple):
-    """One stored chunk; `vector_id` is equal for chunks of equal text."""
-
-    id: int
-    document: str
-    title: str
-    ordinal: int
-    text: str
-    vector_id: int
-    vector: Vectors
-
-
-class Document(NamedTuple):
-    """A document as it is stored: `sha256` of its source, `recipe` of its chunks."""
-
-    name: str
-    title: str
-    text: str
-    sha256: bytes
-    recipe: str
-
-
-class DocumentInfo(NamedTuple):
-    """One stored document; `ingested_at` in seconds of the wall clock, for display."""
-
-    name: str
-    title: str
-    chunks: int
-    ingested_at: float
 
 
 class Change(NamedTuple):
@@ -168,7 +135,7 @@ class Store:
         """
         with self._write() as connection:
             if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
-                return Change(_NONE, _NONE, _state(connection))
+                return Change(_NONE, _NONE, Snapshot(connection).state())
             removed = _delete(connection, document.name)
             cursor = connection.execute(
                 "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at)"
@@ -182,7 +149,7 @@ class Store:
                 ((key, ordinal, digest, piece) for ordinal, (piece, digest) in enumerate(chunks)),
             )
             added = connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,))
-            return Change(removed, _ids(added), _next_state(connection))
+            return Change(removed, ids_of(added), _next_state(connection))
 
     def remove(self, names: Sequence[str]) -> Change:
         """Remove documents, and names from the queue; unknown ones are passed over."""
@@ -233,99 +200,6 @@ class Store:
         self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
 
 
-class Snapshot:
-    """Reads of one moment; valid inside `Store.snapshot()` only."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def generation(self) -> int:
-        """Grows with every change to the chunks."""
-        return self._fact("generation")
-
-    def state(self) -> str:
-        """A name that these chunks alone have: not even a copy of the store that went its own way comes to it."""
-        return _state(self._connection)
-
-    def totals(self) -> tuple[int, int]:
-        """Documents and chunks in the store."""
-        return self._fact("documents"), self._fact("chunks")
-
-    def stale(self, recipe: str) -> list[str]:
-        """Names of documents made by another recipe."""
-        return self._names("SELECT name FROM documents WHERE recipe <> ? ORDER BY id", recipe)
-
-    def queued(self) -> list[str]:
-        """Names still to ingest."""
-        return self._names("SELECT name FROM queue ORDER BY rowid")
-
-    def is_queued(self, name: str) -> bool:
-        """Whether this name is still to ingest."""
-        return self._connection.execute(_KNOWN_IN["queue"], (name,)).fetchone() is not None
-
-    def documents(self) -> list[DocumentInfo]:
-        """Every document, by name."""
-        rows = self._connection.execute("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")
-        return [DocumentInfo(*row) for row in rows]
-
-    def document(self, name: str) -> Document | None:
-        """The document of this name; None when it is not here."""
-        sql = "SELECT name, title, text, sha256, recipe FROM documents WHERE name = ?"
-        row = self._connection.execute(sql, (name,)).fetchone()
-        return Document(*row) if row else None
-
-    def missing(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Those digests that have no vector yet."""
-        sql = "SELECT 1 FROM vectors WHERE digest = ?"
-        return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
-
-    def by_words(self, expression: str, limit: int) -> Ids:
-        """Chunk ids that match the FTS5 expression, best BM25 first."""
-        sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
-        return _ids(self._connection.execute(sql, (expression, limit)))
-
-    def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
-        """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
-        for id in ids:
-            if row := self._chunk(id):
-                yield Chunk(*row[:6], np.frombuffer(row[6], np.float32))
-
-    def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
-        """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
-        sql = "SELECT id, text FROM chunks WHERE id > ? ORDER BY id LIMIT ?"
-        return self._connection.execute(sql, (after, limit)).fetchall()
-
-    def chunk_at(self, document: str, ordinal: int) -> Chunk | None:
-        """The chunk at a place; None when it is not here."""
-        sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ? AND c.ordinal = ?"
-        row = self._connection.execute(sql, (document, ordinal)).fetchone()
-        return next(self.chunks(row), None) if row else None
-
-    def vectors(self, dimension: int, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
-        """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`.
-
-        Those of another dimension, which another embedder made, are left out: they are still to be made anew.
-        """
-        sql = """SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.id = c.vector
-                 WHERE c.id BETWEEN ? AND ? AND length(v.vector) = ?"""
-        cursor = self._connection.execute(sql, (first, last, dimension * np.float32().itemsize))
-        while rows := cursor.fetchmany(8192):
-            flat = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
-            yield np.array([row[0] for row in rows], dtype=np.int64), flat.reshape(len(rows), dimension)
-
-    def _chunk(self, id: int) -> tuple[int, str, str, int, str, int, bytes] | None:
-        sql = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.vector, v.vector FROM chunks c
-                 JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector WHERE c.id = ?"""
-        row: tuple[int, str, str, int, str, int, bytes] | None = self._connection.execute(sql, (int(id),)).fetchone()
-        return row
-
-    def _fact(self, name: str) -> int:
-        return int(_fact(self._connection, name))
-
-    def _names(self, sql: str, *values: str) -> list[str]:
-        return [row[0] for row in self._connection.execute(sql, values)]
-
-
 def digest(fingerprint: str, text: str) -> bytes:
     """The key of a text's vector under an embedder."""
     return hashlib.sha256(f"{fingerprint}\0{text}".encode()).digest()[:16]
@@ -333,25 +207,12 @@ def digest(fingerprint: str, text: str) -> bytes:
 
 def _delete(connection: sqlite3.Connection, name: str) -> Ids:
     sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ?"
-    ids = _ids(connection.execute(sql, (name,)))
+    ids = ids_of(connection.execute(sql, (name,)))
     connection.execute("DELETE FROM documents WHERE name = ?", (name,))
     return ids
-
-
-def _fact(connection: sqlite3.Connection, name: str) -> str:
-    value: str = connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0]
-    return value
-
-
-def _state(connection: sqlite3.Connection) -> str:
-    return f"{_fact(connection, 'generation')}-{_fact(connection, 'identity')}"
 
 
 def _next_state(connection: sqlite3.Connection) -> str:
     connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'generation'")
     connection.execute("UPDATE facts SET value = hex(randomblob(8)) WHERE name = 'identity'")
-    return _state(connection)
-
-
-def _ids(rows: Iterable[tuple[int]]) -> Ids:
-    return np.array([row[0] for row in rows], dtype=np.int64)
+    return Snapshot(connection).state()

@@ -18,6 +18,7 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.sockets import Bus, LinkUp, Received
 from hocket_retrieval import daemon as daemons
+from hocket_retrieval import replies
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
@@ -280,7 +281,7 @@ def test_every_key_of_the_configuration_is_documented():
 
 def test_pages_of_chunks_hold_every_text_once(call, files, monkeypatch):
     """Paging from 0 lists all texts; every change of the collection gives a new version, nothing else does."""
-    monkeypatch.setattr(daemons, "PAGE_CHUNKS", 2)
+    monkeypatch.setattr(replies, "PAGE_CHUNKS", 2)
 
     def listed():
         page, texts, versions = call(m.ListChunks(request=ID)), [], set()
@@ -307,5 +308,5 @@ def test_pages_of_chunks_hold_every_text_once(call, files, monkeypatch):
 def test_a_page_of_long_chunks_stays_below_the_size_of_a_message(call, files, monkeypatch):
     """A page ends where its texts are long enough, and never before the first."""
     call.ingest(files)
-    monkeypatch.setattr(daemons, "PAGE_BYTES", 10)
+    monkeypatch.setattr(replies, "PAGE_BYTES", 10)
     assert len(call(m.ListChunks(request=ID)).texts) == 1

@@ -10,7 +10,8 @@ import pytest
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
-from hocket_retrieval.store import Document, Store, digest
+from hocket_retrieval.snapshot import Document
+from hocket_retrieval.store import Store, digest
 
 
 @pytest.fixture

@@ -1,0 +1,80 @@
+"""What a collection holds, finds and takes in, as the messages that say so, each as long as a message may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from hocket_bus import messages as m
+
+from .ingest import Progress, Report
+from .search import SearchResult
+from .snapshot import DocumentInfo
+
+PAGE_DOCUMENTS = 200
+PAGE_CHUNKS = 64
+PAGE_BYTES = 2**19
+MAX_FAILURE_LINES = 200
+
+
+def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: float) -> m.Passages:
+    """The passages found within `seconds`, best first."""
+    return m.Passages(
+        request=request,
+        passages=[
+            m.Passage(document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score)
+            for p in found.passages
+        ],
+        scorer=found.scorer,
+        scorers=scorers,
+        documents_total=found.documents_total,
+        seconds=seconds,
+    )
+
+
+def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Documents:
+    """The page of all `stored` documents that was asked for."""
+    page = [
+        m.Document(name=document.name, title=document.title, chunks=document.chunks)
+        for document in stored[asked.offset : asked.offset + PAGE_DOCUMENTS]
+    ]
+    return m.Documents(request=asked.request, documents=page, total=len(stored))
+
+
+def chunks(asked: m.ListChunks, version: int, following: Sequence[tuple[int, str]]) -> m.Chunks:
+    """As many of the chunks behind the one asked for, (id, text), as PAGE_BYTES hold, but at least one."""
+    sizes = accumulate(len(text.encode()) for _, text in following)
+    page = [chunk for chunk, size in zip(following, sizes, strict=True) if size <= PAGE_BYTES] or following[:1]
+    texts = [text for _, text in page]
+    return m.Chunks(request=asked.request, version=version, texts=texts, last=page[-1][0] if page else asked.after)
+
+
+def progress(made: Progress, request: bytes) -> m.Progress:
+    """How far a job is."""
+    return m.Progress(
+        request=request,
+        files_done=made.files_done,
+        files_total=made.files_total,
+        chunks_done=made.chunks_done,
+        chunks_total=made.chunks_total,
+        current=made.name,
+    )
+
+
+def ingested(report: Report, request: bytes) -> m.Ingested:
+    """What a job has done; of many failures the first MAX_FAILURE_LINES."""
+    lines = [line[:2000] for _, line in report.errors[:MAX_FAILURE_LINES]]
+    if len(report.errors) > len(lines):
+        lines[-1] = f"and {len(report.errors) - len(lines) + 1} more"
+    return m.Ingested(
+        request=request,
+        added=report.added,
+        unchanged=report.unchanged,
+        replaced=report.replaced,
+        skipped=report.skipped,
+        chunks=report.chunks,
+        embedded=report.embedded,
+        seconds=report.seconds,
+        embedding_s=report.embedding_s,
+        failures=lines,
+    )

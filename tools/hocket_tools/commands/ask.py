@@ -64,21 +64,28 @@ def ask(
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
     from hocket_bus import paths
-    from hocket_bus.endpoints import check_endpoint
     from hocket_tools import console
-    from hocket_tools.pair.home import Home
 
     options: dict[str, Any] = {"aggregation": aggregation, "weights": weights, "seed": seed, "max_tokens": max_tokens}
     options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question
-    where = endpoint or (paths.named_endpoint() if home is None else "") or Home.find(home).listening("device")
-    check_endpoint(where)
-    keys = paths.keys(home)
+    where, keys = _daemon(endpoint, home), paths.keys(home)
     if json_lines:
         _ask_json(where, text, options, keys)
     else:
         ask_people(where, text, options, keys)
+
+
+def _daemon(endpoint: str | None, home: Path | None) -> str:
+    """The endpoint of the daemon that is meant: the one that is named, else the device's of the pair."""
+    from hocket_bus import paths
+    from hocket_bus.endpoints import check_endpoint
+    from hocket_tools.pair.home import Home
+
+    where = endpoint or (paths.named_endpoint() if home is None else "") or Home.find(home).listening("device")
+    check_endpoint(where)
+    return where
 
 
 def ask_people(endpoint: str, question: str, options: dict[str, Any], keys: Path | None = None) -> Done:

@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("hocket_bus", "hocket_client", "hocket_retrieval", "hocket_daemon", "hocket_tools")
 OWN = {"self", "cls"}
+ASKING = ("is_", "has_", "can_", "may_", "needs_")
+QUESTIONS = {"due_s", "fits", "idle", "left_s", "passed", "waiting"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,13 +156,27 @@ def _bindings(module: ast.AST) -> Iterator[str]:
                 yield name
 
 
-def assigned_to_self(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """Attributes of self that a function sets, adds to or deletes."""
-    return {
-        node.attr
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store | ast.Del)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in OWN
-    }
+def questions(path: Path) -> list[ast.FunctionDef]:
+    """Functions of a file whose names ask: properties, is_… and the like, and the names in QUESTIONS."""
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef) and _asks(node)]
+
+
+def _asks(function: ast.FunctionDef) -> bool:
+    name = function.name.lstrip("_")
+    as_property = any(isinstance(each, ast.Name) and each.id == "property" for each in function.decorator_list)
+    return as_property or name in QUESTIONS or name.startswith(ASKING)
+
+
+def assigned_to_self(function: ast.FunctionDef) -> set[str]:
+    """Attributes of self that a function sets, adds to or deletes, or of which it sets or deletes an item."""
+    return set(_assigned(function))
+
+
+def _assigned(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name, ctx=ast.Store() | ast.Del()) if owner in OWN:
+                yield name
+            case ast.Subscript(value=ast.Attribute(value=ast.Name(id=owner), attr=name), ctx=ast.Store() | ast.Del()):
+                if owner in OWN:
+                    yield name

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+import house
+from house import ROOT
+
 FLOORS = {
     "hocket_bus": set(),
     "hocket_client": {"hocket_bus"},
@@ -20,7 +22,14 @@ RUN_WHAT_ARRIVES = {
     "recv_pyobj", "send_pyobj", "allow_pickle",
 }  # fmt: skip
 EVERYWHERE = ("tcp://*", "0.0.0.0", "[::]")
-SOURCES = [path for package in FLOORS for path in sorted(ROOT.glob(f"*/{package}/**/*.py"))]
+SOURCES = house.files()
+MAX_FILE, MAX_FUNCTION = 350, 50
+LONG_FILES = {"daemon/hocket_daemon/aggregation/leader.py", "daemon/hocket_daemon/daemon.py"}  # may only lose entries
+LONG_FUNCTIONS = {"client/hocket_client/question.py ask_message"}  # may only lose entries
+DAEMON = ROOT / "daemon" / "hocket_daemon"
+MODES = {path.parent.name for path in DAEMON.glob("*/mode.py")} | {"aggregation"}
+ROOTS = {"device.py", "cloud.py", "modes.py", "auto.py", "config.py", "daemon.py"}  # they put the daemon together
+REACHING_MODES = {"serving/admission.py", "monitoring/counters.py"}  # may only lose entries
 SCRIPTS = sorted(ROOT.glob("models/**/*.py"))
 
 
@@ -92,3 +101,93 @@ def test_nothing_runs_what_arrives_or_listens_everywhere(path: Path) -> None:
 def test_each_of_these_would_be_seen(line: str) -> None:
     """The test above can fail."""
     assert faults(line)
+
+
+def test_files_and_functions_are_short() -> None:
+    """At most 350 and 50 lines; an exception that is none any more is struck out."""
+    assert {_name(path) for path in SOURCES if house.lines(path) > MAX_FILE} == LONG_FILES
+    functions = [function for path in SOURCES for function in house.functions(path)]
+    long = {f"{_name(each.path)} {each.name}" for each in functions if each.lines > MAX_FUNCTION}
+    assert long == LONG_FUNCTIONS
+
+
+def modes_reached(path: Path) -> set[str]:
+    """The modes that a file of the daemon imports something of; relative imports are followed."""
+    modules = {house.module_of(source) for source in SOURCES}
+    return {module.split(".")[1] for module in house.imports(path, modules) if module.count(".")} & MODES
+
+
+def test_no_mode_knows_another_and_what_all_use_knows_none() -> None:
+    """Serving, engine and whatever else modes share import no mode; only what puts a daemon together names modes."""
+    reaching = set()
+    for path in sorted(DAEMON.glob("**/*.py")):
+        name = str(path.relative_to(DAEMON))
+        own = {path.relative_to(DAEMON).parts[0]}
+        if name not in ROOTS and modes_reached(path) - own:
+            reaching.add(name)
+    assert reaching == REACHING_MODES
+    assert modes_reached(DAEMON / "device.py")
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_named_as_a_question_changes_nothing(path: Path) -> None:
+    """A property, or a function named is_…, has_… and so on, sets no attribute of its object."""
+    assert not {asked.name: set_ for asked in house.questions(path) if (set_ := house.assigned_to_self(asked))}
+
+
+@pytest.mark.parametrize(
+    ("body", "changed"),
+    [
+        ("self.count += 1", {"count"}),
+        ("self.a, other.b = 1, 2", {"a"}),
+        ("del self.found", {"found"}),
+        ("self.found[0] = 1", {"found"}),
+        ("return self.found", set()),
+    ],
+)
+def test_a_question_that_changes_something_would_be_seen(tmp_path: Path, body: str, changed: set[str]) -> None:
+    """The test above can fail."""
+    path = tmp_path / "source.py"
+    lines = ["class A:", *(f"    def {name}(self):\n        {body}" for name in ("is_it", "_has_it", "idle", "do_it"))]
+    path.write_text("\n".join([*lines, f"    @property\n    def it(self):\n        {body}"]))
+    asked = house.questions(path)
+    assert sorted(function.name for function in asked) == ["_has_it", "idle", "is_it", "it"]
+    assert all(house.assigned_to_self(function) == changed for function in asked)
+
+
+def _written(folder: Path, **files: str) -> list[Path]:
+    """Files of a package below `folder`."""
+    package = folder / "bus" / "hocket_bus"
+    package.mkdir(parents=True)
+    for name, text in files.items():
+        (package / f"{name}.py").write_text(text)
+    return house.files(folder)
+
+
+def test_circles_are_found_wherever_the_import_stands(tmp_path: Path) -> None:
+    """In a function, for the type checker, relative, over a package's name; a chain is no circle."""
+    paths = _written(
+        tmp_path,
+        a="from . import b",
+        b="def late():\n    from hocket_bus.c import x",
+        c="if TYPE_CHECKING:\n    import hocket_bus.a\nfrom .d import y",
+        d="import hocket_client.a",
+        __init__="from .a import z",
+    )
+    assert house.circles(paths) == [{"hocket_bus.a", "hocket_bus.b", "hocket_bus.c"}]
+
+
+def test_private_names_of_other_files_are_found(tmp_path: Path) -> None:
+    """Another file's attribute, function or inherited member; not one's own, not a library's."""
+    paths = _written(
+        tmp_path,
+        a="class A:\n    def __init__(self): self._x = 1\n    def _f(self): return self._x\ndef _g(): pass",
+        b="from .a import A, _g\nclass B(A):\n    def h(self, a): return self._x, a._f(), a._asdict()",
+        c="class C:\n    def __init__(self): self._x = 1\n    def same(self, other): return self._x == other._x",
+    )
+    found = [(access.path.stem, access.name, access.inherited) for access in house.private_accesses(paths)]
+    assert sorted(found) == [("b", "_f", False), ("b", "_g", False), ("b", "_x", True)]
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))

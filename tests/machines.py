@@ -15,9 +15,10 @@ from hocket_bus.keys import Keys, Peer, write_own, write_peers
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, Server, new_key_pair
 from hocket_bus.sockets.curve import guard
+from ports import free_port
 from waiting import WAIT_S
 
-PORT = 17_631  # and the next one
+PORT = free_port()  # and the next one
 AT = f"tcp://127.0.0.1:{PORT}"
 
 

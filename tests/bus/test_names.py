@@ -15,9 +15,10 @@ from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, link, names
 from hocket_tools.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
+from ports import free_port
 from waiting import WAIT_S
 
-PORT = 17_641  # a daemon takes two neighbouring ones
+PORT = free_port(6)  # a daemon takes two neighbouring ones
 NAMED, FAR = f"tcp://cloud.example:{PORT}", f"tcp://127.0.0.1:{PORT + 4}"
 
 

@@ -14,9 +14,10 @@ from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.sockets import PING_S, Bus, Event, LinkUp, Received
 from hocket_tools.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
+from ports import free_port
 from waiting import WAIT_S
 
-PORT = 17_621  # a daemon takes two neighbouring ones
+PORT = free_port()  # a daemon takes two neighbouring ones
 
 
 class Ends:

@@ -18,9 +18,10 @@ from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, new_key_pair
 from manager import Manager, manager
+from ports import free_port
 from waiting import WAIT_S
 
-AT = "tcp://127.0.0.1:17651"
+AT = f"tcp://127.0.0.1:{free_port()}"
 
 
 @pytest.fixture

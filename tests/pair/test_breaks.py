@@ -11,6 +11,7 @@ from reference import Reference
 
 from hocket_client.question import ask_message
 from hocket_tools.link import start
+from ports import free_port
 from waiting import WAIT_S
 
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 160, "ignore_eos": True, "temperature": 1.0}
@@ -22,12 +23,13 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(
     tiny_models: dict[str, Path], cut: bool, aggregation: str
 ) -> None:
     """Down at token 10 for longer than the liveness time: ids equal the reference given the recorded solo steps."""
+    cloud = f"127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17603"))
+        link = made.stack.enter_context(start("127.0.0.1:0", cloud))
         for side in ("device", "cloud"):
             made.start_retrieval(side)
         made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint="tcp://127.0.0.1:17603", model=made.model("cloud", hold_decode_s=0.05))
+        made.start_cloud(endpoint=f"tcp://{cloud}", model=made.model("cloud", hold_decode_s=0.05))
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
             model=made.model("device", hold_decode_s=0.05),

@@ -15,11 +15,12 @@ from reference import Reference
 from hocket_client import Client
 from hocket_client.question import ask_message
 from hocket_tools.link import Link, start
+from ports import free_port
 from waiting import WAIT_S
 
 TOKENS, DOWN_S = 60, 5.0
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": TOKENS, "ignore_eos": True, "temperature": 1.0}
-CLOUD = "127.0.0.1:17661"
+CLOUD = f"127.0.0.1:{free_port()}"
 SHORT = sorted(random.Random(4).sample(range(TOKENS), 4))
 
 

@@ -19,9 +19,10 @@ from hocket_daemon.aggregation.exchange import Exchange
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
 from hocket_tools.link.tap import Tap, encrypted_bytes, messages
+from ports import free_port
 from waiting import WAIT_S
 
-QUESTION, AT = "kala mira?", ("tcp://127.0.0.1:17691", "tcp://127.0.0.1:17693")
+QUESTION, AT = "kala mira?", tuple(f"tcp://127.0.0.1:{free_port()}" for _ in range(2))
 OPTIONS: dict[str, object] = {"seed": 5, "max_tokens": 16, "ignore_eos": True, "temperature": 1.0}
 MODES = ("coupled", "independent", "sync", "sync-both")
 

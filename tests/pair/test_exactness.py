@@ -13,6 +13,7 @@ from reference import Reference
 from hocket_client import Client
 from hocket_client.question import ask_message
 from hocket_tools.link import Conditions, Link, start
+from ports import free_port
 from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(50)]
@@ -43,13 +44,14 @@ def expected(tiny_models: dict[str, Path]) -> list[object]:
 @pytest.fixture(scope="module")
 def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
     """A pair whose cloud lies behind the link emulator, over tcp."""
+    cloud = f"127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        link = made.stack.enter_context(start("127.0.0.1:0", "127.0.0.1:17601"))
+        link = made.stack.enter_context(start("127.0.0.1:0", cloud))
         made.start_retrieval("device")
         made.start_retrieval("cloud")
         slots = {"slots": 64}
         made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint="tcp://127.0.0.1:17601", max_sessions=32, model=made.model("cloud", **slots))
+        made.start_cloud(endpoint=f"tcp://{cloud}", max_sessions=32, model=made.model("cloud", **slots))
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
             max_sessions=32,

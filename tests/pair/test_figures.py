@@ -20,9 +20,10 @@ from hocket_bus.messages import Status, StatusRequest
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.monitoring.prometheus import Exporter
 from hocket_tools.caller import Caller
+from ports import free_port
 from waiting import WAIT_S
 
-AT = {"device": "127.0.0.1:17671", "cloud": "127.0.0.1:17672"}
+AT = {side: f"127.0.0.1:{free_port(1)}" for side in ("device", "cloud")}
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,9 @@ from harness import pair
 
 from hocket_bus.messages import Target
 from hocket_tools.bench.scripted import Fleet, from_seed
+from ports import free_port
 
-CLOUD = "tcp://127.0.0.1:17611"
+CLOUD = f"tcp://127.0.0.1:{free_port()}"
 
 
 def test_scripted_devices_draft_from_the_seed_alone() -> None:

@@ -32,9 +32,10 @@ from hocket_bus.messages import (
 )
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
 from hocket_daemon.config import CloudSettings
+from ports import free_port
 from waiting import WAIT_S
 
-AT = "tcp://127.0.0.1:17641"
+AT = f"tcp://127.0.0.1:{free_port()}"
 
 ALONE = AggregationOptions(alone=True)
 

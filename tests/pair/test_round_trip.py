@@ -8,8 +8,9 @@ from pathlib import Path
 from harness import pair
 
 from hocket_tools.link import Conditions, start
+from ports import free_port
 
-CLOUD = "127.0.0.1:17623"
+CLOUD = f"127.0.0.1:{free_port()}"
 TOKENS = 400
 
 

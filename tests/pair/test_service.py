@@ -20,6 +20,7 @@ from hocket_client import Client, Stream
 from hocket_client.question import ask_message
 from hocket_tools.pair.loopback import trust_self
 from manager import manager
+from ports import free_port
 from processes import guarded
 from waiting import WAIT_S
 
@@ -36,7 +37,7 @@ def folder() -> Iterator[Path]:
 
 def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: dict[str, Path]) -> None:
     """Over tcp with its real keys; the stream under way ends whole, a new question is refused, the status is 0."""
-    at = "tcp://127.0.0.1:17691"
+    at = f"tcp://127.0.0.1:{free_port()}"
     keys = trust_self(folder / "keys", at)
     (folder / "cloud.toml").write_text(
         f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{keys}"\n'

@@ -23,6 +23,7 @@ from hocket_tools.network import iperf3
 from hocket_tools.network.ping import Pings, ping
 from hocket_tools.network.survey import Target, survey
 from hocket_tools.pair.loopback import trust_self
+from ports import free_port
 from waiting import WAIT_S
 
 PINGED = """PING x (192.0.2.7) 56(84) bytes of data.
@@ -256,13 +257,14 @@ def test_the_echo_of_a_daemon_is_measured_and_a_disagreement_is_noted(
     fake("ping", PINGED.replace("20.500", "900.0"))
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    trust_self(tmp_path / "home" / "keys", "tcp://127.0.0.1:17625", f"tcp://127.0.0.1:{port}")
+    cloud = f"127.0.0.1:{free_port()}"
+    trust_self(tmp_path / "home" / "keys", f"tcp://{cloud}", f"tcp://127.0.0.1:{port}")
     closed = survey(Target.parse(f"127.0.0.1:{port}"), 5201, 1, lambda _: None)
     assert f"no daemon answers at tcp://127.0.0.1:{port}" in [problem.text for problem in closed.problems]
 
     with Bus(lambda _: None) as bus:
-        bus.serve("tcp://127.0.0.1:17625", lambda _: Welcome(role="cloud", epoch=1))
-        found = survey(Target.parse("127.0.0.1:17625"), 5201, 1, lambda _: None)
+        bus.serve(f"tcp://{cloud}", lambda _: Welcome(role="cloud", epoch=1))
+        found = survey(Target.parse(cloud), 5201, 1, lambda _: None)
 
     assert [(one.name, one.source) for one in found.figures] == [("round trip", "echo"), ("round trip", "ping")]
     assert 0 < found.figures[0].now < 0.4

@@ -92,6 +92,7 @@ def test_a_manager_that_does_not_read_stops_nobody(systemd: Manager) -> None:
 @pytest.mark.parametrize(
     ("usec", "pid", "seconds"),
     [("30000000", "", 30.0), ("30000000", str(os.getpid()), 30.0), ("30000000", "1", None), ("", "", None)],
+    ids=["any", "own", "another's", "none"],
 )
 def test_the_watchdog_is_the_one_this_process_was_given(
     monkeypatch: pytest.MonkeyPatch, usec: str, pid: str, seconds: float | None

@@ -1,4 +1,4 @@
-"""A SUB that stalls under a flood, again and again: `python stall.py trap` or `python stall.py ours`. Prints "alive".
+"""A SUB that stalls under a flood, again and again: `python stall.py trap 8`, or `ours`. Prints "alive".
 
 With ZMTP heartbeats and a bounded receive queue libzmq 4.3.5 ends the process when the reader goes on
 (libzmq issue 3937: `Assertion failed: _input_stopped`). `ours` takes the options of this project's own links.
@@ -16,7 +16,7 @@ from hocket_bus.messages import Hello
 from hocket_bus.sockets import Bus
 
 TRAP = {zmq.HEARTBEAT_IVL: 100, zmq.HEARTBEAT_TIMEOUT: 300, zmq.RCVHWM: 1}
-STALLS, STALL_S, READ_S = 8, 1.2, 0.3
+STALL_S, READ_S = 1.2, 0.3
 
 
 def ours() -> dict[int, int]:
@@ -35,7 +35,7 @@ def flood(publisher: zmq.Socket[bytes], ended: threading.Event) -> None:
         time.sleep(0.0001)
 
 
-def main(options: dict[int, int]) -> None:
+def main(options: dict[int, int], stalls: int) -> None:
     context = zmq.Context()
     publisher, reader = context.socket(zmq.PUB), context.socket(zmq.SUB)
     publisher.sndhwm = 1000
@@ -47,7 +47,7 @@ def main(options: dict[int, int]) -> None:
     ended = threading.Event()
     flooding = threading.Thread(target=flood, args=(publisher, ended))
     flooding.start()
-    for _ in range(STALLS):
+    for _ in range(stalls):
         assert reader.poll(10_000), "the reader hears nothing any more"
         time.sleep(STALL_S)
         until = time.monotonic() + READ_S
@@ -61,4 +61,4 @@ def main(options: dict[int, int]) -> None:
 
 
 if __name__ == "__main__":
-    main(TRAP if sys.argv[1] == "trap" else ours())
+    main(TRAP if sys.argv[1] == "trap" else ours(), int(sys.argv[2]))

@@ -60,8 +60,13 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
         yield made, made.client(), link
 
 
-@pytest.mark.parametrize("jitter", [0.0, 0.2], ids=["steady", "jitter"])
-@pytest.mark.parametrize("rtt_ms", [0, 30, 150])
+@pytest.mark.parametrize(
+    ("rtt_ms", "jitter"),
+    [
+        (0, 0.0), (30, 0.2), (150, 0.2),
+        *(pytest.param(*rest, marks=pytest.mark.long) for rest in ((0, 0.2), (30, 0.0), (150, 0.0))),
+    ],
+)  # fmt: skip
 def test_fifty_questions_give_the_reference_ids_at_any_round_trip(
     linked: tuple[Pair, Client, Link], expected: list[object], rtt_ms: int, jitter: float
 ) -> None:
@@ -97,14 +102,15 @@ def test_the_synchronous_modes_give_the_same_ids(
         assert (got.token_ids, got.aggregation.method) == (expected[i].ids, aggregation)
 
 
+@pytest.mark.parametrize("number", [12, pytest.param(24, marks=pytest.mark.long)])
 def test_independent_drafts_give_the_ids_of_algorithm_1_and_greedily_those_of_every_mode(
-    linked: tuple[Pair, Client, Link], tiny_models: dict[str, Path], expected: list[object]
+    linked: tuple[Pair, Client, Link], tiny_models: dict[str, Path], expected: list[object], number: int
 ) -> None:
     """Whoever aggregates: the noises are functions of the seed, and greedily nothing is left of them."""
     _, client, link = linked
     reference = Reference(tiny_models)
     link.set(Conditions.symmetric(0.03, 0.003, seed=7))
-    for i in range(24):
+    for i in range(number):
         asked = options(i) | {"aggregation": "independent"}
         got = client.ask(QUESTIONS[i], **asked).result()  # type: ignore[arg-type]
         want = reference.answer(ask_message(QUESTIONS[i], topic=bytes(16), **asked))  # type: ignore[arg-type]
@@ -128,18 +134,19 @@ def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, 
         assert again.token_ids == done[0].token_ids
 
 
-def test_five_hundred_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link]) -> None:
+@pytest.mark.parametrize("number", [100, pytest.param(500, marks=pytest.mark.long)])
+def test_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link], number: int) -> None:
     """Every stream is whole from token 0: steps count up, pieces join to the text, ids equal those of the end."""
     made, _, link = linked
     link.set(Conditions())
-    for number in range(500):
-        if number % 10 == 0:
+    for i in range(number):
+        if i % 10 == 0:
             client = Client(made.endpoint("device"))  # a new connection, a new subscription, at once a question
-        stream = client.ask(QUESTIONS[number % 50], seed=number, max_tokens=3, ignore_eos=True)
+        stream = client.ask(QUESTIONS[i % 50], seed=i, max_tokens=3, ignore_eos=True)
         tokens = list(stream)
         done = stream.result()
         assert [token.step for token in tokens] == list(range(3))
         assert [token.id for token in tokens] == done.token_ids
         assert "".join(token.text for token in tokens) == done.text
-        if number % 10 == 9:
+        if i % 10 == 9:
             client.close()

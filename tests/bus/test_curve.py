@@ -35,6 +35,12 @@ def laptop(tmp_path: Path, server: Machine) -> Machine:
     return Machine(tmp_path / "laptop").knows(server=Peer(server.own.public, AT))
 
 
+@pytest.fixture(autouse=True)
+def _soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An end that was refused comes again after a moment."""
+    monkeypatch.setattr("hocket_bus.sockets.link.REFUSED_BACKOFF_S", 0.5)
+
+
 def reason(machine: Machine) -> str:
     """Why it is not trusted; on a busy machine silence may be noticed first."""
     event = machine.until(lambda event: isinstance(event, LinkDown) and isinstance(event.reason, Untrusted))

@@ -171,6 +171,7 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
 ) -> None:
     """One line in the log; its other connections are told, those of other keys are served, and then it may again."""
     monkeypatch.setattr(malformed, "REFUSED_S", 2.0)
+    monkeypatch.setattr("hocket_bus.sockets.link.REFUSED_BACKOFF_S", 0.5)
     with (
         server.bus() as there,
         alice.bus() as here,

@@ -103,5 +103,5 @@ def test_a_cloud_that_drains_costs_no_token(folder: Path, tiny_models: dict[str,
         assert done.token_ids == Reference(tiny_models).answer(ask, frozenset(done.aggregation.solo_steps)).ids
         told = [notice for notice in stream.notices if "the cloud is stopping" in notice]
         assert (bool(told), bool(done.aggregation.solo_steps)) == (drain_s < 1, drain_s < 1)
-        later = made.client().ask(QUESTION, **OPTIONS)
+        later = made.client().ask(QUESTION, **OPTIONS | {"max_tokens": 3})
         assert later.result().aggregation.method == "alone"

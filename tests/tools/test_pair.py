@@ -215,8 +215,9 @@ def test_a_pid_taken_by_another_program_is_not_ours(tmp_path: Path) -> None:
     assert not home.pid("device").exists()
 
 
-def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
+def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SIGKILL follows after the deadline and the name is reported."""
+    monkeypatch.setattr(processes, "END_S", 0.2)
     home = Home(tmp_path)
     (tmp_path / "run").mkdir()
     deaf = (

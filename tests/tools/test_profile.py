@@ -259,7 +259,9 @@ def test_the_echo_of_a_daemon_is_measured_and_a_disagreement_is_noted(
         port = probe.getsockname()[1]
     cloud = f"127.0.0.1:{free_port()}"
     trust_self(tmp_path / "home" / "keys", f"tcp://{cloud}", f"tcp://127.0.0.1:{port}")
-    closed = survey(Target.parse(f"127.0.0.1:{port}"), 5201, 1, lambda _: None)
+    with monkeypatch.context() as patched:
+        patched.setattr("hocket_tools.network.echo._CONNECT_S", 0.5)
+        closed = survey(Target.parse(f"127.0.0.1:{port}"), 5201, 1, lambda _: None)
     assert f"no daemon answers at tcp://127.0.0.1:{port}" in [problem.text for problem in closed.problems]
 
     with Bus(lambda _: None) as bus:

@@ -18,10 +18,11 @@ help: ## list the targets
 demo: install ## start the pair on this machine, ask one question that needs both sides, stop everything
 	@$(BIN)/hocket demo
 
+# Most tests wait for sockets and processes, so three at a time pay on two cores; a file's tests share what they start.
 test: install ## run the test suite
-	$(BIN)/python -m pytest -q -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
 
-test-long: install ## run every test, the long ones too
+test-long: install ## run every test, the long ones too, one after another
 	$(BIN)/python -m pytest -q
 
 check: install ## check style and types

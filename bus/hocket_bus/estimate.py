@@ -1,8 +1,8 @@
-"""What is known of a figure that is measured again and again: how it is now, and how it has been (DRAGON §5.2)."""
+"""Moving estimates of a figure that is measured again and again: its value now, and its average (DRAGON §5.2)."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import deque
 
 WEIGHT = 0.05  # of a new measurement in the average; the paper gives none
 _LATEST = 3  # a single stray measurement is ignored, a lasting change is followed with the second one
@@ -27,22 +27,3 @@ class Estimate:
         self.average = (1 - WEIGHT) * self.average + WEIGHT * measured if self._latest else measured
         self._latest.append(measured)
         self.count += 1
-
-
-class LastValues:
-    """The latest figure that each of many ends told; those that told nothing for longest are forgotten."""
-
-    def __init__(self, most: int = 1024) -> None:
-        self._most = most
-        self._figures: OrderedDict[bytes, float] = OrderedDict()
-
-    def note(self, end: bytes, figure: float) -> None:
-        """Take an end's word."""
-        self._figures[end] = figure
-        self._figures.move_to_end(end)  # and never out: other threads read
-        if len(self._figures) > self._most:
-            self._figures.popitem(last=False)
-
-    def get(self, end: bytes) -> float:
-        """What the end told last; 0 when nothing is known."""
-        return self._figures.get(end, 0.0)

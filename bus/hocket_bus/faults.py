@@ -1,19 +1,20 @@
-"""Errors as messages: the one place that cuts them to the bounds that their readers check."""
+"""Errors as messages, and back: the one place that cuts their texts to the bounds that readers check."""
 
 from __future__ import annotations
 
 from .errors import Busy, HocketError, from_code
 from .messages import Error, Failed, Refused
 
-MAX_CHARS = 2_000  # of a text and of a remedy: that of messages.types.Line
+MAX_CHARS = 2_000  # of a text and of a remedy: the bound of messages.types.Line
+MAX_RETRY_S = 86_400.0
 
 
 def error_message(error: HocketError, request: bytes = b"") -> Error:
-    """The refusal of a request, or of bytes that were none."""
+    """The refusal of a request; `request` is empty for bytes that could not be read."""
     return Error(
         code=error.code,
-        text=_cut(error.text),
-        remedy=_cut(error.remedy),
+        text=notice_text(error.text),
+        remedy=notice_text(error.remedy),
         request=request,
         retry_after_s=_retry_after_s(error),
     )
@@ -21,7 +22,8 @@ def error_message(error: HocketError, request: bytes = b"") -> Error:
 
 def failed(error: HocketError, request: bytes, seq: int) -> Failed:
     """The end of a stream."""
-    return Failed(request=request, seq=seq, code=error.code, text=_cut(error.text), remedy=_cut(error.remedy))
+    text, remedy = notice_text(error.text), notice_text(error.remedy)
+    return Failed(request=request, seq=seq, code=error.code, text=text, remedy=remedy)
 
 
 def refused(error: HocketError, session: bytes, epoch: int) -> Refused:
@@ -30,8 +32,8 @@ def refused(error: HocketError, session: bytes, epoch: int) -> Refused:
         session=session,
         epoch=epoch,
         code=error.code,
-        text=_cut(error.text),
-        remedy=_cut(error.remedy),
+        text=notice_text(error.text),
+        remedy=notice_text(error.remedy),
         retry_after_s=_retry_after_s(error),
     )
 
@@ -43,13 +45,10 @@ def raised(message: Error | Failed | Refused) -> HocketError:
 
 
 def notice_text(text: str) -> str:
-    """A line for people, cut to what a message may carry; surrogates, which no encoder takes, are replaced."""
-    return _cut(text)
-
-
-def _cut(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()[:MAX_CHARS]
+    """A text for people as a message may carry it: its first 2,000 characters, '?' for what is no Unicode."""
+    return text[:MAX_CHARS].encode("utf-8", "replace").decode()
 
 
 def _retry_after_s(error: HocketError) -> float:
-    return error.retry_after_s if isinstance(error, Busy) else 0.0
+    """Finite and not negative, whatever the error says."""
+    return max(0.0, min(error.retry_after_s, MAX_RETRY_S)) if isinstance(error, Busy) else 0.0

@@ -38,7 +38,7 @@ def setup(level: Level = "info", style: Format = "auto") -> None:
 
 
 class RateLimitedLog:
-    """A warning that may be called for very often: the 1st, 2nd, 4th, 8th... is logged, with their number."""
+    """One warning that may occur very often: its 1st, 2nd, 4th, 8th... occurrence is logged, with the count so far."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
         self.count = 0
@@ -46,24 +46,27 @@ class RateLimitedLog:
         self._event = event
 
     def note(self, **facts: object) -> None:
-        """Count one more."""
+        """Count one occurrence; `facts` are logged with it."""
         self.count += 1
         if self.count & (self.count - 1) == 0:
             self._log.warning(self._event, count=self.count, **facts)
 
 
 class GuardedLoop:
-    """The turns of a loop that has to go on: one that fails is logged, and one that fails each time fills no disk."""
+    """Keeps a loop going: an iteration that raises is logged, and after two in a row it rests.
+
+    So one bad event ends nothing, and a failure that comes each time fills no disk.
+    """
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
         self._log = log
         self._event = event
         self._failed = False
 
-    def run(self, turn: Callable[[], None]) -> None:
-        """One turn; rests behind one that failed like the one before it."""
+    def run(self, iteration: Callable[[], None]) -> None:
+        """Run one iteration; rest for `REST_S` after one that failed when the one before it had failed, too."""
         try:
-            turn()
+            iteration()
         except Exception:  # noqa: BLE001 - whatever it was, it is logged
             self._log.exception(self._event)
             if self._failed:

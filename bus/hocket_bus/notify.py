@@ -8,7 +8,7 @@ import time
 
 import structlog
 
-PATIENCE_S = 1.0
+SEND_TIMEOUT_S = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +21,7 @@ def notify(**news: str | int) -> None:
     name = "\0" + address[1:] if address.startswith("@") else address
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel:
-            channel.settimeout(PATIENCE_S)
+            channel.settimeout(SEND_TIMEOUT_S)
             channel.connect(name)
             channel.send("\n".join(f"{key}={value}" for key, value in news.items()).encode())
     except OSError as error:

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-MOST = 4_096  # topics remembered of one user
+MAX_TOPICS = 4_096  # remembered of one user
 
 
 class Topics:
-    """A topic is its first subscriber's, also after that connection broke: others may have waited for it to break.
+    """An open topic is everybody's. Every other one is its first subscriber's, also after that connection broke: others
+    may have waited for it to break.
 
     Of each user the newest topics are remembered, so that nobody can make others' be forgotten.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._users: dict[bytes, str] = {}
+    def __init__(self, max_topics: int = MAX_TOPICS) -> None:
+        self._open: set[bytes] = set()
+        self._owners: dict[bytes, str] = {}
         self._topics: dict[str, deque[bytes]] = defaultdict(deque)
-        self._most = most
+        self._max_topics = max_topics
 
-    def of(self, topic: bytes) -> str | None:
-        """Whose it is, if anybody's."""
-        return self._users.get(topic)
+    def open(self, topic: bytes) -> None:
+        """Make it everybody's from here on, whoever had it."""
+        self._open.add(topic)
+
+    def owner(self, topic: bytes) -> str | None:
+        """Whose it is; None for one that is open, or nobody's."""
+        return None if topic in self._open else self._owners.get(topic)
 
     def give(self, topic: bytes, user: str) -> None:
-        """Make it this user's."""
-        if self._users.get(topic) == user:
+        """Make it this user's, whoever had it; an open one stays open."""
+        if topic in self._open or self._owners.get(topic) == user:
             return
-        self._users[topic] = user
+        self._owners[topic] = user
         self._topics[user].append(topic)
-        if len(self._topics[user]) > self._most:
+        if len(self._topics[user]) > self._max_topics:
             oldest = self._topics[user].popleft()
-            if self._users.get(oldest) == user:
-                del self._users[oldest]
+            if self._owners.get(oldest) == user:
+                del self._owners[oldest]

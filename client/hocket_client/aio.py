@@ -69,7 +69,7 @@ class AsyncStream(Reader):
         while not self._over:
             event = self._next()
             if event is None:
-                self._take(await self._inbox.get(self._patience_s))
+                self._take(await self._inbox.get(self._wait_s))
             else:
                 yield event
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hocket_bus.errors import DeadlineExceeded, HocketError, Unavailable, from_code
+from hocket_bus.errors import DeadlineExceeded, HocketError, Unavailable
+from hocket_bus.faults import raised
 from hocket_bus.messages import (
     Accepted,
     Ask,
@@ -42,7 +43,7 @@ class Assembly:
             if self.cancelled and not self.accepted:  # there is nothing to stop
                 self.done = self._untaken()
                 return [self.done]
-            raise from_code(message.code, message.text, message.remedy, message.retry_after_s)
+            raise raised(message)
         if isinstance(message, Lost) and message.first > self._next:
             raise Unavailable(
                 f"events {self._next} to {message.first - 1} of this stream are no longer kept",
@@ -59,7 +60,7 @@ class Assembly:
             if isinstance(event, Failed):
                 if ready:  # first what came before it; `reply` asks for it again
                     break
-                raise from_code(event.code, event.text, event.remedy)
+                raise raised(event)
             del self._early[self._next]
             self._next += 1
             if isinstance(event, Done):

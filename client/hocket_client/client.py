@@ -8,7 +8,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from hocket_bus.errors import DeadlineExceeded, from_code
+from hocket_bus.errors import DeadlineExceeded
+from hocket_bus.faults import raised
 from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
@@ -52,7 +53,7 @@ class Client:
         finally:
             self._connection.forget(request)
         if isinstance(message, Error):
-            raise from_code(message.code, message.text, message.remedy, message.retry_after_s)
+            raise raised(message)
         assert isinstance(message, Status)
         return message
 
@@ -94,6 +95,6 @@ class Stream(Reader):
 
     def _wait(self) -> Message | None:
         try:
-            return self._inbox.get(timeout=self._patience_s)
+            return self._inbox.get(timeout=self._wait_s)
         except Empty:
             return None

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hocket_bus.errors import Cancelled, HocketError, ProtocolError, Unavailable
+from hocket_bus.faults import error_message
 from hocket_bus.messages import Accepted, Cancel, Done, Error, Failed, Hello, Lost, Message, Notice, Status, Token
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
@@ -84,7 +85,7 @@ class Connection:
             asked = list(self._nudges)
             for request, receiver in self._receivers.copy().items():
                 self.forget(request)
-                receiver(Error(Cancelled.code, *CLOSED, request=request))
+                receiver(error_message(Cancelled(*CLOSED), request))
             for request in asked:  # after that, since the daemon's answer to it would be another end
                 self._link.send(Cancel(request=request))
             self._bus.close()
@@ -100,7 +101,11 @@ class Connection:
             self._refused = event.reason
             if isinstance(event.reason, ProtocolError):
                 self._settled.set()
-        elif isinstance(event.message, Accepted | Error | Lost | Token | Notice | Done | Failed | Status):
-            receiver = self._receivers.get(event.message.request)
+        elif isinstance(event, Received):
+            self._on_message(event.message)
+
+    def _on_message(self, message: Message) -> None:
+        if isinstance(message, Accepted | Error | Lost | Token | Notice | Done | Failed | Status):
+            receiver = self._receivers.get(message.request)
             if receiver is not None:
-                receiver(event.message)
+                receiver(message)

@@ -45,8 +45,8 @@ class Reader:
         return self._assembly.done is not None and not self._ready
 
     @property
-    def _patience_s(self) -> float:
-        """How long to wait for the next message before it is a silence."""
+    def _wait_s(self) -> float:
+        """How long to wait for the next message; if none has come by then, that is a silence."""
         return min(SILENCE_S, self._deadline.left_s)
 
     def _done(self) -> Done:

@@ -16,7 +16,7 @@ from hocket_bus import keys, zap
 from hocket_bus.errors import BadConfiguration, Unavailable, Untrusted
 from hocket_bus.keys import Peer, write_own
 from hocket_bus.messages import Cancel, Hello, Notice
-from hocket_bus.sockets import Bus, LinkDown, Received, new_key_pair
+from hocket_bus.sockets import Bus, Greeted, LinkDown, LinkUp, Received, new_key_pair
 from hocket_bus.sockets.greeting import SIGNATURE
 from hocket_client import Client
 from machines import AT, PORT, Machine, dial, is_up, serve, tapped
@@ -169,7 +169,7 @@ def test_who_does_not_encrypt_gets_nothing(server: Machine, what: str) -> None:
                     raw.sendall(os.urandom(200))
         with Bus(server.inbox.put, server.folder) as here:
             dial(here)
-            assert is_up(server.inbox.get(timeout=WAIT_S))
+            assert {type(server.inbox.get(timeout=WAIT_S)) for _ in range(2)} == {Greeted, LinkUp}
 
 
 def test_a_topic_belongs_to_its_first_reader(tmp_path: Path, server: Machine, laptop: Machine) -> None:
@@ -207,6 +207,7 @@ def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
             assert isinstance(down, LinkDown)
             assert isinstance(down.reason, Untrusted)
             assert said in str(down.reason)
+        assert isinstance(server.inbox.get(timeout=WAIT_S), Greeted)
         assert server.inbox.empty()
 
 

@@ -1,10 +1,10 @@
-"""Moving figures: a stray measurement is ignored, a lasting change is followed, old ends are forgotten."""
+"""Moving figures: a stray measurement is ignored, a lasting change is followed."""
 
 from __future__ import annotations
 
 import pytest
 
-from hocket_bus.estimate import Estimate, LastValues
+from hocket_bus.estimate import Estimate
 
 
 def test_nothing_is_known_at_first() -> None:
@@ -36,14 +36,3 @@ def test_the_average_moves_slowly_between_the_old_and_the_new() -> None:
     for _ in range(200):
         estimate.add(200.0)
     assert estimate.average == pytest.approx(200.0, rel=0.01)
-
-
-def test_of_many_ends_the_latest_are_remembered() -> None:
-    """Bounded, whoever comes and goes; an end that keeps telling stays."""
-    told = LastValues(most=3)
-    for number in range(10):
-        told.note(b"faithful", 5.0)
-        told.note(bytes([number]), float(number))
-
-    assert told.get(b"faithful") == 5.0
-    assert [told.get(bytes([number])) for number in (0, 7, 8, 9)] == [0.0, 0.0, 8.0, 9.0]

@@ -184,11 +184,11 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
         other = dial(elsewhere)
         mallory.until(is_up)
         with alice.raw(zmq.DEALER) as poisoner:
-            for _ in range(malformed.MOST + 20):
+            for _ in range(malformed.MAX_MALFORMED + 20):
                 poisoner.send(b"garbage")
-            for number in range(malformed.MOST + 20):
+            for number in range(malformed.MAX_MALFORMED + 20):
                 assert poisoner.poll(WAIT_S * 1000)
-                code = "bad_message" if number < malformed.MOST else "untrusted"
+                code = "bad_message" if number < malformed.MAX_MALFORMED else "untrusted"
                 assert decode(poisoner.recv_multipart()).code == code  # type: ignore[attr-defined]
         down = alice.until(lambda event: isinstance(event, LinkDown))
         assert isinstance(down, LinkDown)
@@ -197,6 +197,6 @@ def test_a_key_with_too_many_bad_messages_is_refused_for_a_while(
         other.send(Cancel(request=bytes(16)))
         assert server.received().user == "mallory"
         alice.until(is_up)
-        assert serving.bad_messages.count == malformed.MOST
+        assert serving.bad_messages.count == malformed.MAX_MALFORMED
     assert [line["user"] for line in log if line["event"] == "refused for bad messages"] == ["alice"]
     assert len(log) < 20

@@ -16,7 +16,7 @@ from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import Service
-from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, new_key_pair
+from hocket_bus.sockets import Bus, Event, Greeted, Link, LinkUp, Received, new_key_pair
 from manager import Manager, manager
 from ports import free_port
 from waiting import WAIT_S
@@ -141,8 +141,8 @@ def test_a_machine_may_greet_itself_and_no_more(keys: Path, tmp_path: Path) -> N
     loop = Loop(AT, keys)
     twin, inbox = tmp_path / "twin", SimpleQueue[Event]()
     with loop.bus:
-        assert loop.bus.keys is not None
-        own = loop.bus.keys.own
+        assert loop.bus.sockets.keys is not None
+        own = loop.bus.sockets.keys.own
         write_own(twin, own)
         write_peers(twin, {"server": Peer(own.public, AT)})
         for allowed in (False, True):
@@ -154,7 +154,9 @@ def test_a_machine_may_greet_itself_and_no_more(keys: Path, tmp_path: Path) -> N
                 assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
                 link.send(Cancel(request=(b"%d" % allowed) * 16))
                 _wait_for_echoes(link)
-    event = loop.events.get(timeout=WAIT_S)
+    greeted, event = loop.events.get(timeout=WAIT_S), loop.events.get(timeout=WAIT_S)
+    assert isinstance(greeted, Greeted)
+    assert greeted.user == "twin", "and not what it said before it was allowed"
     assert isinstance(event, Received)
     assert (event.message, event.user) == (Cancel(request=b"1" * 16), "twin")
 

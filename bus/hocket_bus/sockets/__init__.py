@@ -1,9 +1,23 @@
 """The sockets: the only room that imports zmq. A Server binds, a Link connects, one Bus owns them all."""
 
+from .bus import Bus
 from .curve import new_key_pair
-from .events import Event, LinkDown, LinkUp, Received
-from .io import Bus
+from .events import Event, Gone, Greeted, LinkDown, LinkUp, Received
 from .link import PING_S, Link
+from .port import Port
 from .server import Server
 
-__all__ = ["PING_S", "Bus", "Event", "Link", "LinkDown", "LinkUp", "Received", "Server", "new_key_pair"]
+__all__ = [
+    "PING_S",
+    "Bus",
+    "Event",
+    "Gone",
+    "Greeted",
+    "Link",
+    "LinkDown",
+    "LinkUp",
+    "Port",
+    "Received",
+    "Server",
+    "new_key_pair",
+]

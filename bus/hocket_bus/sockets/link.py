@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING
 
 import structlog
 import zmq
 
 from hocket_bus.egress import Gate
 from hocket_bus.endpoints import publish_endpoint
-from hocket_bus.errors import BadMessage, HocketError, OtherVersion, Unavailable, Untrusted, from_code
+from hocket_bus.errors import BadMessage, HocketError, OtherVersion, Unavailable, Untrusted
 from hocket_bus.estimate import Estimate
+from hocket_bus.faults import raised
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
@@ -20,14 +20,12 @@ from hocket_bus.wire import decode, encode
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
 from .greeting import Greeting
+from .loop import Loop
 from .names import Name
-
-if TYPE_CHECKING:
-    from .io import Bus
+from .opened import HANDSHAKE_S
 
 PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
 LIVENESS_S = 3.0
-OPENING_S = 12.0  # what an attempt to connect gets at most: a handshake takes five round trips
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
 _LOOK_S = 0.02  # whether a name has been resolved
@@ -38,12 +36,13 @@ log = structlog.get_logger(__name__)
 class Link:
     """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
 
-    def __init__(self, bus: Bus, endpoint: str, hello: Hello, topic: bytes, gate: Gate) -> None:
+    def __init__(self, loop: Loop, endpoint: str, hello: Hello, topic: bytes, gate: Gate) -> None:
         self.endpoint = endpoint
         self.up = False
+        self.due_s = 0.0
         self.round_trip = Estimate()
         self.load = self.waiting = 0  # the other end's, as its latest pong says
-        self._bus = bus
+        self._loop = loop
         self._hello = hello
         self._topic = topic
         self._gate = gate
@@ -54,10 +53,9 @@ class Link:
         self._subscribed = False
         self._failures = 0
         self._encrypts = False  # so says the greeting of an end that has hung up on us
-        self._due_s = 0.0
         self._opened_s = 0.0
-        self._patience_s = LIVENESS_S
-        self._quiet_since_s = 0.0  # on the clock of Bus.awake: an end that stands still hears no silence
+        self._opening_timeout_s = LIVENESS_S
+        self._quiet_since_s = 0.0  # on the clock of Loop.awake: an end that stands still hears no silence
         self._sockets: list[zmq.Socket[bytes]] = []
         self._subscriber: zmq.Socket[bytes] | None = None  # outlives a break, for what was published before it
         self._bad_messages = RateLimitedLog(log, "bad message")
@@ -71,14 +69,46 @@ class Link:
         """Send to the other end; while the link is down the message is dropped. Raises Forbidden where it must not."""
         self._gate.check(message)
         frames = encode(message)
-        self._bus._do(lambda: self._send(message, frames))
+        self._loop.do(lambda: self._send(message, frames))
+
+    def start(self) -> None:
+        """Connect at the first turn. Raises BadConfiguration when the keys that tcp needs are wanting."""
+        self._server_key()
+
+    def tick(self, now: float) -> None:
+        """Connect, greet and ping when it is time; give up an end that is silent."""
+        if now < self.due_s:
+            return
+        if not self._sockets:
+            self._try_open()
+            return
+        if self._loop.awake.s - self._quiet_since_s > (LIVENESS_S if self.up else self._opening_timeout_s):
+            self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
+            return
+        if not self._connected:
+            self.due_s = now + PING_S
+            return
+        if self._welcome is None:
+            self._send(self._hello, encode(self._hello))
+        ping = Ping(sent_s=now, rtt_s=self.rtt_s)
+        self._send(ping, encode(ping))
+        self.due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
+
+    def on_wake(self) -> None:
+        """After a sleep the other end has most likely let go: do not wait for its silence."""
+        if self._sockets:
+            self._fail(Unavailable("this machine was asleep", "wait a moment for the connection"), 0.0)
+        self.due_s = 0.0
+
+    def on_close(self) -> None:
+        """Its sockets close with the bus."""
 
     def _try_open(self) -> None:
-        """A key that was revoked, or no descriptor left: the link is down, and its bus turns on."""
+        """A key that was revoked, or no descriptor left: the link is down, and its loop goes on."""
         try:
             address = self._name.found(self._failures)
             if address is None:
-                self._due_s = time.monotonic() + _LOOK_S
+                self.due_s = time.monotonic() + _LOOK_S
             else:
                 self._open(address)
         except HocketError as error:
@@ -89,41 +119,37 @@ class Link:
 
     def _open(self, address: str) -> None:
         now, self._address = time.monotonic(), address
-        self._patience_s = min(LIVENESS_S * (1 + self._failures), OPENING_S)
+        self._opening_timeout_s = min(LIVENESS_S * (1 + self._failures), HANDSHAKE_S)
         self._welcome, self._subscribed = None, not self._topic
-        self._opened_s, self._due_s, self._quiet_since_s = now, now, self._bus.awake.s
+        self._opened_s, self.due_s, self._quiet_since_s = now, now, self._loop.awake.s
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
         options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         # The handshake gives up before the link does, so that the link knows what it was that did not answer.
-        options[zmq.HANDSHAKE_IVL] = int(self._patience_s * 1000) - 500
+        options[zmq.HANDSHAKE_IVL] = int(self._opening_timeout_s * 1000) - 500
         server = self._server_key()
-        self._sockets = [self._bus._open_socket(zmq.DEALER, address, options, server)]
+        self._sockets = [self._loop.sockets.open(zmq.DEALER, address, options, server)]
         if self._subscriber is not None:
-            self._bus._drop(self._subscriber)
+            self._loop.sockets.drop(self._subscriber)
         if self._topic:
-            subscriber = self._subscriber = self._bus._open_socket(zmq.SUB, address, options, server)
+            subscriber = self._subscriber = self._loop.sockets.open(zmq.SUB, address, options, server)
             subscriber.set(zmq.SUBSCRIBE, self._topic)
             subscriber.connect(publish_endpoint(address))
-            self._bus._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+            self._loop.sockets.watch(subscriber, lambda frames: self._on_frames(frames[1:]))
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
         monitor = self._sockets[0].get_monitor_socket(MONITORED)
-        self._bus._watch(monitor, self._on_monitored)
+        self._loop.sockets.watch(monitor, self._on_monitored)
         self._sockets[0].connect(address)
-        self._bus._watch(self._sockets[0], self._on_frames)
+        self._loop.sockets.watch(self._sockets[0], self._on_frames)
         self._sockets.append(monitor)
 
-    def _check_keys(self) -> None:
-        """Raises BadConfiguration when those that tcp needs are wanting."""
-        self._server_key()
-
     def _server_key(self) -> str | None:
-        keys = self._bus._load_keys(self.endpoint)
+        keys = self._loop.sockets.load_keys(self.endpoint)
         return None if keys is None else keys.server_key(self.endpoint)
 
     def _on_monitored(self, frames: list[bytes]) -> None:
         if connected(frames):
-            self._connected, self._due_s = True, 0.0
+            self._connected, self.due_s = True, 0.0
             return
         self._hear_out()
         if not self._sockets:  # its last words were that it refuses us
@@ -131,16 +157,15 @@ class Link:
         if doubtful(frames) and not self._encrypts:
             self._look()
             return
-        reason = verdict(frames, self.endpoint, self._bus.keys)
+        reason = verdict(frames, self.endpoint, self._loop.sockets.keys)
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
 
     def _look(self) -> None:
         """Whether the end that hung up encrypts at all; if so it is tried once more, for it may have been ending."""
         self._drop_sockets()
-        socket = self._bus._context.socket(zmq.STREAM)
-        socket.linger, socket.ipv6 = 0, "[" in self._address
+        socket = self._loop.sockets.open_plain(self._address)
         self._sockets = [socket]
-        self._bus._watch(socket, Greeting(socket, self._on_greeted).take)
+        self._loop.sockets.watch(socket, Greeting(socket, self._on_greeted).take)
         socket.connect(self._address)
 
     def _on_greeted(self, encrypts: bool) -> None:
@@ -148,12 +173,12 @@ class Link:
             self._fail(unencrypted(self.endpoint), REFUSED_BACKOFF_S)
             return
         self._drop_sockets()
-        self._encrypts, self._due_s = True, time.monotonic() + BACKOFF_S[0]
+        self._encrypts, self.due_s = True, time.monotonic() + BACKOFF_S[0]
 
     def _hear_out(self) -> None:
         """What the other end said before it hung up has arrived by now."""
         while self._sockets and self._sockets[0].poll(0):
-            self._bus._readers[self._sockets[0]]()
+            self._loop.sockets.read(self._sockets[0])
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
@@ -164,13 +189,13 @@ class Link:
                 self._fail(error, REFUSED_BACKOFF_S)
             return
         if self.up:
-            self._quiet_since_s = self._bus.awake.s
+            self._quiet_since_s = self._loop.awake.s
         if isinstance(message, Pong | Welcome | Subscribed):
             self._on_greeting(message)
         elif isinstance(message, Error) and not message.request and (not self.up or message.code == "untrusted"):
-            self._fail(from_code(message.code, message.text, message.remedy), REFUSED_BACKOFF_S)
+            self._fail(raised(message), REFUSED_BACKOFF_S)
         else:
-            self._bus._on_event(Received(self, b"", message))
+            self._loop.emit(Received(self, b"", message))
 
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
@@ -183,45 +208,21 @@ class Link:
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
-            self.up, self._failures, self._quiet_since_s = True, 0, self._bus.awake.s
-            self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
-            self._bus._on_event(LinkUp(self, self._welcome))
-
-    def _tick(self, now: float) -> None:
-        if now < self._due_s:
-            return
-        if not self._sockets:
-            self._try_open()
-            return
-        if self._bus.awake.s - self._quiet_since_s > (LIVENESS_S if self.up else self._patience_s):
-            self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
-            return
-        if not self._connected:
-            self._due_s = now + PING_S
-            return
-        if self._welcome is None:
-            self._send(self._hello, encode(self._hello))
-        ping = Ping(sent_s=now, rtt_s=self.rtt_s)
-        self._send(ping, encode(ping))
-        self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
-
-    def _woke(self) -> None:
-        """After a sleep the other end has most likely let go: do not wait for its silence."""
-        if self._sockets:
-            self._fail(Unavailable("this machine was asleep", "wait a moment for the connection"), 0.0)
-        self._due_s = 0.0
+            self.up, self._failures, self._quiet_since_s = True, 0, self._loop.awake.s
+            self.due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
+            self._loop.emit(LinkUp(self, self._welcome))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         self._drop_sockets()
         self.up, self._encrypts, self.round_trip = False, False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
-        self._due_s = time.monotonic() + max(wait_s, backoff_s)
-        self._bus._on_event(LinkDown(self, reason))
+        self.due_s = time.monotonic() + max(wait_s, backoff_s)
+        self._loop.emit(LinkDown(self, reason))
 
     def _drop_sockets(self) -> None:
         for socket in self._sockets:
-            self._bus._drop(socket)
+            self._loop.sockets.drop(socket)
         self._connected, self._sockets = False, []
 
     def _send(self, message: Message, frames: list[bytes]) -> None:
@@ -234,6 +235,3 @@ class Link:
                 log.debug("not sent", endpoint=self.endpoint, error=str(error))
         else:
             self._gate.count(message, sum(map(len, frames)))
-
-    def _closed(self) -> None:
-        """Its sockets close with the bus."""

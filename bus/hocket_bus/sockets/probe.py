@@ -4,50 +4,59 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import structlog
 import zmq
 
 from hocket_bus.errors import BadMessage
+from hocket_bus.keys import SELF
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.wire import decode, encode
 
-if TYPE_CHECKING:
-    from .io import Bus
+from .loop import Loop
 
-PATIENCE_S = 3.0
+ANSWER_S = 3.0
 
 log = structlog.get_logger(__name__)
 
 
 class Probe:
-    """Says Hello over a new connection every `every_s`, and calls `answered` in the loop of the bus at each Welcome."""
+    """Says Hello over a new connection every `every_s`, and calls `answered` in the loop at each Welcome."""
 
-    def __init__(self, bus: Bus, endpoint: str, every_s: float, answered: Callable[[], None]) -> None:
-        self._bus = bus
+    def __init__(self, loop: Loop, endpoint: str, every_s: float, answered: Callable[[], None]) -> None:
+        self.due_s = 0.0
+        self._loop = loop
         self._endpoint = endpoint
         self._every_s = every_s
         self._answered = answered
-        self._due_s = 0.0
         self._socket: zmq.Socket[bytes] | None = None
 
-    def _tick(self, now: float) -> None:
-        if now < self._due_s:
+    def start(self) -> None:
+        """Its first connection is made by the first `tick`."""
+
+    def tick(self, now: float) -> None:
+        """Greet when it is time, or when the last greeting was not answered."""
+        if now < self.due_s:
             return
         if self._socket is not None:
-            log.warning("this daemon does not answer itself", endpoint=self._endpoint, waited_s=PATIENCE_S)
+            log.warning("this daemon does not answer itself", endpoint=self._endpoint, waited_s=ANSWER_S)
             self._hang_up()
         self._greet(now)
 
+    def on_wake(self) -> None:
+        """The next look is due anyway."""
+
+    def on_close(self) -> None:
+        """It holds nothing but its socket."""
+
     def _greet(self, now: float) -> None:
-        keys = self._bus._load_keys(self._endpoint)
-        server_key = None if keys is None else keys.own.public
-        self._socket = self._bus._open_socket(zmq.DEALER, self._endpoint, {}, server_key)
-        self._bus._watch(self._socket, self._on_frames)
+        sockets = self._loop.sockets
+        keys = sockets.load_keys(self._endpoint)
+        self._socket = sockets.open(zmq.DEALER, self._endpoint, {}, None if keys is None else keys.own.public)
+        sockets.watch(self._socket, self._on_frames)
         self._socket.connect(self._endpoint)
-        self._socket.send_multipart(encode(Hello(role="client")), zmq.NOBLOCK)
-        self._due_s = now + PATIENCE_S
+        self._socket.send_multipart(encode(Hello(role="client", name=SELF)), zmq.NOBLOCK)
+        self.due_s = now + ANSWER_S
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
@@ -56,16 +65,10 @@ class Probe:
             welcome = False
         if welcome:
             self._hang_up()
-            self._due_s = time.monotonic() + self._every_s
+            self.due_s = time.monotonic() + self._every_s
             self._answered()
 
     def _hang_up(self) -> None:
         assert self._socket is not None
-        self._bus._drop(self._socket)
+        self._loop.sockets.drop(self._socket)
         self._socket = None
-
-    def _woke(self) -> None:
-        """The next look is due anyway."""
-
-    def _closed(self) -> None:
-        """Its socket closes with the bus."""

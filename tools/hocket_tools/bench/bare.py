@@ -33,7 +33,7 @@ from hocket_bus.messages import (
     Target,
     Welcome,
 )
-from hocket_bus.sockets import Bus, Event, LinkUp, Received
+from hocket_bus.sockets import Bus, Event, Gone, LinkUp, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.serving.streams import Stream, Streams
@@ -66,7 +66,8 @@ class Bare(ABC):
             self.bus.step(self._heard_s + IDLE_S)
 
     def _on_event(self, event: Event) -> None:
-        self._heard_s = time.monotonic()
+        if not isinstance(event, Gone):
+            self._heard_s = time.monotonic()
         if isinstance(event, Received) and isinstance(event.message, Draft | Target | Sync):
             assert self._dialogue is not None
             self._take(self._dialogue.receive(event.message))

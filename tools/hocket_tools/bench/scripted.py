@@ -12,7 +12,7 @@ import numpy as np
 
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
-from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
+from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Port, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.engine.distribution import Distribution
 from hocket_tools.caller import Caller
@@ -110,7 +110,7 @@ class Fleet:
         """Connects all of them. Raises Unavailable when one cannot."""
         self._bus = Bus(self._on_event, keys, own_thread=False)
         self._seen = Seen()
-        self._devices: dict[Link, ScriptedDevice] = {}
+        self._devices: dict[Port, ScriptedDevice] = {}
         self._missing = devices
         made = [
             from_seed(number) for number in range(DISTRIBUTIONS)

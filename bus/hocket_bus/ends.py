@@ -1,0 +1,97 @@
+"""The ends that a server hears: who greeted, who has gone, and what each told. Pure; knows no socket.
+
+Times are seconds on a clock that stands still while nothing could be read.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+
+from .messages import Hello
+
+GONE_AFTER_S = 10.0  # of silence; an end pings twice a second
+MAX_ENDS = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An end that greeted is here, or here again, or has gone."""
+
+    here: bool
+    route: bytes
+    hello: Hello
+    user: str
+
+
+@dataclass(slots=True)
+class _End:
+    route: bytes
+    user: str
+    heard_s: float
+    rtt_s: float = 0.0
+    hello: Hello | None = None
+    here: bool = False  # it greeted, and was not told to have gone
+
+    def become(self, here: bool) -> list[Change]:
+        """Note that it is here, or not; the change, if this is one."""
+        if self.hello is None or self.here is here:
+            return []
+        self.here = here
+        return [Change(here, self.route, self.hello, self.user)]
+
+
+class Ends:
+    """At most `max_ends` ends, the one silent for longest goes first. Of each end here and gone are told in turn."""
+
+    def __init__(self, gone_after_s: float = GONE_AFTER_S, max_ends: int = MAX_ENDS) -> None:
+        self._gone_after_s = gone_after_s
+        self._max_ends = max_ends
+        self._ends: OrderedDict[bytes, _End] = OrderedDict()  # by when they were heard; other threads read
+
+    def hear(self, route: bytes, user: str, now_s: float) -> list[Change]:
+        """Something came from an end. One that had gone is here again."""
+        end = self._ends.get(route)
+        if end is None or end.user != user:
+            return self._meet(_End(route, user, now_s), end)
+        end.heard_s = now_s
+        self._ends.move_to_end(route)
+        return end.become(here=True)
+
+    def greet(self, route: bytes, hello: Hello) -> list[Change]:
+        """An end that was just heard said Hello. The same one again changes nothing; another one replaces it."""
+        end = self._ends[route]
+        changes = end.become(here=False) if end.hello != hello else []
+        end.hello = hello
+        return changes + end.become(here=True)
+
+    def leave(self, now_s: float) -> Iterator[Change]:
+        """Those that greeted and have been silent for too long go, each one when its change is taken."""
+        silent = takewhile(lambda end: now_s - end.heard_s > self._gone_after_s, self._ends.values())
+        for end in list(silent):
+            yield from end.become(here=False)
+
+    def tell_rtt(self, route: bytes, rtt_s: float) -> None:
+        """An end that was just heard told the round trip that it knows."""
+        self._ends[route].rtt_s = rtt_s
+
+    def rtt_s(self, route: bytes) -> float:
+        """The round trip to an end, as it told it last; 0 when nothing is known."""
+        end = self._ends.get(route)
+        return 0.0 if end is None else end.rtt_s
+
+    def heard_s(self, route: bytes) -> float:
+        """When an end was heard last; 0 when nothing is known."""
+        end = self._ends.get(route)
+        return 0.0 if end is None else end.heard_s
+
+    def _meet(self, end: _End, before: _End | None) -> list[Change]:
+        """A new end, in the place of another user's under the same route if there was one."""
+        changes = [] if before is None else before.become(here=False)
+        self._ends[end.route] = end
+        self._ends.move_to_end(end.route)
+        if len(self._ends) > self._max_ends:
+            changes += self._ends.popitem(last=False)[1].become(here=False)
+        return changes

@@ -1,0 +1,198 @@
+"""One thread owns every socket of a process; everything else sees events and calls `send`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from hocket_bus import paths
+from hocket_bus.egress import Gate, Open
+from hocket_bus.endpoints import check_endpoint
+from hocket_bus.errors import Unavailable
+from hocket_bus.log import GuardedLoop
+from hocket_bus.messages import Hello
+
+from .awake import LONGEST_STEP_S, Awake
+from .events import Event, Greeter
+from .link import Link
+from .opened import Sockets
+from .port import Port
+from .probe import Probe
+from .server import Server
+
+CALL_S = 30.0
+
+log = structlog.get_logger(__name__)
+
+
+class Bus:
+    """The loop of a process's sockets. `on_event` is called in it and must not block. Close it, or use it as a context
+    manager.
+
+    The loop runs on an I/O thread of its own, or is the caller's, who turns it by `step`: then a message costs no
+    change of threads.
+    """
+
+    def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True) -> None:
+        """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
+        self.awake = Awake()
+        self._on_event = on_event
+        self._commands: deque[Callable[[], None]] = deque()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._woken = False
+        self._posting = threading.RLock()  # a finalizer may post in the middle of a post
+        self.sockets = Sockets(keys or paths.keys(), self._wake, self._on_woken)
+        self._ports: list[Port] = []
+        self._running = True
+        self._owner: int | None = None  # the thread that turns the loop; None before the first turn
+        self._thread = threading.Thread(target=self._run, name="bus", daemon=True) if own_thread else None
+        if self._thread is not None:
+            self._thread.start()
+            self._owner = self._thread.ident
+
+    def serve(self, endpoint: str, greet: Greeter) -> Server:
+        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key."""
+        server = Server(self, endpoint, greet)
+        self._add(server)
+        return server
+
+    def dial(self, endpoint: str, hello: Hello, topic: bytes = b"", gate: Gate | None = None) -> Link:
+        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`.
+
+        Raises BadConfiguration for what is no endpoint or when the keys that tcp needs are wanting, Forbidden where
+        nothing may be sent there.
+        """
+        check_endpoint(endpoint)
+        gate = gate or Open()
+        gate.check(hello)
+        link = Link(self, endpoint, hello, topic, gate)
+        self._add(link)
+        return link
+
+    def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
+        """Greet this process's own `server` over a new connection now and every `every_s`.
+
+        `answered` is called in the loop.
+        """
+        self._add(Probe(self, server.endpoint, every_s, answered))
+
+    def reload_keys(self) -> None:
+        """Read again whom this machine knows. Raises BadConfiguration."""
+        if self.sockets.keys is not None:
+            self.sockets.keys.reload()
+
+    def close(self, linger_s: float = 0.2) -> None:
+        """Close every socket, giving messages already sent `linger_s` to leave, and end the thread."""
+        if not self._running:
+            return
+        if self._thread is None:
+            self._stop(linger_s)
+            self.sockets.close()
+        else:
+            self.post(lambda: self._stop(linger_s))
+            self._thread.join(timeout=linger_s + 5)
+        with self._posting:
+            self._running = False
+            os.close(self._wake)
+
+    def __enter__(self) -> Bus:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def waiting(self) -> int:
+        """Callables that were posted and have not run."""
+        return len(self._commands)
+
+    def post(self, *commands: Callable[[], None]) -> None:
+        """Run `commands` in the loop's next turn; safe from any thread and from signal handlers."""
+        with self._posting:
+            if not self._running:  # whoever sends after the end is not heard
+                return
+            self._commands.extend(commands)
+            if commands and not self._woken:  # otherwise the loop has yet to begin with what it was woken for
+                self._woken = True
+                os.eventfd_write(self._wake, 1)
+
+    def do(self, command: Callable[[], None]) -> None:
+        """Run `command` in the loop: at once where this is its thread, or where it has not begun."""
+        if self._owner is None or self._owner == threading.get_ident():
+            command()
+        else:
+            self.post(command)
+
+    def emit(self, event: Event) -> None:
+        """Tell what happened; for ports, in the loop only."""
+        self._on_event(event)
+
+    def step(self, until_s: float = float("inf")) -> None:
+        """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""
+        self._owner = threading.get_ident()
+        self.sockets.turn(self._wait_ms(until_s))
+        while self._commands:
+            self._commands.popleft()()
+        now = time.monotonic()
+        if self.awake.step(now):
+            log.info("the machine slept; connecting anew")
+            for port in self._ports:
+                port.on_wake()
+        for port in self._ports:
+            port.tick(now)
+
+    def _add(self, port: Port) -> None:
+        def start() -> None:
+            port.start()
+            self._ports.append(port)
+
+        self._call(start)
+
+    def _call(self, command: Callable[[], None]) -> None:
+        """Run `command` in the loop, wait for its end and raise what it raises."""
+        done = threading.Event()
+        failure: list[Exception] = []
+
+        def run() -> None:
+            try:
+                command()
+            except Exception as error:  # noqa: BLE001 - carried to the caller's thread
+                failure.append(error)
+            done.set()
+
+        self.do(run)
+        if not done.wait(CALL_S):
+            raise Unavailable("the loop of the bus does not answer", "restart this process")
+        if failure:
+            raise failure[0]
+
+    # Everything below runs on the loop's thread.
+
+    def _run(self) -> None:
+        guarded = GuardedLoop(log, "error on the I/O thread")  # one bad event must not silence every stream
+        while self._running:
+            guarded.run(self.step)
+        self.sockets.close()
+
+    def _on_woken(self) -> None:
+        os.eventfd_read(self._wake)
+        self._woken = False  # before the commands are taken, so that none is left without a wake
+
+    def _wait_ms(self, until_s: float) -> int:
+        if self._commands:  # left by a turn that failed
+            return 0
+        now = time.monotonic()
+        due = min([port.due_s for port in self._ports] + [now + LONGEST_STEP_S, until_s])
+        return int((due - now) * 1000) + 1 if due > now else 0
+
+    def _stop(self, linger_s: float) -> None:
+        self.sockets.linger(linger_s)
+        for port in self._ports:
+            port.on_close()
+        self._running = False

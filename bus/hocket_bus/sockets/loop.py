@@ -1,0 +1,28 @@
+"""What a port needs of the loop that turns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from .awake import Awake
+from .events import Event
+from .opened import Sockets
+
+
+class Loop(Protocol):
+    """One thread that owns sockets, as Bus is."""
+
+    @property
+    def awake(self) -> Awake:
+        """The clock of its turns."""
+
+    @property
+    def sockets(self) -> Sockets:
+        """The sockets that it owns; to be used in the loop only."""
+
+    def do(self, command: Callable[[], None]) -> None:
+        """Run `command` in the loop: at once where this is its thread, or where it has not begun."""
+
+    def emit(self, event: Event) -> None:
+        """Tell what happened; to be called in the loop only."""

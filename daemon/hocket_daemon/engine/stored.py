@@ -34,10 +34,12 @@ log = structlog.get_logger(__name__)
 
 
 class KVSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The table [kv] of a daemon's configuration."""
+    """Keeps what the model computed of passages: docs/kv.md."""
 
-    folder: str = ""  # where documents' keys and values are kept, for this user's eyes only; empty: nowhere
-    budget_bytes: Annotated[int, Meta(ge=0)] = 2_000_000_000  # the least recently used go when this is reached
+    folder: Annotated[str, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
+    budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
+        2_000_000_000
+    )
 
 
 class Prefix(NamedTuple):

@@ -33,15 +33,22 @@ log = structlog.get_logger(__name__)
 
 
 class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The table [model] of a daemon's configuration."""
+    """The language model. Both sides need models with the same tokenizer; sizes may differ."""
 
-    name: str = BUNDLED  # "bundled", a folder, or a Hugging Face model name
-    context: Annotated[int, Meta(ge=1)] = 1024  # tokens a row can hold: prompt and answer together
-    slots: Annotated[int, Meta(ge=1)] = 16  # rows kept at once; a request takes one for each of its documents
-    kv_bytes: Annotated[int, Meta(ge=0)] = 4_000_000_000  # the slots' memory; more is refused at the start; 0: any
-    prefill_tokens: Annotated[int, Meta(ge=1)] = 128  # of a prompt in one forward pass, in which others decode
-    threads: Annotated[int, Meta(ge=1, le=256)] = 1  # CPU threads of a forward pass
-    dtype: str = "auto"  # "float32", "bfloat16", "float16"; "auto" is float32 on a CPU, bfloat16 on a GPU
+    name: Annotated[str, Meta(description="`bundled`, a folder, or a Hugging Face name")] = BUNDLED
+    context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
+    slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
+    kv_bytes: Annotated[
+        int, Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any")
+    ] = 4_000_000_000
+    prefill_tokens: Annotated[
+        int, Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too")
+    ] = 128
+    threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
+    dtype: Annotated[
+        str,
+        Meta(description="`float32`, `bfloat16`, `float16`; `auto` is float32 on a CPU and bfloat16 on a GPU"),
+    ] = "auto"
     hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
 
 

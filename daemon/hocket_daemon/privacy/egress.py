@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from hocket_bus.errors import Forbidden
 from hocket_bus.messages import CLASS_OF, PEER_CLASSES, Message, PeerClass
@@ -13,15 +15,29 @@ NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question i
 
 
 class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which classes of data may leave. What is false stays, and so does whatever has no name here."""
+    """What may leave for the cloud; false keeps it on the device: docs/privacy.md.
 
-    query: bool = True  # questions
-    drafts: bool = True  # next-token distributions and the tokens drawn from them
-    targets: bool = True  # the tokens of the answer so far
-    control: bool = True  # greetings, pings, where a session stands
-    summaries: bool = True  # summaries of documents; no message carries any yet
-    memory: bool = True  # requests to a memory; no message carries any yet
-    ledger: str = ""  # the file that counts what left; empty: none is kept
+    Whatever has no name here stays.
+    """
+
+    query: Annotated[
+        bool,
+        Meta(description="questions; without them, `targets` or `control` the device answers every question alone"),
+    ] = True
+    drafts: Annotated[
+        bool,
+        Meta(
+            description="next-token distributions and the tokens drawn from them; "
+            "without them the device aggregates alone: the same tokens, more slowly"
+        ),
+    ] = True
+    targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
+    control: Annotated[bool, Meta(description="greetings, pings, and where a session stands")] = True
+    summaries: Annotated[bool, Meta(description="summaries of documents; no message carries any yet")] = True
+    memory: Annotated[bool, Meta(description="requests to a memory; no message carries any yet")] = True
+    ledger: Annotated[
+        str, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
+    ] = ""
 
 
 class PeerGate:

@@ -17,31 +17,66 @@ from .privacy.egress import EgressSettings
 class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What both daemons are told."""
 
-    endpoint: str  # where this daemon listens: ipc:///path or tcp://address:port; streams go out at its twin
-    retrieval: str  # where this side's retrieval daemon listens
+    endpoint: Annotated[
+        str,
+        Meta(
+            description="where the daemon listens: `ipc:///path` or `tcp://address:port`; "
+            "over tcp its streams go out at the port after it"
+        ),
+    ]
+    retrieval: Annotated[str, Meta(description="where this side's retrieval daemon listens")]
     model: ModelSettings = ModelSettings()
     kv: KVSettings = KVSettings()
     aggregation: AggregationSettings = AggregationSettings()
-    name: Annotated[str, Meta(max_length=64)] = ""  # what this daemon calls itself towards others
-    max_sessions: Annotated[int, Meta(ge=1)] = 8  # at once, clients' and devices'; more: "busy"
-    log_bytes: Annotated[int, Meta(ge=1 << 16)] = 1 << 20  # what is kept of a stream, so that its reader can resume
-    client_silence_s: Annotated[float, Meta(gt=0)] = 25.0  # an answer whose client is silent this long is ended
-    keys: str = ""  # the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them
-    drain_s: Annotated[float, Meta(ge=0, le=20)] = 20.0  # how long SIGTERM lets requests in work go on
-    decisions: str = ""  # the file of decision records, for hocket explain; empty: none are kept
-    metrics: str = ""  # where Prometheus may read figures, such as 127.0.0.1:9464; empty: nowhere
-    log_level: Level = "info"
-    log_format: Format = "auto"  # json, people, or auto: for people at a terminal
+    name: Annotated[str, Meta(max_length=64, description="what this daemon calls itself towards others")] = ""
+    max_sessions: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="sessions at once, of clients and of devices; "
+            "more are told `busy` and when to try again (docs/engine.md)",
+        ),
+    ] = 8
+    log_bytes: Annotated[
+        int, Meta(ge=1 << 16, description="bytes that are kept of a stream, so that its reader can resume")
+    ] = 1 << 20
+    client_silence_s: Annotated[
+        float, Meta(gt=0, description="an answer ends when its client has said nothing for this long")
+    ] = 25.0
+    keys: Annotated[
+        str,
+        Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
+    ] = ""
+    drain_s: Annotated[
+        float, Meta(ge=0, le=20, description="how long SIGTERM lets requests in work go on, up to 20")
+    ] = 20.0
+    decisions: Annotated[
+        str, Meta(description="the file of decision records, for `hocket explain`; empty: none are kept")
+    ] = ""
+    metrics: Annotated[
+        str,
+        Meta(description="where Prometheus may read metrics (docs/watch.md), such as `127.0.0.1:9464`; empty: nowhere"),
+    ] = ""
+    log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
+    log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
 
 
 class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The device daemon's file."""
+    """The device daemon: a language model that answers together with the cloud."""
 
-    cloud: str = ""  # where the cloud daemon listens; empty: always answer alone
+    cloud: Annotated[
+        str,
+        Meta(
+            description="where the cloud daemon listens: `tcp://host:port`, the host by name, by IPv4 or as `[IPv6]`; "
+            "empty: the device always answers alone"
+        ),
+    ] = ""
     egress: EgressSettings = EgressSettings()
 
 
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The cloud daemon's file."""
+    """The cloud daemon: a language model that answers together with devices."""
 
-    silence_s: Annotated[float, Meta(gt=0)] = 30.0  # a session whose device is silent this long is freed
+    silence_s: Annotated[
+        float, Meta(gt=0, description="a session is freed when its device has said nothing for this long")
+    ] = 30.0

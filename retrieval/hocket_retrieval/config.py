@@ -24,7 +24,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     embedder: Annotated[
         str,
         Meta(
-            description="this one is installed with hocket; or a sentence-transformers folder or name; "
+            description="all-MiniLM-L6-v2, which is installed with hocket, or a sentence-transformers folder or name; "
             "a change embeds everything again at the next start"
         ),
     ] = BUNDLED_EMBEDDER

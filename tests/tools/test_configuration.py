@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
 
-from hocket_bus import paths
 from hocket_bus.config import load
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
+from hocket_tools.configuration import PAGE, page
 from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.settings import WIDTH, Key, Table, commented, tables
+from waiting import WAIT_S
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "configuration.md"
+ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Any] = {"device": DeviceSettings, "cloud": CloudSettings} | dict.fromkeys(
     ("device-retrieval", "cloud-retrieval"), RetrievalConfig
 )
@@ -53,35 +57,63 @@ def defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def test_a_line_that_is_commented_out_shows_the_default(home: Home, name: str) -> None:
     """With all of them in force the file says the same as without, and no key is missing."""
     as_written = load(home.config(name), KINDS[name])
-    text = re.sub(r"(?m)^# (?=\w+ = )", "", home.config(name).read_text(encoding="utf-8"))
+    text = re.sub(r"(?m)^#(?=\w+ = )", "", home.config(name).read_text(encoding="utf-8"))
     home.config(name).write_text(text, encoding="utf-8")
-    in_force = load(home.config(name), KINDS[name])
-    assert in_force.keys == str(paths.keys(home.at))  # what the empty default means
-    assert msgspec.structs.replace(in_force, keys="") == as_written
+    assert load(home.config(name), KINDS[name]) == as_written
     assert set(flat(tomllib.loads(text))) == set(defaults(KINDS[name]))
 
 
-def told() -> dict[str, dict[str, Any]]:
-    """The page's keys and defaults by heading and introduction, in order."""
-    heading = ""
-    tables: dict[str, dict[str, Any]] = {}
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if row := re.match(r"\| `(\w+)` \| (?:`(.+?)`|must be set) \|", line):
-            key, default = row.groups()
-            tables[heading][key] = tomllib.loads(f"x = {default}")["x"] if default else None
-        elif line and not line.startswith("|"):
-            heading = line.strip("# `")
-            tables[heading] = {}
-    return {heading: keys for heading, keys in tables.items() if keys}
+@pytest.mark.parametrize("name", NAMES)
+def test_every_key_is_explained_above_it(home: Home, name: str) -> None:
+    """By a comment that is no key; a file fits a terminal."""
+    lines = home.config(name).read_text(encoding="utf-8").splitlines()
+    keys = [number for number, line in enumerate(lines) if re.match(r"#?\w+ = ", line)]
+    assert all(re.match(r"# \S", lines[number - 1]) for number in keys)
+    assert all(len(line) <= WIDTH for line in lines if line.startswith("# "))
+
+
+def test_whoever_only_asks_loads_no_model() -> None:
+    """The folder of a pair is found without the settings of its daemons."""
+    code = "import sys, hocket_tools.pair.home; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=WAIT_S, check=False).returncode == 0
+
+
+def test_the_page_is_what_the_settings_say() -> None:
+    """After a change of a setting: python -m hocket_tools.configuration."""
+    assert (ROOT / PAGE).read_text(encoding="utf-8") == page()
 
 
 def test_the_page_tells_every_key_and_its_default() -> None:
-    """Nothing is missing, nothing else is there, and the defaults are those of the program."""
-    both, device, cloud, *tables, retrieval = told().values()
-    model, kv, egress = (
-        {f"{table}.{key}": default for key, default in keys.items()}
-        for table, keys in zip(("model", "kv", "egress"), tables, strict=True)
-    )
-    assert both | device | model | kv | egress == defaults(DeviceSettings)
-    assert both | cloud | model | kv == defaults(CloudSettings)
-    assert retrieval == defaults(RetrievalConfig)
+    """Nothing is missing, and the defaults are those of the program."""
+    rows = re.findall(r"(?m)^\| `(\w+)` \| (?:`(.+?)`|must be set) \|", page())
+    told = {(key, tomllib.loads(f"x = {default}")["x"] if default else None) for key, default in rows}
+    kinds = (DeviceSettings, CloudSettings, RetrievalConfig)
+    assert told == {(key.rpartition(".")[2], default) for kind in kinds for key, default in defaults(kind).items()}
+
+
+class _Inner(msgspec.Struct, frozen=True):
+    """Inside."""
+
+    shown: Annotated[int, msgspec.Meta(description="how many")] = 20_000
+    hidden: bool = False
+
+
+class _Outer(msgspec.Struct, frozen=True, kw_only=True):
+    """A file.
+
+    More is said of it here.
+    """
+
+    must: Annotated[str, msgspec.Meta(min_length=1, description="where")]
+    inner: Annotated[_Inner, msgspec.Meta(description="a table")] = _Inner()
+
+
+def test_a_record_inside_a_record_is_a_table() -> None:
+    """Its introduction is the first paragraph of its docstring; keys without a description are left out."""
+    assert tables(_Outer) == [
+        Table("", "A file.", (Key("must", None, "where"),)),
+        Table("inner", "Inside.", (Key("shown", 20_000, "how many"),)),
+    ]
+    text = commented(_Outer, {"must": 'a "quoted" place'})
+    assert tomllib.loads(text) == {"must": 'a "quoted" place', "inner": {}}
+    assert "\n# how many\n#shown = 20_000\n" in text

@@ -1,0 +1,101 @@
+"""What a daemon's file may hold: read from the settings' own types, defaults and descriptions; knows no daemon."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import msgspec
+from msgspec import Struct
+from msgspec.inspect import Field, Metadata, StructType, Type
+
+WIDTH = 100
+
+Value = str | bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key; `default` is None where it must be set."""
+
+    name: str
+    default: Value | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the file, by its dotted name; that of the keys before all tables is empty."""
+
+    name: str
+    introduction: str
+    keys: tuple[Key, ...]
+
+
+def tables(kind: type[Struct]) -> list[Table]:
+    """All tables of a file, the keys before them first. Keys without a description, for benchmarks, are left out."""
+    return list(_tables("", msgspec.inspect.type_info(kind)))
+
+
+def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
+    """A whole file as TOML: what is `given`, by dotted name, in force; every other key commented out, with its default.
+
+    What must be set must be given.
+    """
+    return "\n".join(_table_text(table, given) for table in tables(kind))
+
+
+def toml(value: Value) -> str:
+    """The value as TOML writes it."""
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return f"{value:_}" if value >= 10_000 else repr(value)
+
+
+def _tables(name: str, info: Type) -> Iterator[Table]:
+    assert isinstance(info, StructType)
+    yield Table(name, _introduction(info.cls), tuple(_keys(info)))
+    for field in info.fields:
+        if isinstance(nested := _bare(field), StructType):
+            yield from _tables(f"{name}.{field.encode_name}".lstrip("."), nested)
+
+
+def _keys(info: StructType) -> Iterator[Key]:
+    for field in info.fields:
+        description = _description(field)
+        if description and not isinstance(_bare(field), StructType):
+            default = None if field.required else field.default
+            yield Key(field.encode_name, default, description)
+
+
+def _description(field: Field) -> str:
+    schema = field.type.extra_json_schema if isinstance(field.type, Metadata) else None
+    return str((schema or {}).get("description", ""))
+
+
+def _bare(field: Field) -> Type:
+    return field.type.type if isinstance(field.type, Metadata) else field.type
+
+
+def _introduction(kind: type) -> str:
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
+
+
+def _table_text(table: Table, given: Mapping[str, Value]) -> str:
+    head = f"[{table.name}]\n{_comment(table.introduction)}" if table.name else _comment(table.introduction)
+    values = {key: given.get(f"{table.name}.{key.name}".lstrip(".")) for key in table.keys}
+    in_force = [_line(key, value) for key, value in values.items() if value is not None]
+    others = [_line(key, key.default, "#") for key, value in values.items() if value is None]
+    return "\n".join([head, *in_force, *others])
+
+
+def _line(key: Key, value: Value | None, before: str = "") -> str:
+    assert value is not None, f"{key.name} must be set"
+    return f"{_comment(key.description)}{before}{key.name} = {toml(value)}\n"
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    return "".join(f"{line}\n" for line in lines)

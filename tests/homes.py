@@ -16,8 +16,9 @@ def configured(home: Home, models: dict[str, Path]) -> Home:
     """A prepared home whose daemons load these models."""
     home.prepare()
     for side in ("device", "cloud"):
-        with home.config(side).open("a", encoding="utf-8") as config:
-            config.write(f'name = "{models[side]}"\ncontext = 512\n')
+        text = home.config(side).read_text(encoding="utf-8")
+        model = f'[model]\nname = "{models[side]}"\ncontext = 512\n'
+        home.config(side).write_text(text.replace("[model]\n", model), encoding="utf-8")
     return home
 
 

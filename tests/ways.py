@@ -159,6 +159,7 @@ def _running(recorder: Recorder, folder: Path) -> Iterator[Pair]:
             name = {"device": LOOP, "compute": COMPUTE}.get(thread.name)
             if name is not None:
                 recorder.threads[thread.ident or 0] = name
+        assert {*recorder.threads.values()} == {LOOP, COMPUTE}
         yield parts
     threading.setprofile(None)
 

@@ -9,27 +9,28 @@ from hocket_bus.errors import BadRequest, ProtocolError
 from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Sampling, Task
 from hocket_bus.wire import decode, encode
 
-DEFAULTS = Sampling()
+DEFAULTS = Ask(request=bytes(16), topic=bytes(16), question="")  # what a question has that says nothing else
+DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
 
 
 def ask_message(
     question: str,
     *,
     topic: bytes,
-    mode: str = "aggregation",
-    aggregation: str = "coupled",
-    weights: str = "dynamic",
-    task: Task = "answer",
+    mode: str = DEFAULTS.mode,
+    aggregation: str = AGGREGATED.method,
+    weights: str = AGGREGATED.weights,
+    task: Task = DEFAULTS.task,
     seed: int | None = None,
-    max_tokens: int = DEFAULTS.max_tokens,
-    temperature: float = DEFAULTS.temperature,
-    top_p: float = DEFAULTS.top_p,
-    documents: int = 2,
+    max_tokens: int = DRAWN.max_tokens,
+    temperature: float = DRAWN.temperature,
+    top_p: float = DRAWN.top_p,
+    documents: int = DEFAULTS.documents,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
     require_cloud: bool = False,
     alone: bool = False,
-    deadline_s: float = 120.0,
+    deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
     """An Ask ready to send; no seed means a random one. `aggregation` to `alone` are options of that mode.
 
@@ -41,17 +42,13 @@ def ask_message(
         seed=secrets.randbits(64) if seed is None else seed,
         max_tokens=max_tokens,
     )
-    options = (
-        AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-        if mode == "aggregation"
-        else None
-    )
+    aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         question=question,
         mode=mode,
-        options=options,
+        options=aggregated if mode == DEFAULTS.mode else None,
         sampling=sampling,
         task=task,
         documents=documents,
@@ -59,8 +56,6 @@ def ask_message(
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,
     )
-    if alone and require_cloud:
-        raise BadRequest("alone and require_cloud exclude each other", "choose one")
     _check(ask)
     return ask
 
@@ -78,6 +73,9 @@ def _check(ask: Ask) -> None:
         (all(ask.stop), "a text to stop at is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
     ]
+    if ask.options is not None:
+        both = ask.options.alone and ask.options.require_cloud
+        checks.append((not both, "alone and require_cloud exclude each other", "choose one"))
     for fine, text, remedy in checks:
         if not fine:
             raise BadRequest(text, remedy)

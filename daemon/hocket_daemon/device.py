@@ -67,7 +67,7 @@ class DeviceDaemon(Daemon):
         assert self._peer is not None
         if isinstance(event, LinkUp):
             self._peer.reason = None
-            logger.info("cloud connected", rtt_ms=round(event.link.rtt_s * 1000, 2), model=event.welcome.model)
+            logger.info("cloud connected", rtt_ms=round(self._peer.rtt_s * 1000, 2), model=event.welcome.model)
         else:
             self._peer.reason = event.reason
             logger.warning("cloud not connected", reason=str(event.reason))

@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hocket_bus.messages import MAX_TOKENS, Sampling
+from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask
 
 if TYPE_CHECKING:
     from hocket_bus.errors import HocketError
     from hocket_bus.messages import Done, Notice, Token
     from hocket_client import Stream
 
-DEFAULTS = Sampling()
+ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), question=""), AggregationOptions()
+DRAWN = ASKED.sampling
+Aggregation = Annotated[
+    Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
+]
+Weights = Annotated[
+    Literal["off", "static", "dynamic"],
+    typer.Option(help="Weigh passages alike, by the question, or by the sentence being written, too."),
+]
 EXAMPLE = """Examples:
 
 hocket ask "Where does Linnea Varga live, and what is the price of the ferry to Brightholm?"
@@ -33,24 +41,20 @@ def ask(
         str, typer.Argument(metavar="QUESTION", help='The question; "-" reads it from standard input.')
     ],
     *,
-    aggregation: Annotated[
-        Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
-    ] = "coupled",
-    weights: Annotated[
-        Literal["off", "static", "dynamic"],
-        typer.Option(help="Weigh passages alike, by the question, or by the sentence being written, too."),
-    ] = "dynamic",
+    mode: Annotated[str, typer.Option(help="How the sides work together.")] = ASKED.mode,
+    aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
+    weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
     seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DEFAULTS.max_tokens,
-    temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DEFAULTS.temperature,
-    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DEFAULTS.top_p,
-    documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = 2,
+    max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
+    temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
+    top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
+    documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
     require_cloud: Annotated[
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = 120.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
     ] = None,
@@ -66,8 +70,14 @@ def ask(
     from hocket_bus import paths
     from hocket_tools import console
 
-    options: dict[str, Any] = {"aggregation": aggregation, "weights": weights, "seed": seed, "max_tokens": max_tokens}
-    options |= {"temperature": temperature, "top_p": top_p, "documents": documents, "stop": tuple(stop or ())}
+    options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "seed": seed}
+    options |= {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "documents": documents,
+        "stop": tuple(stop or ()),
+    }
     options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
     text = console.stdin_text() if question == "-" else question
     where, keys = _daemon(endpoint, home), paths.keys(home)

@@ -9,8 +9,7 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
-from .engine.stored import KVSettings
-from .engine.transformers_voice import ModelSettings
+from .engine.settings import KVSettings, ModelSettings
 from .privacy.egress import EgressSettings
 
 

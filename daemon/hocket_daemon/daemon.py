@@ -38,7 +38,8 @@ from .config import DaemonSettings
 from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
 from .engine.preemption import Interrupt
-from .engine.transformers_voice import LanguageModel
+from .engine.transformers_voice import TransformersVoice
+from .engine.voice import Voice
 from .modes import modes
 from .monitoring.counters import Counters, fact
 from .monitoring.prometheus import Exporter
@@ -71,7 +72,7 @@ class Daemon:
         self.settings = settings
         self._shares_drafts = shares_drafts
         self._silence_s = silence_s
-        voice = LanguageModel(settings.model, side, settings.kv)
+        voice = TransformersVoice(settings.model, side, settings.kv)
         self._profiling = Profiling(voice, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
@@ -86,7 +87,7 @@ class Daemon:
             self.connect()
             undo.pop_all()
 
-    def _open(self, voice: LanguageModel) -> None:
+    def _open(self, voice: Voice) -> None:
         settings, opened = self.settings, self._opened
         self.bus = Bus(self._on_event, Path(settings.keys) if settings.keys else None, own_thread=False)
         opened.callback(self.bus.close, linger_s=1.0)
@@ -264,15 +265,15 @@ class Daemon:
 
     def _status_board(self) -> StatusBoard:
         board = StatusBoard()
-        board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.figures])
-        board.add(metrics=[self.services.compute.figures, self.services.counters.metrics, self._metrics])
+        board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.metrics])
+        board.add(metrics=[self.services.compute.metrics, self.services.counters.metrics, self._metrics])
         return board
 
     def _facts(self) -> dict[str, str]:
         voice, compute = self.services.voice, self.services.compute
         return {
             "model": voice.name,
-            "compute": f"{voice.device.type}, {self.settings.model.threads} thread(s)",
+            "compute": f"{voice.compute}, {self.settings.model.threads} thread(s)",
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "requests in work": str(len(self.sessions.led)),
             "batching": compute.fact(),

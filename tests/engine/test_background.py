@@ -11,7 +11,8 @@ from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.documents import Ahead
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.stored import Prefix, StoredKV
+from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.stored import StoredKV
 from hocket_daemon.serving.background import POLL_S, REPLY_S, Background
 
 PAGE = 3

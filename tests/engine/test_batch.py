@@ -18,7 +18,8 @@ from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.batch import DecodeRequest, decode
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.sequences import SequenceGroup, read, read_at_once
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
 COMMON = {
@@ -38,10 +39,10 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     torch.manual_seed(4)
     AutoModelForCausalLM.from_config(KINDS[request.param]).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tiny_models["device"]).save_pretrained(folder)
-    return LanguageModel(ModelSettings(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
+    return TransformersVoice(ModelSettings(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
 
 
-def opened(model: LanguageModel, rows: int, question: str = "mira soretu?") -> SequenceGroup:
+def opened(model: TransformersVoice, rows: int, question: str = "mira soretu?") -> SequenceGroup:
     return read_at_once(model, question, PASSAGES[:rows], task="answer", room=40)
 
 
@@ -50,11 +51,11 @@ def step(reading: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray]
 
 
 def together(steps: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
-    decoded, _ = decode(steps[0].reading.model.read, steps, Together([each.interrupt for each in steps]))
+    decoded, _ = decode(steps[0].group.voice.read, steps, Together([each.interrupt for each in steps]))
     return [each.value for each in decoded]
 
 
-def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: LanguageModel) -> None:
+def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: TransformersVoice) -> None:
     """Sessions of one to three rows that grow, branch and roll back by different lengths, in batches of any make-up."""
     rng = random.Random(3)
     readings = [opened(model, rows, f"mira {'so ' * rows}?") for rows in (1, 3, 2)]
@@ -70,7 +71,7 @@ def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: La
         reading.close()
 
 
-def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they(model: LanguageModel) -> None:
+def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they(model: TransformersVoice) -> None:
     """Part by part, in the passes in which another session decodes."""
     decoding, answer = opened(model, 2), [9]
     passes = read(model, "duno limba?", PASSAGES[1:4], task="answer", room=40)
@@ -94,7 +95,7 @@ def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they
     prompted.close()
 
 
-def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None:
+def test_rows_that_are_no_neighbours_read_the_same(model: TransformersVoice) -> None:
     """A session that got the rows between others' loses nothing by it, and it is not refused while rows are free."""
     held = [opened(model, 1) for _ in range(12)]
     for reading in held[1::3]:
@@ -106,7 +107,7 @@ def test_rows_that_are_no_neighbours_read_the_same(model: LanguageModel) -> None
         reading.close()
 
 
-def test_a_decode_step_copies_none_of_the_slots_it_reads(model: LanguageModel) -> None:
+def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoice) -> None:
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
     reading = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
     weights = [1 / 12] * 12
@@ -120,7 +121,7 @@ def test_a_decode_step_copies_none_of_the_slots_it_reads(model: LanguageModel) -
     assert 0 < max(allocated) < keys_bytes / 2
 
 
-def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: LanguageModel) -> None:
+def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: TransformersVoice) -> None:
     """One stale session stops nothing; all stale ones do, and afterwards each reads on as if nothing had been."""
     readings = [opened(model, 2), opened(model, 1)]
     steps = [step(reading, [4, 8, 15]) for reading in readings]
@@ -137,7 +138,7 @@ def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: LanguageMod
 
 
 @pytest.fixture
-def passes(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def passes(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Tokens of each forward pass."""
     seen: list[int] = []
     inner = model.read
@@ -149,21 +150,20 @@ def passes(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[li
     return iter([seen])
 
 
-def test_a_prompt_is_read_in_passes_of_bounded_size(model: LanguageModel, passes: Iterator[list[int]]) -> None:
+def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersVoice, passes: Iterator[list[int]]) -> None:
     """None is longer than `prefill_tokens`; together they are the prompt."""
     (seen,) = passes
     reading = opened(model, 3)
-    query, documents, _ = reading._prompt
     assert max(seen) == 7
-    assert sum(seen) == sum(len(document.ids) + len(query) for document in documents)
+    assert sum(seen) == sum(map(len, reading.prompts))
     reading.close()
 
 
 def test_more_memory_than_allowed_is_refused_at_the_start(tiny_models: dict[str, Path]) -> None:
     """Before any of it is taken, and with what to change."""
     name = str(tiny_models["device"])
-    needed = LanguageModel(ModelSettings(name=name, slots=4, context=64), "device").slots.bytes
+    needed = TransformersVoice(ModelSettings(name=name, slots=4, context=64), "device").slots.bytes
     assert needed == 2 * 4 * 64 * 2 * (2 * 8) * 4  # layers, slots, context, keys and values, heads of width, float32
-    LanguageModel(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed), "device")
+    TransformersVoice(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed), "device")
     with pytest.raises(BadConfiguration, match="lower 'slots' or 'context'"):
-        LanguageModel(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")
+        TransformersVoice(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")

@@ -17,9 +17,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from alone import alone
 from hocket_daemon.engine.captured import Step, cuda_graph
+from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_at_once
-from hocket_daemon.engine.slots import Segment
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
 SLOTS = 12
@@ -43,14 +44,14 @@ class Anew:
         return replay
 
 
-def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> LanguageModel:
+def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> TransformersVoice:
     name = str(tiny_models["device"])
-    model = LanguageModel(ModelSettings(name=name, slots=SLOTS, context=400, dtype="float32"), "device")
+    model = TransformersVoice(ModelSettings(name=name, slots=SLOTS, context=400, dtype="float32"), "device")
     model.capture(how)
     return model
 
 
-def grow_and_roll_back(model: LanguageModel, atol: float) -> None:
+def grow_and_roll_back(model: TransformersVoice, atol: float) -> None:
     """Sessions of one to five rows, of which some decode and all others lie still, one or two tokens at a time."""
     rng = random.Random(5)
     readings = [
@@ -62,7 +63,7 @@ def grow_and_roll_back(model: LanguageModel, atol: float) -> None:
         for at in chosen:
             answers[at] = answers[at][: rng.randint(max(1, len(answers[at]) - 2), len(answers[at]))]
             answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([1, 1, 1, 2]))]
-        rows = model.read([readings[at].feed(answers[at]) for at in chosen])
+        rows = model.read([readings[at].roll_back(answers[at]) for at in chosen])
         for at, got in zip(chosen, rows, strict=True):
             readings[at].take(answers[at], got)
             np.testing.assert_allclose(got, alone(model, readings[at], answers[at]), atol=atol)

@@ -12,11 +12,12 @@ import pytest
 
 from hocket_bus.errors import HocketError
 from hocket_daemon.engine import compute
-from hocket_daemon.engine.batch import Decoded, DecodeRequest, Rows
+from hocket_daemon.engine.batch import Decoded, DecodeRequest
 from hocket_daemon.engine.compute import MANY, Compute
 from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import Prefill
-from hocket_daemon.engine.slots import Segment
+from hocket_daemon.engine.voice import Rows
 from waiting import WAIT_S
 
 SESSIONS, STEPS, PARTS = 3, 8, 5
@@ -54,7 +55,7 @@ class Session:
 
     name: str
 
-    def feed(self, _: list[int]) -> Segment:
+    def roll_back(self, _: list[int]) -> Segment:
         return Segment([0], [self.name])  # type: ignore[list-item]
 
     def take(self, _: list[int], read: Rows) -> Rows:
@@ -102,7 +103,7 @@ def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it
     parts = [f"{name}{at}" for name in "XY" for at in range(PARTS)]
     assert world.log == [f"{part}abc" for part in parts[:STEPS]] + parts[STEPS:]
     assert ended == ["X", "Y"]
-    assert (world.compute.batches, world.compute.steps) == (STEPS, STEPS * SESSIONS)
+    assert (world.compute.batches, world.compute.requests) == (STEPS, STEPS * SESSIONS)
 
 
 def test_a_step_that_fails_behind_the_pass_fails_alone(world: World) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from hocket_daemon.engine.prompt import layout_for
+from hocket_daemon.engine.tokenizer import layout_for
 
 NAMES = ["<|bos|>", "<|eos|>", "<|pad|>"]
 TEMPLATE = "{% for message in messages %}<|bos|>{{ message.content }}<|eos|>{% endfor %}"
@@ -31,7 +31,7 @@ def test_nobody_writes_control_tokens(
     """The prompt holds the layout's special tokens and no other, and reads as the text that was given."""
     tokenizer = tokenizer_of(tiny_models, template)
     layout = layout_for(tokenizer, "answer")
-    ids = layout.document(tokenizer, passage)[len(layout.bos) :] + layout.question(tokenizer, question)
+    ids = layout.document(passage)[len(layout.bos) :] + layout.question(question)
     assert sum(id in tokenizer.all_special_ids for id in ids) == own
     whole = layout.before + passage.strip() + layout.between + question.strip() + layout.behind
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == whole
@@ -46,4 +46,4 @@ def test_ordinary_text_is_tokenised_in_one_piece_with_its_layout(
     layout = layout_for(tokenizer, "answer")
     whole = tokenizer(layout.before + passage.strip(), add_special_tokens=False)["input_ids"]
     if not any(name in passage for name in NAMES):
-        assert layout.document(tokenizer, passage) == [*layout.bos, *whole]
+        assert layout.document(passage) == [*layout.bos, *whole]

@@ -21,10 +21,12 @@ from conftest import save_tiny_model
 from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_at_once
-from hocket_daemon.engine.slots import Segment
-from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV, open_store, text_digest
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.stored import StoredKV, open_store, text_digest
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from waiting import WAIT_S
 
 PASSAGES = [
@@ -36,12 +38,12 @@ PASSAGES = [
 
 
 @pytest.fixture(scope="module")
-def plain(tiny_models: dict[str, Path]) -> LanguageModel:
+def plain(tiny_models: dict[str, Path]) -> TransformersVoice:
     """A model that keeps nothing."""
-    return LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+    return TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def opened(folder: Path, plain: LanguageModel, **options: object) -> LanguageModel:
+def opened(folder: Path, plain: TransformersVoice, **options: object) -> TransformersVoice:
     """The same with a store and empty rows, as at the start of a process."""
     model = copy(plain)
     model.open_slots(8, 0)
@@ -49,7 +51,7 @@ def opened(folder: Path, plain: LanguageModel, **options: object) -> LanguageMod
     return model
 
 
-def read(model: LanguageModel, passages: list[str], answer: list[int]) -> np.ndarray:
+def read(model: TransformersVoice, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
     reading = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
     got = np.log(reading.distribution(answer, [1 / len(passages)] * len(passages)))
@@ -65,7 +67,7 @@ def files(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("passages", [PASSAGES[:1], PASSAGES[1:2], PASSAGES[2:3], PASSAGES[3:], PASSAGES])
 def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
-    tmp_path: Path, plain: LanguageModel, passages: list[str]
+    tmp_path: Path, plain: TransformersVoice, passages: list[str]
 ) -> None:
     """Computing, finding, and finding in another process's store all give one distribution."""
     first = opened(tmp_path, plain)
@@ -79,7 +81,7 @@ def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
     assert model.stored.misses == 0
 
 
-def test_found_and_missing_documents_mix_in_one_reading(tmp_path: Path, plain: LanguageModel) -> None:
+def test_found_and_missing_documents_mix_in_one_reading(tmp_path: Path, plain: TransformersVoice) -> None:
     """Every pattern of kept and computed rows gives the same distribution."""
     expected = read(plain, PASSAGES, [7, 8])
     for pattern in range(2 ** len(PASSAGES)):
@@ -93,11 +95,13 @@ def test_found_and_missing_documents_mix_in_one_reading(tmp_path: Path, plain: L
         assert model.stored.hits == pattern.bit_count()
 
 
-def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(tmp_path: Path, plain: LanguageModel) -> None:
+def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(
+    tmp_path: Path, plain: TransformersVoice
+) -> None:
     """With little space left, the kept document's first positions serve; a cut one is not kept."""
     model = opened(tmp_path, plain)
 
-    def cut(model: LanguageModel) -> np.ndarray:
+    def cut(model: TransformersVoice) -> np.ndarray:
         reading = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
         got = np.log(reading.distribution([4], [1.0]))
         reading.close()
@@ -138,7 +142,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("running", [True, False], ids=["while running", "before a start"])
-def test_damage_is_recomputed_and_replaced(tmp_path: Path, plain: LanguageModel, damage: str, running: bool) -> None:
+def test_damage_is_recomputed_and_replaced(
+    tmp_path: Path, plain: TransformersVoice, damage: str, running: bool
+) -> None:
     """Whatever happened to a file, it is not used, and a sound one takes its place."""
     model = opened(tmp_path, plain)
     read(model, [PASSAGES[1]], [])
@@ -172,7 +178,7 @@ def test_an_entry_that_cannot_be_read_now_is_kept(tmp_path: Path, monkeypatch: p
     assert store.find(prefix) is not None
 
 
-def test_files_are_for_their_owner_alone(tmp_path: Path, plain: LanguageModel) -> None:
+def test_files_are_for_their_owner_alone(tmp_path: Path, plain: TransformersVoice) -> None:
     """0600 in a 0700 folder, also where the folder was wider."""
     (tmp_path / "kv").mkdir(mode=0o755)
     read(opened(tmp_path, plain), PASSAGES, [])
@@ -181,7 +187,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, plain: LanguageModel) -
 
 
 def test_a_disk_that_cannot_be_written_costs_no_answer(
-    tmp_path: Path, plain: LanguageModel, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, plain: TransformersVoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that cannot be, and a disk that is full half way: the reading is right, no partial file stays."""
     (tmp_path / "file").write_text("not a folder")
@@ -208,7 +214,7 @@ def test_the_key_changes_with_everything_the_numbers_depend_on(tiny_models: dict
 
     def name(folder: Path, ids: list[int], dtype: str = "float32") -> str:
         settings = ModelSettings(name=str(folder), slots=1, dtype=dtype)
-        stored = LanguageModel(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
+        stored = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
         assert stored is not None
         return stored._name(Prefix("text", ids))[0]
 
@@ -344,7 +350,7 @@ def test_what_a_dead_process_left_half_written_goes(tmp_path: Path) -> None:
 # --- ahead of time ----------------------------------------------------------------------------------------------------
 
 
-def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: LanguageModel) -> None:
+def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: TransformersVoice) -> None:
     """What is on disk is not computed again; a reading then finds it; a full store ends it without evicting."""
     model = opened(tmp_path, plain)
     assert compute_ahead(model, PASSAGES[:2], Interrupt()) == (2, True)
@@ -374,7 +380,7 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
 ) -> None:
     """Interrupted in the middle of a pass: nothing of it is kept, what was done before is, the row is free."""
     settings = ModelSettings(name=str(tiny_models["device"]), slots=8)
-    model = LanguageModel(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
+    model = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
     interrupt = Interrupt()
     inner, layers = model.read, []
 

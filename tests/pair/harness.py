@@ -17,7 +17,7 @@ from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.transformers_voice import ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 

@@ -19,8 +19,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.stored import KVSettings
-from hocket_daemon.engine.transformers_voice import ModelSettings
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import run
 from hocket_tools.caller import Caller

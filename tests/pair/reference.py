@@ -17,7 +17,8 @@ from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 DEFAULTS = AggregationSettings()
 
@@ -36,7 +37,7 @@ class Reference:
     def __init__(self, models: dict[str, Path], scorer: str = "list") -> None:
         self._scorer = scorer
         self._models = {
-            side: LanguageModel(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
+            side: TransformersVoice(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
         }
 
@@ -82,7 +83,7 @@ class Reference:
         length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights == "dynamic" else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
-            text = query(ask.question, self._models["device"].tokenizer.decode(ids[:length], skip_special_tokens=True))
+            text = query(ask.question, self._models["device"].text(ids[:length]))
             if text != ask.question:  # those scores came with the passages
                 scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
         return weigh(scores, DEFAULTS.relevance_temperature)

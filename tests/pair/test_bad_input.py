@@ -20,7 +20,8 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -248,8 +249,8 @@ def test_a_model_that_looks_back_less_far_than_the_context_is_refused(parts: Pai
     MistralForCausalLM(config).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     with pytest.raises(BadConfiguration, match="looks back at 64 tokens.*set context = 64"):
-        LanguageModel(ModelSettings(name=str(tmp_path)), "device")
-    LanguageModel(ModelSettings(name=str(tmp_path), context=64), "device")
+        TransformersVoice(ModelSettings(name=str(tmp_path)), "device")
+    TransformersVoice(ModelSettings(name=str(tmp_path), context=64), "device")
 
 
 def test_a_wrong_address_of_the_retrieval_daemon_is_a_configuration_error(parts: Pair) -> None:

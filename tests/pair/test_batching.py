@@ -10,7 +10,7 @@ import pytest
 from harness import WORDS, Pair, pair
 
 from hocket_daemon.daemon import Daemon
-from hocket_daemon.engine.slots import Segment
+from hocket_daemon.engine.segments import Segment
 from waiting import WAIT_S
 
 QUESTIONS = [" ".join(WORDS[(i * k + 3 * k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(20)]
@@ -45,14 +45,14 @@ def test_ids_do_not_depend_on_who_else_is_served(made: Pair) -> None:
     assert made.cloud is not None
     alone = [client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result().token_ids for i in range(10)]  # type: ignore[arg-type]
     compute = made.cloud.services.compute
-    before = (compute.batches, compute.steps)
+    before = (compute.batches, compute.requests)
     for i in range(10):
         others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=WAIT_S, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
         done = client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result()  # type: ignore[arg-type]
         assert (done.token_ids, done.aggregation.solo_steps) == (alone[i], [])
         for other in others:
             assert other.result().aggregation.solo_steps == []
-    batches, steps = compute.batches - before[0], compute.steps - before[1]
+    batches, steps = compute.batches - before[0], compute.requests - before[1]
     assert steps > 2 * batches
 
 

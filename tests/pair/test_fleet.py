@@ -37,7 +37,7 @@ def test_a_fleet_keeps_a_cloud_busy_in_whole_batches(tiny_models: dict[str, Path
             assert answers >= 12
             assert len(seen.gaps_s) >= seen.answers
             assert seen.tokens > 0
-        assert cloud.services.compute.steps > 2 * cloud.services.compute.batches
+        assert cloud.services.compute.requests > 2 * cloud.services.compute.batches
 
 
 def test_a_token_that_the_model_does_not_have_fails_its_own_session_alone(tiny_models: dict[str, Path]) -> None:

@@ -1,4 +1,4 @@
-"""Attention over slots: every feed of a pass reads its own rows where they lie, and nothing of anybody else's.
+"""Attention over slots: every segment of a pass reads its own rows where they lie, and nothing of anybody else's.
 
 Registered with transformers, which hands the pass's plan through to it. Without a plan it is transformers' own.
 """
@@ -30,6 +30,14 @@ def use_slots(weights: PreTrainedModel) -> None:
     if not getattr(weights, "_supports_attention_backend", False):
         raise _unfit(weights.config.model_type)
     weights.set_attn_implementation(_NAME)
+
+
+def decoder_layers(weights: PreTrainedModel) -> nn.ModuleList:
+    """The model's decoder layers, whatever the architecture calls them."""
+    number = int(weights.config.get_text_config().num_hidden_layers)
+    found = [module for module in weights.modules() if isinstance(module, nn.ModuleList) and len(module) == number]
+    assert found, "a causal language model has a list of decoder layers"
+    return found[0]
 
 
 def _attend(

@@ -15,9 +15,10 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from .slots import Plan, RowSpan, Segment, Slots
+from .segments import Segment
+from .slots import Plan, RowSpan, Slots
 
-LEAST_ROWS, LEAST_LENGTH = 8, 128
+MIN_ROWS, MIN_LENGTH = 8, 128
 Step: TypeAlias = Callable[[], Tensor]
 Forward: TypeAlias = Callable[[Tensor, Plan], Tensor]
 
@@ -32,25 +33,25 @@ class CapturedSteps:
         self._slots = slots
         self._forward = forward
         self._dtype = dtype
-        self._rows = _doubled(LEAST_ROWS, len(slots.lengths))
-        self._lengths = _doubled(LEAST_LENGTH, slots.context)
+        self._rows = _doubled(MIN_ROWS, len(slots.lengths))
+        self._lengths = _doubled(MIN_LENGTH, slots.context)
         # For each row: its token, where its key goes, and the last position that it sees.
         self._given = torch.zeros((3, len(slots.lengths)), dtype=torch.int64, device=device)
         shapes = [(rows, length) for rows in self._rows for length in self._lengths]
         self._replay = {shape: capture(partial(self._step, *shape)) for shape in shapes}
 
-    def fits(self, feeds: Sequence[Segment]) -> bool:
+    def fits(self, segments: Sequence[Segment]) -> bool:
         """Whether every row that is fed gets one token."""
-        return all(len(ids) == 1 for feed in feeds for ids in feed.tokens)
+        return all(len(ids) == 1 for segment in segments for ids in segment.tokens)
 
-    def run(self, feeds: Sequence[Segment]) -> Tensor:
-        """Append one token to each row of `feeds`; logits [rows, vocabulary] of what follows them, in their order."""
-        fed = [row for feed in feeds for row in feed.rows]
+    def run(self, segments: Sequence[Segment]) -> Tensor:
+        """Append one token to each row of `segments`; in their order, logits [rows, vocabulary] of what follows."""
+        fed = [row for segment in segments for row in segment.rows]
         lengths = self._slots.lengths
         rows = _bound(self._rows, max(fed) + 1)
         length = _bound(self._lengths, max(lengths[row] for row in fed) + 1)
         tokens, seen = [0] * rows, [0] * rows
-        for row, (token,) in zip(fed, (ids for feed in feeds for ids in feed.tokens), strict=True):
+        for row, (token,) in zip(fed, (ids for segment in segments for ids in segment.tokens), strict=True):
             tokens[row], seen[row] = token, lengths[row]
         written = [min(each, self._slots.context - 1) for each in lengths[:rows]]  # none that decodes is that full
         self._given[:, :rows].copy_(torch.tensor([tokens, written, seen]))
@@ -87,11 +88,11 @@ def cuda_graph(step: Step) -> Step:
     return replay
 
 
-def _doubled(least: int, most: int) -> list[int]:
-    """`least` doubled until `most`, which is the last."""
-    bounds = [min(least, most)]
-    while bounds[-1] < most:
-        bounds.append(min(2 * bounds[-1], most))
+def _doubled(minimum: int, maximum: int) -> list[int]:
+    """`minimum` doubled until `maximum`, which is the last."""
+    bounds = [min(minimum, maximum)]
+    while bounds[-1] < maximum:
+        bounds.append(min(2 * bounds[-1], maximum))
     return bounds
 
 

@@ -6,9 +6,6 @@ import threading
 import time
 from collections.abc import Sequence
 
-from torch import nn
-from transformers import PreTrainedModel
-
 
 class Preempted(Exception):
     """The pass was interrupted; nothing of it may be used."""
@@ -60,11 +57,3 @@ class Together(Interrupt):
         """Sleep, at most until nobody wants the result any more; whether that is so."""
         until_s = time.monotonic() + seconds
         return all(member.wait(until_s - time.monotonic()) for member in self._members)
-
-
-def decoder_layers(weights: PreTrainedModel) -> nn.ModuleList:
-    """The model's decoder layers, whatever the architecture calls them."""
-    number = int(weights.config.get_text_config().num_hidden_layers)
-    found = [module for module in weights.modules() if isinstance(module, nn.ModuleList) and len(module) == number]
-    assert found, "a causal language model has a list of decoder layers"
-    return found[0]

@@ -1,137 +1,154 @@
-"""A session's reading: one row per document, the question behind each, and the answer so far behind that."""
+"""Rows that are continued together: a prompt in each, and behind it the same tokens in all.
+
+A question over passages has a row for each passage (`read`); a plain prompt has one (`read_prompt`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
-from .documents import in_passes, keep_documents, place_documents, prefix_of
+from .documents import place_documents, prefix_of
 from .preemption import Interrupt
-from .prompt import layout_for
-from .slots import Segment
-from .stored import Prefix
-from .transformers_voice import LanguageModel
+from .prompt import Prefix
+from .segments import NOTHING, Segment, in_passes
+from .voice import Rows, Voice
 
 T = TypeVar("T")
-Prefill: TypeAlias = Generator[Segment, NDArray[np.float32], T]  # asks for forward passes, and is sent what they gave
+Prefill: TypeAlias = Generator[Segment, Rows, T]  # asks for forward passes, and is sent what they gave
 
 
 class SequenceGroup:
-    """Rows in the model's slots, one for each passage. Close it to free them."""
+    """Rows in a voice's slots, one for each prompt. Close it to free them."""
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        question: str,
-        passages: list[str],
-        *,
-        task: Task,
-        room: int,
-    ) -> None:
-        """`room` is the number of answer tokens to come; nothing is read before `prefill`.
-
-        Raises BadRequest when question and answer leave no room, Busy when no rows are free.
-        """
-        layout = layout_for(model.tokenizer, task)
-        query = layout.question(model.tokenizer, question)
-        space = model.slots.context - len(query) - room
-        documents = [prefix_of(model, layout, passage) for passage in passages or [""]]
-        if space < 1 or not query:
-            raise BadRequest(
-                f"the question has {len(query)} tokens and the answer may have {room}: "
-                f"more than the model's context of {model.slots.context}",
-                "shorten the question or lower --max-tokens",
-            )
-        self.model = model
+    def __init__(self, voice: Voice, prompts: Sequence[list[int]]) -> None:
+        """Takes the rows; nothing is read before `prefill`. Raises Busy, or BadRequest for more than there are."""
+        self.voice = voice
+        self.prompts = prompts
+        self.rows = voice.slots.take(len(prompts))
+        self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the voice to keep
         self._fed: list[int] = []
-        self._prompt = (query, documents, space)
-        self._computed: list[tuple[int, Prefix]] = []
-        self._rows = model.slots.take(len(documents))
 
     def prefill(self) -> Prefill[None]:
-        """Read documents and question."""
-        query, documents, space = self._prompt
-        missing, computed = place_documents(self.model, self._rows, documents, space)
-        first: dict[int, NDArray[np.float32]] = {}
-        for feed in in_passes(self._rows, [[*ids, *query] for ids in missing], self.model.prefill_tokens):
-            first |= zip(feed.rows, (yield feed), strict=True)
-        self._first = np.stack([first[row] for row in self._rows])
-        self._prompt_lengths = [self.model.slots.lengths[row] for row in self._rows]
-        self._computed = computed
+        """Read what the rows do not hold yet of their prompts, which is at least the last token of each."""
+        held = self.voice.slots.lengths
+        missing = [prompt[held[row] :] for row, prompt in zip(self.rows, self.prompts, strict=True)]
+        first: dict[int, Rows] = {}
+        for segment in in_passes(self.rows, missing, self.voice.prefill_tokens):
+            first |= zip(segment.rows, (yield segment), strict=True)
+        self._first = np.stack([first[row] for row in self.rows])
 
-    def feed(self, answer: list[int]) -> Segment:
-        """What is to be appended for the distribution behind `answer`; the rows roll back to what they share with it.
+    def roll_back(self, tokens: list[int]) -> Segment:
+        """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
 
-        At least one token is fed again, unless the answer is empty: then there is nothing to feed.
+        At least one token is read again, unless there are no tokens: then nothing is to be read.
         """
-        common = _common(self._fed, answer[:-1])
-        for row, length in zip(self._rows, self._prompt_lengths, strict=True):
-            self.model.slots.lengths[row] = length + common
-        self._fed = answer[:common]
-        return Segment(self._rows, [answer[common:]] * len(self._rows)) if answer else Segment([], [])
+        common = _common(self._fed, tokens[:-1])
+        for row, prompt in zip(self.rows, self.prompts, strict=True):
+            self.voice.slots.roll_back(row, len(prompt) + common)
+        self._fed = tokens[:common]
+        return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
 
-    def take(self, answer: list[int], read: NDArray[np.float32] | None) -> NDArray[np.float32]:
-        """The rows' distributions behind `answer`, [rows, vocabulary]; `read` is what its feed gave, None for none."""
-        self._fed = list(answer)
+    def take(self, tokens: list[int], read: Rows | None) -> Rows:
+        """The rows' distributions behind `tokens`, [rows, vocabulary]; `read` is what their segment gave, if any."""
+        self._fed = list(tokens)
         return self._first if read is None else read
 
-    def distribution(
-        self, answer: list[int], weights: list[float], interrupt: Interrupt | None = None
-    ) -> NDArray[np.float32]:
-        """p_s behind the answer tokens `answer`, shape [vocabulary], decoded by itself. Raises Preempted."""
-        feed = self.feed(answer)
-        return mix(self.take(answer, self.model.read([feed], interrupt)[0] if feed.rows else None), weights)
+    def distribution(self, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None) -> Rows:
+        """p_s behind `tokens`, shape [vocabulary], decoded by itself. Raises Preempted."""
+        segment = self.roll_back(tokens)
+        read = self.voice.read([segment], interrupt)[0] if segment.rows else None
+        return mix(self.take(tokens, read), weights)
 
     @property
     def length(self) -> int:
         """Tokens in the longest row."""
-        return max(self.model.slots.lengths[row] for row in self._rows)
+        return max(self.voice.slots.lengths[row] for row in self.rows)
 
     def close(self) -> None:
-        """Free the rows; documents that had to be computed are kept first."""
-        keep_documents(self.model, self._computed)
-        self.model.slots.give_back(self._rows)
+        """Free the rows; the voice keeps their documents first."""
+        for row, prefix in self.documents:
+            self.voice.keep(row, prefix)
+        self.voice.slots.give_back(self.rows)
 
 
-def read(
-    model: LanguageModel,
-    question: str,
-    passages: list[str],
-    *,
-    task: Task,
-    room: int,
-) -> Prefill[SequenceGroup]:
-    """A sequence group with its prompt read. Raises as it does, and whatever is thrown in for a pass's outcome."""
-    reading = SequenceGroup(model, question, passages, task=task, room=room)
-    try:
-        yield from reading.prefill()
-    except BaseException:
-        reading.close()
-        raise
-    return reading
+def read(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> Prefill[SequenceGroup]:
+    """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
+
+    Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
+    when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.
+    """
+    layout = voice.layout(task)
+    query = layout.question(question)
+    space = voice.slots.context - len(query) - room
+    documents = [prefix_of(voice, layout, passage) for passage in passages or [""]]
+    if space < 1 or not query:
+        raise BadRequest(
+            f"the question has {len(query)} tokens and the answer may have {room}: "
+            f"more than the model's context of {voice.slots.context}",
+            "shorten the question or lower --max-tokens",
+        )
+    group = SequenceGroup(voice, [[*document.ids[:space], *query] for document in documents])
+    with _freed_on_error(group):
+        computed = place_documents(voice, group.rows, documents, space)
+        yield from group.prefill()
+    group.documents = computed
+    return group
 
 
-def read_at_once(model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:
-    """The same with one pass behind the other."""
-    passes = read(model, question, passages, task=task, room=room)
-    feed = next(passes)
+def read_prompt(voice: Voice, prompt: list[int], room: int) -> Prefill[SequenceGroup]:
+    """One row with the ids `prompt`; `room` is the number of tokens to come.
+
+    Raises BadRequest when they do not fit or there is no prompt, Busy when no row is free, and what is thrown in.
+    """
+    if not prompt:
+        raise BadRequest("the prompt is empty", "write what the text is to begin with")
+    if len(prompt) + room > voice.slots.context:
+        raise BadRequest(
+            f"the prompt has {len(prompt)} tokens and the text may have {room}: "
+            f"more than the model's context of {voice.slots.context}",
+            "shorten the prompt or lower max_tokens",
+        )
+    group = SequenceGroup(voice, [prompt])
+    with _freed_on_error(group):
+        yield from group.prefill()
+    return group
+
+
+def read_at_once(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:
+    """`read` with one pass behind the other."""
+    return at_once(voice, read(voice, question, passages, task=task, room=room))
+
+
+def at_once(voice: Voice, passes: Prefill[T]) -> T:
+    """What `passes` returns when its forward passes are made one behind the other."""
+    segment = next(passes)
     while True:
         try:
-            feed = passes.send(model.read([feed])[0])
+            segment = passes.send(voice.read([segment])[0])
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
 
-def mix(rows: NDArray[np.float32], weights: list[float]) -> NDArray[np.float32]:
-    """The rows' distributions by the passages' relevances, which sum to 1; `weights` is empty without passages."""
+def mix(rows: Rows, weights: list[float]) -> Rows:
+    """[vocabulary] of [rows, vocabulary] by the rows' weights, which sum to 1; `weights` is empty for a single row."""
     mixed = np.array(weights or [1.0], np.float32) @ rows
     return np.asarray(mixed / mixed.sum())
+
+
+@contextmanager
+def _freed_on_error(group: SequenceGroup) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        group.close()
+        raise
 
 
 def _common(first: list[int], second: list[int]) -> int:

@@ -19,17 +19,11 @@ from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 from hocket_retrieval.packed import rounded
 
 from .entry import KV
-
-
-class Segment(NamedTuple):
-    """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`."""
-
-    rows: list[int]
-    tokens: list[list[int]]
+from .segments import Segment
 
 
 class RowSpan(NamedTuple):
-    """Neighbouring rows of one feed that get equally many tokens: attention takes them in one call."""
+    """Neighbouring rows of one segment that get equally many tokens: attention takes them in one call."""
 
     rows: slice
     tokens: int  # of all its rows; in the pass they follow those of the run before
@@ -38,7 +32,7 @@ class RowSpan(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """One forward pass: every token of every feed in a line, and the last one again up to a round number."""
+    """One forward pass: every token of every segment in a line, and the last one again up to a round number."""
 
     slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
@@ -104,12 +98,12 @@ class Slots:
 
     plan: Plan  # of the pass under way
 
-    def __init__(self, config: PretrainedConfig, slots: int, context: int, most_bytes: int) -> None:
-        """`most_bytes` is what all keys and values may take; 0 is any amount."""
+    def __init__(self, config: PretrainedConfig, slots: int, context: int, max_bytes: int) -> None:
+        """`max_bytes` is what all keys and values may take; 0 is any amount."""
         self.context = context
         self.lengths = [0] * slots
         self.bytes = 0
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._free = [True] * slots
         layers = int(config.get_text_config().num_hidden_layers)
         self._layers = [SlotLayer(self) for _ in range(layers)]
@@ -118,10 +112,10 @@ class Slots:
     def claim(self, layer_bytes: int) -> None:
         """Count a layer's memory. Raises BadConfiguration, at the first, when all layers will take too much."""
         whole = layer_bytes * len(self._layers)
-        if self._most_bytes and whole > self._most_bytes:
+        if self._max_bytes and whole > self._max_bytes:
             raise BadConfiguration(
                 f"{len(self.lengths)} slots of {self.context} tokens take {whole} bytes, [model] kv_bytes allows "
-                f"{self._most_bytes}",
+                f"{self._max_bytes}",
                 "lower 'slots' or 'context', or raise 'kv_bytes'",
             )
         self.bytes += layer_bytes
@@ -143,6 +137,10 @@ class Slots:
         for row in rows:
             self._free[row] = True
 
+    def roll_back(self, row: int, length: int) -> None:
+        """Forget all but the first `length` tokens of a row, which holds at least as many."""
+        self.lengths[row] = length
+
     @torch.inference_mode()
     def copy_out(self, row: int, length: int) -> KV:
         """The first `length` positions of a row."""
@@ -155,25 +153,25 @@ class Slots:
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 
-    def place(self, feeds: Sequence[Segment], dtype: torch.dtype, device: torch.device) -> Plan:
-        """The plan of the pass that appends `feeds`; all their rows are different."""
-        fed = [(row, len(ids)) for feed in feeds for row, ids in zip(feed.rows, feed.tokens, strict=True)]
+    def plan_pass(self, segments: Sequence[Segment], dtype: torch.dtype, device: torch.device) -> Plan:
+        """Lengthen the rows of `segments`, which are all different; the plan of the pass that appends them."""
+        fed = [(row, len(ids)) for segment in segments for row, ids in zip(*segment, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
         placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
         slot_mapping = torch.tensor([row * self.context + position for row, position in placed])
         last = torch.tensor([end - 1 for end in accumulate(n for _, n in fed)])
         mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
-        runs = list(self._runs(feeds, mask))
+        runs = list(self._runs(segments, mask))
         for row, n in fed:
             self.lengths[row] += n
         return Plan(slot_mapping.to(device), positions[None].to(device), last.to(device), runs)
 
-    def _runs(self, feeds: Sequence[Segment], mask: Tensor) -> Iterator[RowSpan]:
+    def _runs(self, segments: Sequence[Segment], mask: Tensor) -> Iterator[RowSpan]:
         before = 0
-        for feed in feeds:
-            for first, end in _neighbours(feed):
-                width, rows = len(feed.tokens[first]), slice(feed.rows[first], feed.rows[first] + end - first)
+        for segment in segments:
+            for first, end in _neighbours(segment):
+                width, rows = len(segment.tokens[first]), slice(segment.rows[first], segment.rows[first] + end - first)
                 starts = self.lengths[rows]
                 tokens, length = width * len(starts), max(starts) + width
                 own = None  # everything is seen
@@ -187,12 +185,12 @@ def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
     return (rows[first : first + size] for first in range(len(rows) - size + 1))
 
 
-def _neighbours(feed: Segment) -> Iterator[tuple[int, int]]:
+def _neighbours(segment: Segment) -> Iterator[tuple[int, int]]:
     """First and end of every stretch of neighbouring rows with equally many tokens."""
     first = 0
-    for at in range(1, len(feed.rows) + 1):
-        goes_on = at < len(feed.rows) and (
-            feed.rows[at] == feed.rows[at - 1] + 1 and len(feed.tokens[at]) == len(feed.tokens[at - 1])
+    for at in range(1, len(segment.rows) + 1):
+        goes_on = at < len(segment.rows) and (
+            segment.rows[at] == segment.rows[at - 1] + 1 and len(segment.tokens[at]) == len(segment.tokens[at - 1])
         )
         if not goes_on:
             yield first, at

@@ -16,37 +16,21 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import structlog
 import torch
-from msgspec import Meta
 from transformers import PreTrainedModel
 
 from .entry import FORMAT, KV, Damaged, decode, encode
+from .prompt import Prefix
+from .settings import KVSettings
 
 _SUFFIX, _PARTIAL = ".kv", ".partial"
 _ABANDONED_S = 60.0  # a partial file this old was left by a process that died
 _MAX_WAITING = 32  # entries on their way to disk; more are dropped and computed again another time
 log = structlog.get_logger(__name__)
-
-
-class KVSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Keeps what the model computed of passages: docs/kv.md."""
-
-    folder: Annotated[str, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
-    budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
-        2_000_000_000
-    )
-
-
-class Prefix(NamedTuple):
-    """A document as a model reads it: its text, and all token ids from position 0 to the document's end."""
-
-    text: str
-    ids: list[int]
 
 
 class _File(NamedTuple):

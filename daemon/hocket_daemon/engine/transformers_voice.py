@@ -1,62 +1,42 @@
-"""A causal language model with its tokenizer and its slots: any that transformers' AutoModelForCausalLM loads."""
+"""The voice of transformers: any causal language model that its AutoModelForCausalLM loads, over slots of our own."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
-import msgspec
 import numpy as np
 import structlog
 import torch
-from msgspec import Meta
 from numpy.typing import NDArray
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.messages import Side
+from hocket_bus.messages import Side, Task
 from hocket_retrieval.packed import pack
 
-from .attention import use_slots
+from .attention import decoder_layers, use_slots
 from .captured import CapturedSteps, Step, cuda_graph
-from .preemption import Interrupt, decoder_layers
-from .slots import Plan, Segment, Slots
-from .stored import KVSettings, open_store
+from .distribution import VOCABULARY_LIMIT
+from .preemption import Interrupt
+from .prompt import Layout, Prefix
+from .segments import Segment
+from .settings import BUNDLED, KVSettings, ModelSettings
+from .slots import Plan, Slots
+from .stored import open_store
+from .tokenizer import fingerprint, layout_for, prompt_ids, text_of
+from .voice import Rows
 
-BUNDLED = "bundled"
-VOCABULARY_LIMIT = 1 << 18  # ids travel in 18 bits
 log = structlog.get_logger(__name__)
 
 
-class ModelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The language model. Both sides need models with the same tokenizer; sizes may differ."""
-
-    name: Annotated[str, Meta(description="`bundled`, a folder, or a Hugging Face name")] = BUNDLED
-    context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
-    slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
-    kv_bytes: Annotated[
-        int, Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any")
-    ] = 4_000_000_000
-    prefill_tokens: Annotated[
-        int, Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too")
-    ] = 128
-    threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
-    dtype: Annotated[
-        str,
-        Meta(description="`float32`, `bfloat16`, `float16`; `auto` is float32 on a CPU and bfloat16 on a GPU"),
-    ] = "auto"
-    hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
-
-
-class LanguageModel:
+class TransformersVoice:
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> None:
-        torch.set_num_threads(settings.threads)
+        self._threads = settings.threads
+        self._use_threads()
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.name = settings.name
@@ -73,7 +53,7 @@ class LanguageModel:
             )
         self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, self._weights) if kv is not None else None
-        self.fingerprint = _fingerprint(self.tokenizer)
+        self.fingerprint = fingerprint(self.tokenizer)
         self.vocabulary = max(self.tokenizer.get_vocab().values()) + 1
         if self.vocabulary > VOCABULARY_LIMIT:
             raise BadConfiguration(
@@ -90,19 +70,15 @@ class LanguageModel:
             layer.register_forward_pre_hook(self._heed)
         self.open_slots(settings.slots, settings.kv_bytes)
 
-    def text(self, ids: list[int]) -> str:
-        """What token ids read as, special ones left out."""
-        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
-
     @property
     def compute(self) -> str:
         """What the forward passes run on."""
         return torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else self.device.type
 
-    def open_slots(self, slots: int, most_bytes: int) -> None:
-        """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `most_bytes`."""
+    def open_slots(self, slots: int, max_bytes: int) -> None:
+        """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `max_bytes`."""
         self._captured: CapturedSteps | None = None
-        self.slots = Slots(self._weights.config, slots, self._context, most_bytes)
+        self.slots = Slots(self._weights.config, slots, self._context, max_bytes)
         (row,) = self.slots.take(1)
         self.read([Segment([row], [[0]])])
         self.slots.give_back([row])
@@ -117,39 +93,75 @@ class LanguageModel:
         except RuntimeError as error:
             log.warning("decode steps are not captured, and slower for it", model=self.name, reason=str(error))
 
-    def read(self, feeds: Sequence[Segment], interrupt: Interrupt | None = None) -> list[NDArray[np.float32]]:
-        """Append every feed in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        """Append all segments in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
         self._interrupt = interrupt
-        logits = self._forward(feeds)[:, : self.vocabulary]
+        self._use_threads()
+        logits = self._forward(segments)[:, : self.vocabulary]
         rows = torch.softmax(logits.float(), dim=-1).cpu()
-        return [part.numpy() for part in rows.split([len(feed.rows) for feed in feeds])]
+        return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
 
     @torch.inference_mode()
     def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
-        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' slot_mapping.
+        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' places.
 
         Row i is the distribution behind all tokens before the i-th of them; at least one token comes before the first.
         """
         assert 0 < last < len(tokens)
         self._interrupt = None
+        self._use_threads()
         ids = torch.tensor([tokens], device=self.device)
         logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
         return torch.softmax(logits[0, :-1, : self.vocabulary].float(), dim=-1).cpu().numpy()
+
+    def text(self, ids: list[int]) -> str:
+        """The text of answer tokens, without special ones."""
+        return text_of(self.tokenizer, ids)
+
+    def layout(self, task: Task) -> Layout:
+        """How a passage and a question are laid out."""
+        return layout_for(self.tokenizer, task)
+
+    def prompt(self, text: str, task: Task) -> list[int]:
+        """Ids of a whole prompt: a user's turn where the model has a chat template, or else `text` as it stands."""
+        return prompt_ids(self.tokenizer, text, task)
+
+    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
+        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
+        kv = self.stored.find(prefix) if self.stored is not None else None
+        if kv is not None:
+            self.slots.copy_in(row, kv, length)
+        return kv is not None
+
+    def keep(self, row: int, prefix: Prefix) -> None:
+        """Copy the document out of a row's beginning and let the store write it on its own thread."""
+        if self.stored is not None:
+            self.stored.put_later(prefix, self.slots.copy_out(row, len(prefix.ids)))
+
+    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
+        """Write it now where that evicts nothing; whether there was room. There is a store."""
+        assert self.stored is not None
+        return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
+
+    def _use_threads(self) -> None:
+        """Torch has one number of threads for the whole process: another voice may have set its own."""
+        if torch.get_num_threads() != self._threads:
+            torch.set_num_threads(self._threads)
 
     def _heed(self, *_: object) -> None:
         if self._interrupt is not None:
             self._interrupt.heed()
 
     @torch.inference_mode()
-    def _forward(self, feeds: Sequence[Segment]) -> Tensor:
-        if self._captured is not None and self._captured.fits(feeds):
+    def _forward(self, segments: Sequence[Segment]) -> Tensor:
+        if self._captured is not None and self._captured.fits(segments):
             self._heed()
-            return self._captured.run(feeds)
-        plan = self.slots.place(feeds, self._weights.dtype, self.device)
-        ids = [token for feed in feeds for row in feed.tokens for token in row]
+            return self._captured.run(segments)
+        plan = self.slots.plan_pass(segments, self._weights.dtype, self.device)
+        ids = [token for segment in segments for row in segment.tokens for token in row]
         ids += [ids[-1]] * (len(plan.slot_mapping) - len(ids))
         return self._by_plan(torch.tensor([ids], device=self.device), plan)
 
@@ -193,12 +205,6 @@ def _dtype(name: str, device: torch.device) -> torch.dtype:
     if name not in dtypes:
         raise BadConfiguration(f"unknown dtype '{name}' under [model]", f"use one of: auto, {', '.join(dtypes)}")
     return dtypes[name]
-
-
-def _fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Equal for two tokenizers exactly when they number the same tokens the same way."""
-    vocabulary = json.dumps(sorted(tokenizer.get_vocab().items())).encode()
-    return hashlib.sha256(vocabulary).hexdigest()
 
 
 def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -15,8 +15,9 @@ from hocket_bus.messages import Side
 
 from ..engine.distribution import truncate
 from ..engine.machine import processor
-from ..engine.slots import Segment
-from ..engine.transformers_voice import LanguageModel, ModelSettings
+from ..engine.segments import Segment
+from ..engine.settings import ModelSettings
+from ..engine.voice import Voice
 from .profiler import fit
 from .profiles import DecodeProfile
 
@@ -32,51 +33,51 @@ class Stage:
     runs: int = 3
 
 
-def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str, str | int]:
+def about(voice: Voice, settings: ModelSettings, side: Side) -> dict[str, str | int]:
     """Model and machine: what a decode time depends on. The bundled model is another one on each side."""
     return {
         "model": settings.name,
         "side": side,
         "dtype": settings.dtype,
-        "context": model.slots.context,
-        "compute": model.compute,
+        "context": voice.slots.context,
+        "compute": voice.compute,
         "threads": settings.threads,
         "processor": processor(),
         "cores": os.cpu_count() or 0,
     }
 
 
-def steps_of(model: LanguageModel, stage: Stage) -> int:
+def steps_of(voice: Voice, stage: Stage) -> int:
     """Decode steps of all runs together."""
-    return stage.runs * max(0, model.slots.context - stage.chunk_tokens)
+    return stage.runs * max(0, voice.slots.context - stage.chunk_tokens)
 
 
 def profile(
-    model: LanguageModel, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
+    voice: Voice, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
 ) -> DecodeProfile:
     """Measure and fit; `tell` is called after every step. Raises BadRequest when the context has too little room."""
-    if steps_of(model, stage) == 0:
+    if steps_of(voice, stage) == 0:
         raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
-    seconds = np.mean([_run(model, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
-    fitted = fit(range(stage.chunk_tokens + 1, model.slots.context + 1), seconds)
+    seconds = np.mean([_run(voice, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
+    fitted = fit(range(stage.chunk_tokens + 1, voice.slots.context + 1), seconds)
     return DecodeProfile(date=datetime.now(UTC).isoformat(timespec="minutes"), about=about, fits={stage.rows: fitted})
 
 
-def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
+def _run(voice: Voice, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
     """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
     rng = np.random.default_rng(_SEED)
-    words = len(model.tokenizer)
+    words = voice.vocabulary
     weights = np.full(stage.rows, 1 / stage.rows)
-    rows = model.slots.take(stage.rows)
+    rows = voice.slots.take(stage.rows)
     seconds = []
     try:
-        model.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
-        for token in rng.integers(words, size=model.slots.context - stage.chunk_tokens).tolist():
+        voice.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
+        for token in rng.integers(words, size=voice.slots.context - stage.chunk_tokens).tolist():
             started_s = time.perf_counter()
-            mixed = weights @ model.read([Segment(rows, [[token]] * stage.rows)])[0].astype(np.float64)
+            mixed = weights @ voice.read([Segment(rows, [[token]] * stage.rows)])[0].astype(np.float64)
             truncate(mixed / mixed.sum(), wire_mass)
             seconds.append(time.perf_counter() - started_s)
             tell()
     finally:
-        model.slots.give_back(rows)
+        voice.slots.give_back(rows)
     return seconds

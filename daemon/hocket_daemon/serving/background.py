@@ -18,7 +18,8 @@ from hocket_bus.sockets import Received
 
 from ..engine.documents import Ahead
 from ..engine.preemption import Interrupt
-from ..engine.stored import StoredKV, text_digest
+from ..engine.stored import text_digest
+from ..engine.voice import DocumentStore
 
 POLL_S = 3.0
 REPLY_S = 10.0
@@ -31,7 +32,7 @@ class Background:
 
     def __init__(
         self,
-        stored: StoredKV | None,
+        stored: DocumentStore | None,
         ask: Callable[[ListChunks], None],
         compute: Callable[[list[str], Interrupt, Callable[[Ahead | HocketError], None]], None],
     ) -> None:

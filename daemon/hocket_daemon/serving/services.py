@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hocket_bus.messages import Side
 
 from ..engine.compute import Compute
-from ..engine.transformers_voice import LanguageModel
+from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
 from .admission import Admission
@@ -19,7 +19,7 @@ class Services:
     """One side's parts. Everything is called on the main thread, and calls back there."""
 
     side: Side
-    voice: LanguageModel
+    voice: Voice
     compute: Compute
     retrieval: RetrievalClient
     profiler: Profiler

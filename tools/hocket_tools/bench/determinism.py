@@ -20,7 +20,8 @@ from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.preemption import Interrupt, Together
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 
@@ -47,7 +48,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     expected: list[list[int]] = []
     for precision in [EXACT, *(name for name in missing if name != EXACT)] if missing else []:
         how = ModelSettings(dtype=precision, slots=3 * settings.sessions, kv_bytes=0)
-        model = LanguageModel(how, "cloud")
+        model = TransformersVoice(how, "cloud")
         alone, beside = tokens_of(model, settings, expected)
         expected = expected or alone
         if report.find(precision=precision) is None:
@@ -69,7 +70,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def tokens_of(
-    model: LanguageModel, settings: Settings, given: Sequence[list[int]]
+    model: TransformersVoice, settings: Settings, given: Sequence[list[int]]
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Each session's tokens by itself and beside all others; prefixes are those of `given`, or its own where empty."""
     readings = _readings(model, settings)
@@ -87,7 +88,7 @@ def tokens_of(
     return alone, beside
 
 
-def _readings(model: LanguageModel, settings: Settings) -> list[SequenceGroup]:
+def _readings(model: TransformersVoice, settings: Settings) -> list[SequenceGroup]:
     """Sessions of one to three passages of different lengths."""
     rng = random.Random(settings.seed)
 
@@ -108,7 +109,7 @@ def _readings(model: LanguageModel, settings: Settings) -> list[SequenceGroup]:
 
 def _decode(pairs: Sequence[tuple[SequenceGroup, list[int]]]) -> list[NDArray[np.float32]]:
     steps = [DecodeRequest(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
-    decoded, _ = decode(pairs[0][0].model.read, steps, Together([step.interrupt for step in steps]))
+    decoded, _ = decode(pairs[0][0].voice.read, steps, Together([step.interrupt for step in steps]))
     return [each.value for each in decoded]
 
 

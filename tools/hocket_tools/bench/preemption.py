@@ -21,7 +21,8 @@ from rich.progress import track
 
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools import console
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.random_model import save_random_model
@@ -51,7 +52,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     if missing:
         with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
             save_random_model(Path(folder), width=settings.width, layers=settings.layers, seed=settings.seed)
-            model = LanguageModel(ModelSettings(name=folder, context=256, slots=1), "device")
+            model = TransformersVoice(ModelSettings(name=folder, context=256, slots=1), "device")
         pass_s = median(_pass_s(model) for _ in range(9))
         for way in missing:
             gaps_ms = [gap * 1000 for gap in _gaps_s(model, settings, way, pass_s)]
@@ -70,13 +71,13 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     return report.finish()
 
 
-def _read(model: LanguageModel) -> SequenceGroup:
+def _read(model: TransformersVoice) -> SequenceGroup:
     reading = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
     reading.distribution([2, 3], [1.0])
     return reading
 
 
-def _pass_s(model: LanguageModel) -> float:
+def _pass_s(model: TransformersVoice) -> float:
     reading = _read(model)
     started_s = time.perf_counter()
     reading.distribution([2, 3, 4], [1.0])
@@ -85,7 +86,7 @@ def _pass_s(model: LanguageModel) -> float:
     return seconds
 
 
-def _gaps_s(model: LanguageModel, settings: Settings, way: str, pass_s: float) -> list[float]:
+def _gaps_s(model: TransformersVoice, settings: Settings, way: str, pass_s: float) -> list[float]:
     """Seconds from each rejection to the start of the pass that follows; passes that had ended before do not count."""
     rng = random.Random(settings.seed)
     reading = _read(model)

@@ -17,7 +17,8 @@ from rich.progress import track
 from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.ledger import read
 from hocket_tools import console
 from hocket_tools.bench import leaks
@@ -190,7 +191,7 @@ def _side_by_side(report: Report) -> list[Row]:
 
 
 def _tokenizer() -> tuple[Encode, Decode]:
-    tokenizer = LanguageModel(ModelSettings(slots=1), "device").tokenizer
+    tokenizer = TransformersVoice(ModelSettings(slots=1), "device").tokenizer
     return (
         lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),

@@ -22,9 +22,10 @@ from hocket_daemon.engine import entry
 from hocket_daemon.engine.documents import compute_ahead, prefix_of
 from hocket_daemon.engine.entry import KV
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.prompt import layout_for
-from hocket_daemon.engine.stored import KVSettings, Prefix, StoredKV
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.stored import StoredKV
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.baselines.drcg import Terms, answered
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
@@ -38,9 +39,9 @@ class Keeper:
 
     def __init__(self, folder: Path, searcher: Caller) -> None:
         """Computes what is there now, which takes a while."""
-        self.model = LanguageModel(ModelSettings(), "device", KVSettings(folder=str(folder)))
+        self.model = TransformersVoice(ModelSettings(), "device", KVSettings(folder=str(folder)))
         self._searcher = searcher
-        self._layout = layout_for(self.model.tokenizer, "complete")
+        self._layout = self.model.layout("complete")
         for texts in self._pages():
             compute_ahead(self.model, texts, Interrupt())
 

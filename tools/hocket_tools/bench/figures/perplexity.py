@@ -20,8 +20,9 @@ from rich.progress import track
 from hocket_bus.errors import BadRequest
 from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.prompt import Layout, layout_for
-from hocket_daemon.engine.transformers_voice import BUNDLED, LanguageModel, ModelSettings
+from hocket_daemon.engine.prompt import Layout
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.bench.identity import digest_of_files
@@ -76,7 +77,7 @@ class _Bench:
         self._device = _load(settings.device_model, settings)
         same = settings.cloud_model == settings.device_model
         self._cloud = self._device if same else _load(settings.cloud_model, settings)
-        self._layout: Layout = layout_for(self._device.tokenizer, "complete")
+        self._layout: Layout = self._device.layout("complete")
         self._ids = list(self._device.tokenizer(held_out_text(data), add_special_tokens=False)["input_ids"])
 
     def rows(self, number: int) -> list[Row]:
@@ -110,7 +111,7 @@ class _Bench:
         return ids, asked, str(self._device.tokenizer.decode(ids[:asked]))
 
     def _laid_out(self, texts: list[str]) -> list[list[int]]:
-        return [self._layout.document(self._device.tokenizer, text) for text in texts]
+        return [self._layout.document(text) for text in texts]
 
     def _unrelated(self, number: int) -> list[list[int]]:
         """Documents as many and as long, but those of a window far away."""
@@ -141,14 +142,16 @@ class _Bench:
         joined = [token for document in documents for token in document[len(bos) :][:most]]
         return bos + joined[: self._settings.context_tokens]
 
-    def _gold(self, model: LanguageModel, before: list[int], ids: list[int], gold: NDArray[np.int64]) -> Floats:
+    def _gold(self, model: TransformersVoice, before: list[int], ids: list[int], gold: NDArray[np.int64]) -> Floats:
         return self._score(model, before, ids, len(gold))[np.arange(len(gold)), gold].astype(np.float64)
 
-    def _score(self, model: LanguageModel, before: list[int], ids: list[int], last: int) -> NDArray[np.float32]:
+    def _score(self, model: TransformersVoice, before: list[int], ids: list[int], last: int) -> NDArray[np.float32]:
         between = list(model.tokenizer(self._layout.between, add_special_tokens=False)["input_ids"])
         return model.score(before + between + ids, last)
 
-    def _scored(self, model: LanguageModel, rows: list[list[int]], ids: list[int], gold: NDArray[np.int64]) -> _Scored:
+    def _scored(
+        self, model: TransformersVoice, rows: list[list[int]], ids: list[int], gold: NDArray[np.int64]
+    ) -> _Scored:
         golds, sampled = [], []
         for row in rows:
             p = self._score(model, row, ids, len(gold))
@@ -196,11 +199,11 @@ def _row(method: str, documents: int, p: Floats) -> Row:
     return {"method": method, "documents": documents, "nats": float(-np.log(np.maximum(p, 1e-30)).mean())}
 
 
-def _load(name: str, settings: Settings) -> LanguageModel:
+def _load(name: str, settings: Settings) -> TransformersVoice:
     bundled = name in ("device", "cloud")
     longest = settings.window + settings.context_tokens + settings.document_tokens
     how = ModelSettings(name=BUNDLED if bundled else name, context=longest, slots=1, dtype="float32")
-    model = LanguageModel(how, "cloud" if name == "cloud" else "device")
+    model = TransformersVoice(how, "cloud" if name == "cloud" else "device")
     if model.slots.context < longest:
         raise BadRequest(
             f"a window of {settings.window} tokens behind {settings.context_tokens} is more than the model's "

@@ -10,18 +10,19 @@ import pytest
 
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.transformers_voice import LanguageModel, ModelSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
 WEIGHTS = [0.5, 0.2, 0.3]
 
 
 @pytest.fixture(scope="module")
-def model(tiny_models: dict[str, Path]) -> LanguageModel:
-    return LanguageModel(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+def model(tiny_models: dict[str, Path]) -> TransformersVoice:
+    return TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def open_reading(model: LanguageModel, rows: int = 3) -> SequenceGroup:
+def open_reading(model: TransformersVoice, rows: int = 3) -> SequenceGroup:
     return read_at_once(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
 
 
@@ -29,14 +30,14 @@ def weights(rows: int = 3) -> list[float]:
     return [w / sum(WEIGHTS[:rows]) for w in WEIGHTS[:rows]]
 
 
-def fresh(model: LanguageModel, answer: list[int], rows: int = 3) -> np.ndarray:
+def fresh(model: TransformersVoice, answer: list[int], rows: int = 3) -> np.ndarray:
     reading = open_reading(model, rows)
     probabilities = reading.distribution(answer, weights(rows))
     reading.close()
     return probabilities
 
 
-def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: LanguageModel) -> None:
+def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: TransformersVoice) -> None:
     """After growing, cutting and branching, log-probabilities equal those of a fresh pass over the same prefix."""
     rng = random.Random(5)
     reading = open_reading(model)
@@ -50,7 +51,7 @@ def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: Lan
     reading.close()
 
 
-def test_rows_of_other_sessions_change_nothing(model: LanguageModel) -> None:
+def test_rows_of_other_sessions_change_nothing(model: TransformersVoice) -> None:
     """A session's distribution is the same beside busy neighbours."""
     alone = fresh(model, [5, 9, 17], rows=2)
     neighbour = open_reading(model)
@@ -64,7 +65,7 @@ def test_rows_of_other_sessions_change_nothing(model: LanguageModel) -> None:
     neighbour.close()
 
 
-def test_rows_are_mixed_by_relevance(model: LanguageModel) -> None:
+def test_rows_are_mixed_by_relevance(model: TransformersVoice) -> None:
     """p_s is the weighted sum of the rows' distributions."""
     rows = [read_at_once(model, "mira?", [p], task="answer", room=9) for p in PASSAGES]
     together = read_at_once(model, "mira?", PASSAGES, task="answer", room=9)
@@ -74,16 +75,16 @@ def test_rows_are_mixed_by_relevance(model: LanguageModel) -> None:
         reading.close()
 
 
-def test_padded_vocabulary_gets_no_mass(model: LanguageModel) -> None:
+def test_padded_vocabulary_gets_no_mass(model: TransformersVoice) -> None:
     """Ids that the tokenizer does not know are never proposed."""
     assert fresh(model, []).shape == (max(model.tokenizer.get_vocab().values()) + 1,)
     assert abs(fresh(model, []).sum() - 1) < 1e-9
 
 
-def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None:
+def test_full_slots_and_long_questions_are_refused(model: TransformersVoice) -> None:
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
-        SequenceGroup(model, "mira " * 2000, PASSAGES, task="answer", room=50)
+        read_at_once(model, "mira " * 2000, PASSAGES, task="answer", room=50)
     with pytest.raises(BadRequest, match="9 documents.*8 slots"):
         model.slots.take(9)
     readings = [open_reading(model) for _ in range(2)]
@@ -95,7 +96,7 @@ def test_full_slots_and_long_questions_are_refused(model: LanguageModel) -> None
         reading.close()
 
 
-def test_a_pass_that_fails_gives_its_rows_back(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_fails_gives_its_rows_back(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong while reading, the rows are free again."""
     with monkeypatch.context() as patch:
         patch.setattr(model, "read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))

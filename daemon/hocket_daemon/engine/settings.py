@@ -1,0 +1,38 @@
+"""What a configuration says of a voice: its model, and where its documents' keys and values are kept."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+BUNDLED = "bundled"
+
+
+class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """The language model. Both sides need models with the same tokenizer; sizes may differ."""
+
+    name: Annotated[str, Meta(description="`bundled`, a folder, or a Hugging Face name")] = BUNDLED
+    context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
+    slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
+    kv_bytes: Annotated[
+        int, Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any")
+    ] = 4_000_000_000
+    prefill_tokens: Annotated[
+        int, Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too")
+    ] = 128
+    threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
+    dtype: Annotated[
+        str,
+        Meta(description="`float32`, `bfloat16`, `float16`; `auto` is float32 on a CPU and bfloat16 on a GPU"),
+    ] = "auto"
+    hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
+
+
+class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Keeps what the model computed of passages: docs/kv.md."""
+
+    folder: Annotated[str, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
+    budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
+        2_000_000_000
+    )

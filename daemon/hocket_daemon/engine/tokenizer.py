@@ -1,0 +1,79 @@
+"""The text side of a transformers model: its vocabulary, and how its prompts are laid out.
+
+A model with a chat template is asked through it; any other gets the plain layout that the bundled models read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import partial
+
+from transformers import PreTrainedTokenizerBase
+
+from hocket_bus.messages import Task
+
+from .prompt import Layout
+
+_PASSAGE = "\x02passage\x03"
+_QUESTION = "\x02question\x03"
+_INSTRUCTION = "Answer briefly and from this passage only."
+
+
+def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Equal for two tokenizers exactly when they number the same tokens the same way."""
+    vocabulary = json.dumps(sorted(tokenizer.get_vocab().items())).encode()
+    return hashlib.sha256(vocabulary).hexdigest()
+
+
+def text_of(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:
+    """The text of `ids` without special tokens, exactly as it was tokenised."""
+    return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+
+def layout_for(tokenizer: PreTrainedTokenizerBase, task: Task) -> Layout:
+    """The layout of a passage and a question for `tokenizer`'s model."""
+    encode, bos = partial(_ids, tokenizer), _bos(tokenizer)
+    if task == "complete":
+        return Layout("", "\n\n", "", bos, encode)
+    if tokenizer.chat_template is None:
+        return Layout("", "\n\nQuestion: ", "\nAnswer:", bos, encode)
+    text = _turn(tokenizer, f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}")
+    before, rest = text.split(_PASSAGE)
+    between, behind = rest.split(_QUESTION)
+    return Layout(before, between, behind, (), encode)
+
+
+def prompt_ids(tokenizer: PreTrainedTokenizerBase, text: str, task: Task) -> list[int]:
+    """A whole prompt from position 0: a user's turn where there is a chat template, or else `text` as it stands."""
+    if task == "complete" or tokenizer.chat_template is None:
+        return [*_bos(tokenizer), *_ids(tokenizer, "", text, "")]
+    before, behind = _turn(tokenizer, _QUESTION).split(_QUESTION)
+    return _ids(tokenizer, before, text, behind)
+
+
+def _bos(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    return () if tokenizer.bos_token_id is None else (int(tokenizer.bos_token_id),)
+
+
+def _turn(tokenizer: PreTrainedTokenizerBase, content: str) -> str:
+    messages = [{"role": "user", "content": content}]
+    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+
+def _ids(tokenizer: PreTrainedTokenizerBase, before: str, text: str, behind: str) -> list[int]:
+    """Of `text` in its layout. The name of a special token in it is text like any other: nobody's passage may close
+    the user's turn."""
+    ids = _tokens(tokenizer, before + text + behind)
+    parts = _tokens(tokenizer, before), _tokens(tokenizer, behind)
+    special = set(tokenizer.all_special_ids)
+    if sum(id in special for id in ids) == sum(id in special for part in parts for id in part):
+        return ids
+    return [*parts[0], *_tokens(tokenizer, text, split_special_tokens=True), *parts[1]]
+
+
+def _tokens(tokenizer: PreTrainedTokenizerBase, text: str, *, split_special_tokens: bool = False) -> list[int]:
+    if not text:
+        return []
+    options = {"add_special_tokens": False, "split_special_tokens": split_special_tokens}
+    return list(tokenizer(text, **options)["input_ids"])

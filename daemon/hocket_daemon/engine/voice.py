@@ -1,0 +1,118 @@
+"""What the rooms above the engine know of a model: a voice that reads, decodes, rolls back and remembers documents.
+
+Nothing here is transformers' or torch's: any engine that keeps several rows of keys and values can be a voice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket_bus.messages import Task
+
+from .preemption import Interrupt
+from .prompt import Layout, Prefix
+from .segments import Segment
+
+Rows: TypeAlias = NDArray[np.float32]  # [rows, vocabulary]: probabilities of what follows each row
+
+
+class Memory(Protocol):
+    """A voice's KV memory: rows that hold at most `context` tokens each."""
+
+    @property
+    def context(self) -> int:
+        """Tokens that a row can hold."""
+
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Tokens that each row holds."""
+
+    def take(self, rows: int) -> list[int]:
+        """Free rows, now empty. Raises Busy, or BadRequest for more than there are."""
+
+    def give_back(self, rows: Sequence[int]) -> None:
+        """Free rows."""
+
+    def roll_back(self, row: int, length: int) -> None:
+        """Forget all but the first `length` tokens of a row, which holds at least as many."""
+
+
+class DocumentStore(Protocol):
+    """The documents whose keys and values a voice keeps on disk. May be asked from any thread."""
+
+    def has(self, prefix: Prefix) -> bool:
+        """Whether there is an entry, sound or not."""
+
+    def retain(self, texts: Iterable[bytes]) -> None:
+        """Take no other texts' entries from now on, and soon drop those there are; `texts` are `text_digest`s."""
+
+    def close(self) -> None:
+        """Finish what is to be written."""
+
+    def fact(self) -> str:
+        """A line for `hocket status`."""
+
+
+class Voice(Protocol):
+    """A causal language model with its tokenizer and its slots. Everything but its text is for one thread at a time."""
+
+    @property
+    def name(self) -> str:
+        """As configured."""
+
+    @property
+    def compute(self) -> str:
+        """What the forward passes run on."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for two voices exactly when they number the same tokens the same way."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Token ids are below this number."""
+
+    @property
+    def eos(self) -> list[int]:
+        """The ids that end an answer, ascending."""
+
+    @property
+    def prefill_tokens(self) -> int:
+        """Tokens of a prompt that one forward pass reads at most."""
+
+    @property
+    def slots(self) -> Memory:
+        """The KV memory."""
+
+    @property
+    def stored(self) -> DocumentStore | None:
+        """Where documents are kept; None: nowhere."""
+
+    def text(self, ids: list[int]) -> str:
+        """The text of answer tokens, without special ones. From any thread."""
+
+    def layout(self, task: Task) -> Layout:
+        """How a passage and a question are laid out. From any thread."""
+
+    def prompt(self, text: str, task: Task) -> list[int]:
+        """Ids of a whole prompt: "answer" asks `text` as a user does, "complete" goes on with it. From any thread."""
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        """Append all segments, whose rows are all different, in one forward pass.
+
+        For each segment: [rows, vocabulary], probabilities of what follows its rows. Raises Preempted when the
+        interrupt is set before the end; the rows may then be longer, and are to be rolled back.
+        """
+
+    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
+        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
+
+    def keep(self, row: int, prefix: Prefix) -> None:
+        """Keep the document that a row begins with, now or soon; other documents may go for it."""
+
+    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
+        """The same where there is room without dropping any other; whether there was."""

@@ -1,6 +1,6 @@
 """Rows that are continued together: a prompt in each, and behind it the same tokens in all.
 
-A question over passages has a row for each passage (`read`); a plain prompt has one (`read_prompt`).
+A question over passages has a row for each passage (`read`); a plain prompt has one (`read_prompt`, `read_text`).
 """
 
 from __future__ import annotations
@@ -119,6 +119,11 @@ def read_prompt(voice: Voice, prompt: list[int], room: int) -> Prefill[SequenceG
     with _freed_on_error(group):
         yield from group.prefill()
     return group
+
+
+def read_text(voice: Voice, text: str, *, task: Task, room: int) -> Prefill[SequenceGroup]:
+    """`read_prompt` of a text that the voice lays out for `task`."""
+    return (yield from read_prompt(voice, voice.prompt(text, task), room))
 
 
 def read_at_once(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:

@@ -1,9 +1,12 @@
-"""Token ids to text as they come: never half a character, nothing from a stop string on."""
+"""Token ids to text as they come: never half a character, nothing from a stop string on, and one rule for the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
+from hocket_bus.messages import Finish
+
+MAX_CHARACTERS = 200_000  # of a text, so that it fits into one message
 _HALF = "\ufffd"
 
 
@@ -54,6 +57,35 @@ class Detokenizer:
             ready, self._held = self._held[:cut], self._held[cut:]
         self.text += ready
         return ready
+
+
+class Transcript:
+    """A text as its tokens are drawn, and where it ends."""
+
+    def __init__(self, detokenizer: Detokenizer, eos: Collection[int], max_tokens: int) -> None:
+        """It ends with an id of `eos`, a stop string of the detokenizer's, or at the latest after `max_tokens`."""
+        self.max_tokens = max_tokens
+        self.ids: list[int] = []
+        self.finish: Finish | None = None  # why it ended
+        self._detokenizer = detokenizer
+        self._eos = eos
+
+    @property
+    def text(self) -> str:
+        """All pieces so far."""
+        return self._detokenizer.text
+
+    def add(self, token: int) -> str:
+        """The text that `token` completes. A token that ends the text completes what was held back, too."""
+        assert self.finish is None, "nothing comes behind the end"
+        self.ids.append(token)
+        ended = token in self._eos
+        piece = "" if ended else self._detokenizer.add(token)
+        is_last = len(self.ids) == self.max_tokens or len(self.text) > MAX_CHARACTERS
+        if ended or (is_last and not self._detokenizer.stopped):
+            piece += self._detokenizer.finish()
+        self.finish = "eos" if ended else "stop" if self._detokenizer.stopped else "length" if is_last else None
+        return piece
 
 
 def _overlap(text: str, stop: str) -> int:

@@ -1,0 +1,111 @@
+"""One side's text from a prompt: read, decoded step by step beside everybody else, and drawn with the one noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Finish
+
+from .batch import Decoded, DecodeRequest
+from .compute import Compute
+from .distribution import truncate
+from .preemption import Interrupt, Preempted
+from .sampling import Rule, sample
+from .sequences import Prefill, SequenceGroup, mix
+from .text import Transcript
+from .voice import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What became of a generation: all its ids, EOS included, and its text."""
+
+    finish: Finish
+    ids: list[int]
+    text: str
+
+
+class Generation:
+    """Begins at once and ends by itself, or when it is cancelled. For the main thread, which hears of everything."""
+
+    def __init__(
+        self,
+        compute: Compute,
+        passes: Prefill[SequenceGroup],
+        rule: Rule,
+        mass: float,
+        transcript: Transcript,
+        *,
+        on_token: Callable[[int, str], None],
+        on_end: Callable[[Generated | HocketError], None],
+    ) -> None:
+        """`passes` reads the prompt into one row, with room for the transcript's `max_tokens`.
+
+        Step t draws by `rule` from the likeliest ids that hold `mass` of the distribution behind t tokens. `on_token`
+        gets every id and the text that it completes, perhaps none; `on_end` comes once and last, with an error where
+        no token can come any more.
+        """
+        self._compute = compute
+        self._rule = rule
+        self._mass = mass
+        self._transcript = transcript
+        self._on_token = on_token
+        self._on_end = on_end
+        self._interrupt = Interrupt()
+        self._group: SequenceGroup | None = None
+        self._ended = False
+        compute.prefill(passes, self._interrupt, self._on_read)
+
+    def cancel(self) -> None:
+        """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
+        self._end(self._generated("cancelled"))
+
+    def _on_read(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
+        if isinstance(outcome, SequenceGroup):
+            self._group = outcome
+            if self._ended:
+                self._free()
+            else:
+                self._decode(outcome)
+        elif isinstance(outcome, HocketError):
+            self._end(outcome)
+
+    def _decode(self, group: SequenceGroup) -> None:
+        rule, mass, ids = self._rule, self._mass, list(self._transcript.ids)
+
+        def draw(rows: Rows) -> int:
+            return sample(rule, len(ids), truncate(mix(rows, []), mass))
+
+        self._compute.decode(DecodeRequest(group, ids, draw, self._interrupt), self._on_drawn)
+
+    def _on_drawn(self, outcome: Decoded[int] | HocketError | Preempted) -> None:
+        if self._ended or isinstance(outcome, Preempted):
+            return
+        if isinstance(outcome, HocketError):
+            self._end(outcome)
+            return
+        assert self._group is not None
+        piece, finish = self._transcript.add(outcome.value), self._transcript.finish
+        if finish is None:  # before anybody is told, so that the compute thread need not wait for them
+            self._decode(self._group)
+        self._on_token(outcome.value, piece)
+        if finish is not None:
+            self._end(self._generated(finish))
+
+    def _generated(self, finish: Finish) -> Generated:
+        return Generated(finish, list(self._transcript.ids), self._transcript.text)
+
+    def _end(self, end: Generated | HocketError) -> None:
+        if not self._ended:
+            self._ended = True
+            self._interrupt.set()
+            self._free()
+            self._on_end(end)
+
+    def _free(self) -> None:
+        """Behind whatever the compute thread still does with the rows."""
+        if self._group is not None:
+            self._compute.run(self._group.close, lambda _: None)
+            self._group = None

@@ -1,0 +1,87 @@
+"""Text from a prompt, whoever writes it: the protocol, and a voice of this daemon behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Finish, Sampling, Task
+
+from .compute import Compute
+from .generation import Generated, Generation
+from .sampling import Rule
+from .sequences import read_text
+from .text import Detokenizer, Transcript
+from .voice import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`."""
+
+    prompt: str
+    sampling: Sampling
+    task: Task = "answer"
+    stop: tuple[str, ...] = ()
+
+
+class Generating(Protocol):
+    """A text on its way."""
+
+    def cancel(self) -> None:
+        """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
+
+
+class TextGenerator(Protocol):
+    """Writes several texts at once. Used on the main thread, where everything is called back."""
+
+    def generate(
+        self,
+        request: TextRequest,
+        on_text: Callable[[str], None],
+        on_end: Callable[[Finish | HocketError], None],
+    ) -> Generating:
+        """Begin a text and return before anything is called back.
+
+        `on_text` gets the text piece by piece, no piece empty and none with half a character. `on_end` comes once and
+        last: with why the text ended, or with the error that ended it.
+        """
+
+
+class LocalGenerator:
+    """The TextGenerator of a voice: its texts are decoded beside all other sessions of the voice's compute thread."""
+
+    def __init__(self, voice: Voice, compute: Compute, mass: float) -> None:
+        """`mass` is the share of each distribution, in (0, 1], from which is drawn."""
+        self._voice = voice
+        self._compute = compute
+        self._mass = mass
+
+    def generate(
+        self,
+        request: TextRequest,
+        on_text: Callable[[str], None],
+        on_end: Callable[[Finish | HocketError], None],
+    ) -> Generating:
+        """As TextGenerator says. A prompt that is too long ends with BadRequest, a full voice with Busy."""
+        sampling, voice = request.sampling, self._voice
+
+        def on_token(_: int, piece: str) -> None:
+            if piece:
+                on_text(piece)
+
+        def ended(end: Generated | HocketError) -> None:
+            on_end(end.finish if isinstance(end, Generated) else end)
+
+        detokenizer = Detokenizer(voice.text, request.stop, strip=request.task == "answer")
+        return Generation(
+            self._compute,
+            read_text(voice, request.prompt, task=request.task, room=sampling.max_tokens),
+            Rule(sampling.seed, sampling.temperature, sampling.top_p),
+            self._mass,
+            Transcript(detokenizer, voice.eos, sampling.max_tokens),
+            on_token=on_token,
+            on_end=ended,
+        )

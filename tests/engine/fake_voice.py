@@ -1,0 +1,111 @@
+"""A voice without a model: characters for tokens, and distributions that are a function of a row's tokens alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.messages import Task
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.prompt import Layout, Prefix
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.voice import DocumentStore, Rows
+
+CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
+BOS, EOS, FIRST = 0, 1, 2
+SPREAD = 3.0  # of the logits
+
+
+class FakeSlots:
+    """Rows that are lists of tokens."""
+
+    def __init__(self, slots: int, context: int) -> None:
+        self.context = context
+        self.held: list[list[int]] = [[] for _ in range(slots)]
+        self.free = set(range(slots))
+
+    @property
+    def lengths(self) -> list[int]:
+        return [len(tokens) for tokens in self.held]
+
+    def take(self, rows: int) -> list[int]:
+        if rows > len(self.held):
+            raise BadRequest(f"{rows} documents were asked for, the model has {len(self.held)} slots", "ask for fewer")
+        if rows > len(self.free):
+            raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
+        taken = sorted(self.free)[:rows]
+        self.free -= set(taken)
+        for row in taken:
+            self.held[row] = []
+        return taken
+
+    def give_back(self, rows: Sequence[int]) -> None:
+        assert not self.free & set(rows), "a row is freed once"
+        self.free |= set(rows)
+
+    def roll_back(self, row: int, length: int) -> None:
+        assert length <= len(self.held[row]), "a row rolls back, not forward"
+        del self.held[row][length:]
+
+
+class FakeVoice:
+    """Voices with the same `seed` say the same; all have the same tokens."""
+
+    name = "fake"
+    compute = "nothing"
+    fingerprint = "characters"
+    vocabulary = FIRST + len(CHARACTERS)
+    prefill_tokens = 16
+
+    def __init__(self, seed: int = 0, *, slots: int = 16, context: int = 512) -> None:
+        self.eos = [EOS]
+        self.slots = FakeSlots(slots, context)
+        self.stored: DocumentStore | None = None
+        self.passes: list[list[Segment]] = []
+        self._seed = seed
+
+    def text(self, ids: list[int]) -> str:
+        return "".join(CHARACTERS[token - FIRST] for token in ids if token >= FIRST)
+
+    def layout(self, task: Task) -> Layout:
+        if task == "complete":
+            return Layout("", "\n\n", "", (BOS,), self.encode)
+        return Layout("", "\n\nQuestion: ", "\nAnswer:", (BOS,), self.encode)
+
+    def prompt(self, text: str, task: Task) -> list[int]:
+        return [BOS, *self.encode("", text, "")]
+
+    def encode(self, before: str, text: str, behind: str) -> list[int]:
+        return [FIRST + max(0, CHARACTERS.find(character)) for character in before + text + behind]
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        self.passes.append(list(segments))
+        for segment in segments:
+            for row, tokens in zip(segment.rows, segment.tokens, strict=True):
+                assert row not in self.slots.free, "whoever reads into a row has taken it"
+                assert tokens
+                self.slots.held[row] += tokens
+                assert len(self.slots.held[row]) <= self.slots.context
+        if interrupt is not None:
+            interrupt.heed()
+        return [np.stack([self.distribution(self.slots.held[row]) for row in segment.rows]) for segment in segments]
+
+    def distribution(self, tokens: list[int]) -> np.ndarray:
+        """[vocabulary], behind a row of `tokens`."""
+        data = np.array([self._seed, *tokens], dtype=">u4").tobytes()
+        rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
+        weights = np.exp(SPREAD * rng.standard_normal(self.vocabulary))
+        weights[BOS] = 0
+        return np.asarray(weights / weights.sum(), np.float32)
+
+    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
+        return False
+
+    def keep(self, row: int, prefix: Prefix) -> None:
+        pass
+
+    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
+        return False

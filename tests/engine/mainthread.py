@@ -1,0 +1,48 @@
+"""A main thread for tests of the engine: runs what compute threads post, and nothing else runs meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+
+from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.voice import Voice
+from waiting import WAIT_S
+
+
+class MainThread:
+    """The inbox of this thread."""
+
+    def __init__(self) -> None:
+        self._inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def post(self, *commands: Callable[[], None]) -> None:
+        for command in commands:
+            self._inbox.put(command)
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        while not holds():
+            self._inbox.get(timeout=WAIT_S)()
+
+    def settle(self, compute: Compute) -> None:
+        """Until everything that was asked of the compute thread before is done, and all of its news are heard."""
+        seen: list[object] = []
+        while compute.waiting:
+            self._inbox.get(timeout=WAIT_S)()
+        compute.run(lambda: None, seen.append)
+        self.until(lambda: bool(seen))
+        while not self._inbox.empty():
+            try:
+                self._inbox.get_nowait()()
+            except Empty:
+                break
+
+    @contextmanager
+    def compute(self, voice: Voice) -> Iterator[Compute]:
+        """A compute thread for `voice`."""
+        made = Compute(self.post, voice.read, 0.0)
+        try:
+            yield made
+        finally:
+            made.close()

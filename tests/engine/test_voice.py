@@ -1,0 +1,111 @@
+"""The laws of a voice, whatever engine is behind it: rows are their tokens, and rolling back forgets."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_voice import FakeVoice
+
+from hocket_bus.errors import BadRequest, Busy
+from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.sequences import at_once, read_at_once, read_prompt
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Rows, Voice
+
+SLOTS = 6
+
+
+@pytest.fixture(params=["fake", "transformers"])
+def voice(request: pytest.FixtureRequest, tiny_models: dict[str, Path]) -> Voice:
+    makers: dict[str, Callable[[], Voice]] = {
+        "fake": lambda: FakeVoice(slots=SLOTS, context=400),
+        "transformers": lambda: TransformersVoice(
+            ModelSettings(name=str(tiny_models["device"]), slots=SLOTS, context=400), "device"
+        ),
+    }
+    return makers[request.param]()
+
+
+def fresh(voice: Voice, tokens: list[int]) -> Rows:
+    """[vocabulary] behind `tokens`, read into an empty row at once."""
+    rows = voice.slots.take(1)
+    (read,) = voice.read([Segment(rows, [tokens])])
+    voice.slots.give_back(rows)
+    assert read.shape == (1, voice.vocabulary)
+    return np.asarray(read[0])
+
+
+def test_rows_that_grow_and_roll_back_read_like_fresh_ones(voice: Voice) -> None:
+    """In any company, by any lengths: a row's distribution is a function of the tokens that it holds."""
+    rng = random.Random(1)
+    rows, held = voice.slots.take(4), [[2], [3], [4], [5]]
+    voice.read([Segment(rows, [list(tokens) for tokens in held])])
+    for _ in range(12):
+        chosen, segments = rng.sample(range(4), rng.randint(1, 4)), []
+        for at in chosen:
+            held[at] = held[at][: rng.randint(1, len(held[at]))]
+            voice.slots.roll_back(rows[at], len(held[at]))
+            more = [rng.randrange(2, 90) for _ in range(rng.randint(1, 4))]
+            held[at] = held[at] + more
+            segments.append(Segment([rows[at]], [more]))
+        for at, read in zip(chosen, voice.read(segments), strict=True):
+            assert read.dtype == np.float32
+            assert voice.slots.lengths[rows[at]] == len(held[at])
+            np.testing.assert_allclose(read[0], fresh(voice, held[at]), atol=1e-5)
+
+
+def test_an_interrupted_pass_leaves_rows_that_roll_back(voice: Voice) -> None:
+    """Whatever it wrote is forgotten with the length."""
+    rows, stop = voice.slots.take(1), Interrupt()
+    voice.read([Segment(rows, [[5, 6, 7]])])
+    stop.set()
+    with pytest.raises(Preempted):
+        voice.read([Segment(rows, [[8, 9]])], stop)
+    voice.slots.roll_back(rows[0], 3)
+    (read,) = voice.read([Segment(rows, [[10]])], Interrupt())
+    np.testing.assert_allclose(read[0], fresh(voice, [5, 6, 7, 10]), atol=1e-5)
+
+
+def test_rows_are_taken_and_given_back(voice: Voice) -> None:
+    """None is given twice; more than are free is Busy, more than there are a bad request."""
+    first, second = voice.slots.take(4), voice.slots.take(2)
+    assert len({*first, *second}) == SLOTS
+    with pytest.raises(Busy):
+        voice.slots.take(1)
+    with pytest.raises(BadRequest):
+        voice.slots.take(SLOTS + 1)
+    voice.read([Segment(first, [[7]] * 4)])
+    voice.slots.give_back(first)
+    assert all(voice.slots.lengths[row] == 0 for row in voice.slots.take(4))
+
+
+def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(voice: Voice) -> None:
+    """Two ways to open a sequence, one thing behind them."""
+    layout = voice.layout("answer")
+    ids = [*layout.document("kala mira"), *layout.question("duno?")]
+    plain = at_once(voice, read_prompt(voice, ids, 20))
+    asked = read_at_once(voice, "duno?", ["kala mira"], task="answer", room=20)
+    for tokens in ([], [7], [7, 9, 11], [7, 8]):
+        np.testing.assert_allclose(plain.distribution(tokens, []), asked.distribution(tokens, [1.0]), atol=1e-6)
+    plain.close()
+    asked.close()
+    assert len(voice.slots.take(SLOTS)) == SLOTS
+
+
+def test_the_text_of_a_prompt_is_the_prompt(voice: Voice) -> None:
+    """Laid out to be gone on with, a text is its own tokens behind what begins every row."""
+    assert voice.text(voice.prompt("kala mira, duno?", "complete")) == "kala mira, duno?"
+
+
+def test_the_fake_voice_depends_on_its_tokens_and_its_seed_alone() -> None:
+    """What unit tests of rooms above rest on."""
+    assert np.array_equal(fresh(FakeVoice(3), [4, 5]), fresh(FakeVoice(3), [4, 5]))
+    assert not np.array_equal(fresh(FakeVoice(3), [4, 5]), fresh(FakeVoice(4), [4, 5]))
+    assert not np.array_equal(fresh(FakeVoice(3), [4, 5]), fresh(FakeVoice(3), [5, 4]))
+    assert abs(float(fresh(FakeVoice(3), [4]).sum()) - 1) < 1e-6

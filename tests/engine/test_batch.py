@@ -46,50 +46,50 @@ def opened(model: TransformersVoice, rows: int, question: str = "mira soretu?") 
     return read_at_once(model, question, PASSAGES[:rows], task="answer", room=40)
 
 
-def step(reading: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray]:
-    return DecodeRequest(reading, answer, lambda rows: rows, Interrupt())
+def request(group: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray]:
+    return DecodeRequest(group, answer, lambda rows: rows, Interrupt())
 
 
-def together(steps: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
-    decoded, _ = decode(steps[0].group.voice.read, steps, Together([each.interrupt for each in steps]))
+def together(requests: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
+    decoded, _ = decode(requests[0].group.voice.read, requests, Together([each.interrupt for each in requests]))
     return [each.value for each in decoded]
 
 
 def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: TransformersVoice) -> None:
     """Sessions of one to three rows that grow, branch and roll back by different lengths, in batches of any make-up."""
     rng = random.Random(3)
-    readings = [opened(model, rows, f"mira {'so ' * rows}?") for rows in (1, 3, 2)]
+    groups = [opened(model, rows, f"mira {'so ' * rows}?") for rows in (1, 3, 2)]
     answers: list[list[int]] = [[], [], []]
     for _ in range(12):
         chosen = rng.sample(range(3), rng.randint(1, 3))
         for at in chosen:
             answers[at] = answers[at][: rng.randint(0, len(answers[at]))]
             answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
-        for at, got in zip(chosen, together([step(readings[at], answers[at]) for at in chosen]), strict=True):
-            np.testing.assert_allclose(got, alone(model, readings[at], answers[at]), atol=2e-5)
-    for reading in readings:
-        reading.close()
+        for at, got in zip(chosen, together([request(groups[at], answers[at]) for at in chosen]), strict=True):
+            np.testing.assert_allclose(got, alone(model, groups[at], answers[at]), atol=2e-5)
+    for group in groups:
+        group.close()
 
 
-def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they(model: TransformersVoice) -> None:
+def test_a_prompt_that_is_read_beside_others_requests_reads_as_alone_and_so_do_they(model: TransformersVoice) -> None:
     """Part by part, in the passes in which another session decodes."""
     decoding, answer = opened(model, 2), [9]
     passes = read(model, "duno limba?", PASSAGES[1:4], task="answer", room=40)
-    feed, parts, prompted = next(passes), 0, None
+    segment, parts, prompted = next(passes), 0, None
     while prompted is None:
-        (decoded,), behind = decode(model.read, [step(decoding, answer)], Interrupt(), feed)
+        (decoded,), behind = decode(model.read, [request(decoding, answer)], Interrupt(), segment)
         np.testing.assert_allclose(decoded.value, alone(model, decoding, answer), atol=2e-5)
-        assert (decoded.rows, len(behind)) == (2, len(feed.rows))
+        assert (decoded.rows, len(behind)) == (2, len(segment.rows))
         answer.append(5 + parts)
         parts += 1
         try:
-            feed = passes.send(behind)
+            segment = passes.send(behind)
         except StopIteration as end:
             prompted = end.value
     assert parts > 3
-    (got,) = together([step(prompted, [7, 9])])
+    (got,) = together([request(prompted, [7, 9])])
     np.testing.assert_allclose(got, alone(model, prompted, [7, 9]), atol=2e-5)
-    (first,) = together([step(prompted, [])])
+    (first,) = together([request(prompted, [])])
     np.testing.assert_allclose(first, alone(model, prompted, []), atol=2e-5)
     decoding.close()
     prompted.close()
@@ -98,43 +98,43 @@ def test_a_prompt_that_is_read_beside_others_steps_reads_as_alone_and_so_do_they
 def test_rows_that_are_no_neighbours_read_the_same(model: TransformersVoice) -> None:
     """A session that got the rows between others' loses nothing by it, and it is not refused while rows are free."""
     held = [opened(model, 1) for _ in range(12)]
-    for reading in held[1::3]:
-        reading.close()
+    for group in held[1::3]:
+        group.close()
     scattered = opened(model, 3)
-    (got,) = together([step(scattered, [5, 9])])
+    (got,) = together([request(scattered, [5, 9])])
     np.testing.assert_allclose(got, alone(model, scattered, [5, 9]), atol=2e-5)
-    for reading in (*held[0::3], *held[2::3], scattered):
-        reading.close()
+    for group in (*held[0::3], *held[2::3], scattered):
+        group.close()
 
 
 def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoice) -> None:
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
-    reading = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
+    group = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
     weights = [1 / 12] * 12
-    reading.distribution([5], weights)
+    group.distribution([5], weights)
     heads = 2 if model._weights.config.model_type == "qwen2" else 4
-    keys_bytes = 12 * reading.length * heads * 8 * 4
+    keys_bytes = 12 * group.length * heads * 8 * 4
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        reading.distribution([5, 6], weights)
+        group.distribution([5, 6], weights)
     allocated = [event.self_cpu_memory_usage for event in profiled.events() or []]
-    reading.close()
+    group.close()
     assert 0 < max(allocated) < keys_bytes / 2
 
 
 def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: TransformersVoice) -> None:
     """One stale session stops nothing; all stale ones do, and afterwards each reads on as if nothing had been."""
-    readings = [opened(model, 2), opened(model, 1)]
-    steps = [step(reading, [4, 8, 15]) for reading in readings]
-    steps[0].interrupt.set()
-    assert len(together(steps)) == 2
-    steps = [step(reading, [4, 8, 16, 23]) for reading in readings]
-    for each in steps:
+    groups = [opened(model, 2), opened(model, 1)]
+    requests = [request(group, [4, 8, 15]) for group in groups]
+    requests[0].interrupt.set()
+    assert len(together(requests)) == 2
+    requests = [request(group, [4, 8, 16, 23]) for group in groups]
+    for each in requests:
         each.interrupt.set()
     with pytest.raises(Preempted):
-        together(steps)
-    for reading, got in zip(readings, together([step(r, [4, 8, 16]) for r in readings]), strict=True):
-        np.testing.assert_allclose(got, alone(model, reading, [4, 8, 16]), atol=2e-5)
-        reading.close()
+        together(requests)
+    for group, got in zip(groups, together([request(r, [4, 8, 16]) for r in groups]), strict=True):
+        np.testing.assert_allclose(got, alone(model, group, [4, 8, 16]), atol=2e-5)
+        group.close()
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def passes(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setattr(
         model,
         "read",
-        lambda feeds, *a: (seen.append(sum(len(t) for f in feeds for t in f.tokens)), inner(feeds, *a))[1],
+        lambda segments, *a: (seen.append(sum(len(t) for f in segments for t in f.tokens)), inner(segments, *a))[1],
     )
     return iter([seen])
 
@@ -153,10 +153,10 @@ def passes(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersVoice, passes: Iterator[list[int]]) -> None:
     """None is longer than `prefill_tokens`; together they are the prompt."""
     (seen,) = passes
-    reading = opened(model, 3)
+    group = opened(model, 3)
     assert max(seen) == 7
-    assert sum(seen) == sum(map(len, reading.prompts))
-    reading.close()
+    assert sum(seen) == sum(map(len, group.prompts))
+    group.close()
 
 
 def test_more_memory_than_allowed_is_refused_at_the_start(tiny_models: dict[str, Path]) -> None:

@@ -54,21 +54,21 @@ def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> Transfo
 def grow_and_roll_back(model: TransformersVoice, atol: float) -> None:
     """Sessions of one to five rows, of which some decode and all others lie still, one or two tokens at a time."""
     rng = random.Random(5)
-    readings = [
+    groups = [
         read_at_once(model, "mira?", (PASSAGES * 2)[:rows], task="answer", room=60) for rows in (1, 3, 2, 5)
     ]  # the last beyond the first eight rows
-    answers: list[list[int]] = [[rng.randint(2, 200)] for _ in readings]
+    answers: list[list[int]] = [[rng.randint(2, 200)] for _ in groups]
     for _ in range(40):
         chosen = rng.sample(range(4), rng.randint(1, 4))
         for at in chosen:
             answers[at] = answers[at][: rng.randint(max(1, len(answers[at]) - 2), len(answers[at]))]
             answers[at] += [rng.randint(2, 200) for _ in range(rng.choice([1, 1, 1, 2]))]
-        rows = model.read([readings[at].roll_back(answers[at]) for at in chosen])
+        rows = model.read([groups[at].roll_back(answers[at]) for at in chosen])
         for at, got in zip(chosen, rows, strict=True):
-            readings[at].take(answers[at], got)
-            np.testing.assert_allclose(got, alone(model, readings[at], answers[at]), atol=atol)
-    for reading in readings:
-        reading.close()
+            groups[at].take(answers[at], got)
+            np.testing.assert_allclose(got, alone(model, groups[at], answers[at]), atol=atol)
+    for group in groups:
+        group.close()
 
 
 def test_a_captured_step_reads_as_transformers_alone(tiny_models: dict[str, Path]) -> None:

@@ -20,7 +20,7 @@ from hocket_daemon.engine.sequences import Prefill
 from hocket_daemon.engine.voice import Rows
 from waiting import WAIT_S
 
-SESSIONS, STEPS, PARTS = 3, 8, 5
+SESSIONS, REQUESTS, PARTS = 3, 8, 5
 
 
 class World:
@@ -35,23 +35,23 @@ class World:
         for command in commands:
             self.inbox.put(command)
 
-    def read(self, feeds: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
         """The stand-in for a forward pass: writes down whom it is for."""
         interrupt.heed()
-        self.log.append("".join(sorted(name for feed in feeds for name in feed.tokens)))  # type: ignore[misc]
-        return [np.ones((len(feed.rows), 1), np.float32) for feed in feeds]
+        self.log.append("".join(sorted(name for segment in segments for name in segment.tokens)))  # type: ignore[misc]
+        return [np.ones((len(segment.rows), 1), np.float32) for segment in segments]
 
     def until(self, done: Callable[[], bool]) -> None:
         while not done():
             self.inbox.get(timeout=WAIT_S)()
 
-    def step(self, name: str, interrupt: Interrupt | None = None) -> DecodeRequest[str]:
+    def request(self, name: str, interrupt: Interrupt | None = None) -> DecodeRequest[str]:
         return DecodeRequest(Session(name), [], lambda _: name, interrupt or Interrupt())  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Session:
-    """Stands in for a reading of one row."""
+    """Stands in for a sequence group of one row."""
 
     name: str
 
@@ -77,8 +77,8 @@ def prompt(name: str) -> Prefill[str]:
 
 
 def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it(world: World) -> None:
-    """The stated rule: one pass for one step of every session that waits and one part of the oldest prompt."""
-    left = dict.fromkeys("abc", STEPS)
+    """The stated rule: one pass for one request of every session that waits and one part of the oldest prompt."""
+    left = dict.fromkeys("abc", REQUESTS)
     ended: list[str] = []
 
     def again(name: str) -> Callable[[object], None]:
@@ -86,14 +86,14 @@ def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it
             assert outcome == Decoded(name, SESSIONS)
             left[name] -= 1
             if left[name]:
-                world.compute.decode(world.step(name), done)
+                world.compute.decode(world.request(name), done)
 
         return done
 
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)  # until everything is asked for
     for name in left:
-        world.compute.decode(world.step(name), again(name))
+        world.compute.decode(world.request(name), again(name))
     for name in ("X", "Y"):
         world.compute.prefill(prompt(name), Interrupt(), ended.append)
     assert world.compute.waiting == SESSIONS + 2
@@ -101,36 +101,36 @@ def test_every_session_decodes_in_every_pass_and_the_oldest_prompt_goes_on_in_it
     world.until(lambda: not any(left.values()) and len(ended) == 2)
 
     parts = [f"{name}{at}" for name in "XY" for at in range(PARTS)]
-    assert world.log == [f"{part}abc" for part in parts[:STEPS]] + parts[STEPS:]
+    assert world.log == [f"{part}abc" for part in parts[:REQUESTS]] + parts[REQUESTS:]
     assert ended == ["X", "Y"]
-    assert (world.compute.batches, world.compute.requests) == (STEPS, STEPS * SESSIONS)
+    assert (world.compute.batches, world.compute.requests) == (REQUESTS, REQUESTS * SESSIONS)
 
 
-def test_a_step_that_fails_behind_the_pass_fails_alone(world: World) -> None:
+def test_a_request_that_fails_behind_the_pass_fails_alone(world: World) -> None:
     """What a session makes of its rows is its own; the others of the same pass get theirs."""
     outcomes: dict[str, object] = {}
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
     bad = DecodeRequest(Session("a"), [], lambda _: 1 // 0, Interrupt())  # type: ignore[arg-type]
     world.compute.decode(bad, lambda o: outcomes.update(a=o))
-    world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
+    world.compute.decode(world.request("b"), lambda o: outcomes.update(b=o))
     hold.set()
     world.until(lambda: len(outcomes) == 2)
     assert isinstance(outcomes["a"], HocketError)
     assert outcomes["b"] == Decoded("b", 2)
 
 
-def test_stale_steps_are_dropped_and_a_failing_batch_fails_its_steps_alone(
+def test_stale_requests_are_dropped_and_a_failing_batch_fails_its_requests_alone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A stale one is handed back unread; an error reaches every step of its batch, and the thread lives on."""
+    """A stale one is handed back unread; an error reaches every request of its batch, and the thread lives on."""
     outcomes: dict[str, object] = {}
     stale = Interrupt()
     stale.set()
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
-    world.compute.decode(world.step("s", stale), lambda o: outcomes.update(s=o))
-    world.compute.decode(world.step("a"), lambda o: outcomes.update(a=o))
+    world.compute.decode(world.request("s", stale), lambda o: outcomes.update(s=o))
+    world.compute.decode(world.request("a"), lambda o: outcomes.update(a=o))
     hold.set()
     world.until(lambda: len(outcomes) == 2)
     assert isinstance(outcomes["s"], Preempted)
@@ -138,23 +138,23 @@ def test_stale_steps_are_dropped_and_a_failing_batch_fails_its_steps_alone(
 
     with monkeypatch.context() as patch:
         patch.setattr(world.compute, "_read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
-        world.compute.decode(world.step("b"), lambda o: outcomes.update(b=o))
+        world.compute.decode(world.request("b"), lambda o: outcomes.update(b=o))
         world.until(lambda: "b" in outcomes)
     assert isinstance(outcomes["b"], HocketError)
-    world.compute.decode(world.step("c"), lambda o: outcomes.update(c=o))
+    world.compute.decode(world.request("c"), lambda o: outcomes.update(c=o))
     world.until(lambda: "c" in outcomes)
     assert outcomes["c"] == Decoded("c", 1)
 
 
 def test_a_held_batch_ends_when_the_last_of_its_sessions_gives_it_up(world: World) -> None:
-    """Benchmarks lengthen steps; a step that nobody wants is not lengthened."""
+    """Benchmarks lengthen passes; one that nobody wants is not lengthened."""
     world.compute._hold_s = 3600.0
     interrupts = [Interrupt(), Interrupt()]
     outcomes: list[object] = []
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
     for interrupt in interrupts:
-        world.compute.decode(world.step("x", interrupt), outcomes.append)
+        world.compute.decode(world.request("x", interrupt), outcomes.append)
     hold.set()
     interrupts[1].set()
     assert world.compute.batches == 0
@@ -165,7 +165,7 @@ def test_a_held_batch_ends_when_the_last_of_its_sessions_gives_it_up(world: Worl
 
 def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: World) -> None:
     """The second asks while the first is being decoded alone: two batches later they are one, and stay one."""
-    left = dict.fromkeys("ab", STEPS)
+    left = dict.fromkeys("ab", REQUESTS)
     under_way, go_on = threading.Event(), threading.Event()
 
     def slow(name: str) -> DecodeRequest[str]:
@@ -180,28 +180,28 @@ def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: Worl
         def done(_: object) -> None:
             left[name] -= 1
             if left[name]:
-                world.compute.decode(world.step(name), done)
+                world.compute.decode(world.request(name), done)
 
         return done
 
     world.compute.decode(slow("a"), again("a"))
     assert under_way.wait(WAIT_S)
-    world.compute.decode(world.step("b"), again("b"))
+    world.compute.decode(world.request("b"), again("b"))
     go_on.set()
     world.until(lambda: not any(left.values()))
     assert world.log[0] == "a"
-    assert world.log[1 : STEPS - 1] == ["ab"] * (STEPS - 2)
+    assert world.log[1 : REQUESTS - 1] == ["ab"] * (REQUESTS - 2)
 
 
-def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_thread(world: World) -> None:
-    """The main thread hears of the interruption only afterwards: it has asked for the next step already."""
+def test_the_request_that_replaces_an_interrupted_one_does_not_wait_for_the_main_thread(world: World) -> None:
+    """The main thread hears of the interruption only afterwards: it has asked for the next one already."""
     world.compute._hold_s = 3600.0
     begun = {"old": threading.Event(), "new": threading.Event()}
     interrupts = {name: Interrupt() for name in begun}
 
     def decode(name: str) -> None:
-        step = DecodeRequest(Session(name), [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
-        world.compute.decode(step, lambda _: None)
+        request = DecodeRequest(Session(name), [], lambda _: begun[name].set(), interrupts[name])  # type: ignore[arg-type]
+        world.compute.decode(request, lambda _: None)
 
     decode("old")
     assert begun["old"].wait(WAIT_S)
@@ -212,7 +212,7 @@ def test_the_step_that_replaces_an_interrupted_one_does_not_wait_for_the_main_th
 
 
 def test_a_prompt_that_nobody_wants_ends_with_its_pass_and_the_next_one_goes_on(world: World) -> None:
-    """The pass itself goes on while a step of somebody else is in it; what the prompt held is freed."""
+    """The pass itself goes on while a request of somebody else is in it; what the prompt held is freed."""
     freed: list[str] = []
     given_up = Interrupt()
 
@@ -225,7 +225,7 @@ def test_a_prompt_that_nobody_wants_ends_with_its_pass_and_the_next_one_goes_on(
     ended: dict[str, object] = {}
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
-    world.compute.decode(world.step("a"), lambda _: given_up.set())
+    world.compute.decode(world.request("a"), lambda _: given_up.set())
     world.compute.prefill(passes("X"), given_up, lambda outcome: ended.update(X=outcome))
     world.compute.prefill(passes("Y"), Interrupt(), lambda outcome: ended.update(Y=outcome))
     hold.set()
@@ -245,7 +245,7 @@ def test_a_pass_that_fails_fails_all_that_is_in_it_and_nothing_else(
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
     with monkeypatch.context() as patch:
         patch.setattr(world.compute, "_read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
-        world.compute.decode(world.step("a"), lambda outcome: outcomes.update(a=outcome))
+        world.compute.decode(world.request("a"), lambda outcome: outcomes.update(a=outcome))
         world.compute.prefill(prompt("X"), Interrupt(), lambda outcome: outcomes.update(X=outcome))
         hold.set()
         world.until(lambda: len(outcomes) == 2)
@@ -265,17 +265,17 @@ def test_the_main_thread_waits_for_a_pass_of_many_sessions_and_for_no_other(
     """Until the pass ends, or its time is over; a pass for a few is not waited for at all."""
     begun, release, outcomes = threading.Event(), threading.Event(), []
 
-    def read(feeds: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+    def read(segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
         begun.set()
         release.wait(WAIT_S)
-        return world.read(feeds, interrupt)
+        return world.read(segments, interrupt)
 
     monkeypatch.setattr(compute, "YIELD_S", yield_s)
     monkeypatch.setattr(world.compute, "_read", read)
     hold = threading.Event()
     world.compute.run(lambda: hold.wait(WAIT_S), lambda _: None)
     for number in range(sessions):
-        world.compute.decode(world.step(str(number)), outcomes.append)
+        world.compute.decode(world.request(str(number)), outcomes.append)
     world.compute.let_finish()  # nothing is under way
     hold.set()
     assert begun.wait(WAIT_S)

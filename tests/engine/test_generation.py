@@ -26,7 +26,7 @@ from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.text import Detokenizer, Transcript
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 MASS = 0.98
 SLOTS = 6
@@ -220,8 +220,11 @@ def test_a_generation_that_is_cancelled_frees_its_row_and_is_heard_no_more(world
 
 
 @pytest.mark.parametrize("passes", range(8))
-def test_a_generation_that_is_cancelled_within_a_pass_frees_its_row(fake: World, passes: int) -> None:
-    """From the main thread, while the compute thread reads its prompt or decodes: in two to three passes, five more."""
+@pytest.mark.parametrize("beside_another", [False, True])
+def test_a_generation_that_is_cancelled_within_a_pass_frees_its_row(
+    fake: World, passes: int, beside_another: bool
+) -> None:
+    """While the compute thread reads its prompt or decodes, in a pass that is interrupted or goes on for another."""
     within, go_on = threading.Event(), threading.Event()
     inner, voice = fake.voice.read, fake.voice
     assert isinstance(voice, FakeVoice)
@@ -233,14 +236,25 @@ def test_a_generation_that_is_cancelled_within_a_pass_frees_its_row(fake: World,
         return inner(segments, interrupt)
 
     fake.compute._read = read
+    other = [fake.begin("tano", tokens=40)] if beside_another else []
     heard = fake.begin("kala mira duno " * 2, tokens=40)
     fake.main.until(within.is_set)
     heard.cancel()
     heard_of = len(heard.ids)
     go_on.set()
-    fake.main.settle(fake.compute)
+    fake.end(*other)
     assert heard.generated.finish == "cancelled"
     assert len(heard.ids) == heard_of
+    assert fake.is_empty
+
+
+def test_a_generation_that_is_cancelled_before_it_hears_that_its_prompt_is_read_frees_its_row(fake: World) -> None:
+    """The compute thread is done with the prompt, and has told; nobody has listened yet."""
+    heard = fake.begin("kala mira")
+    until(lambda: not fake.compute.waiting)
+    heard.cancel()
+    fake.main.settle(fake.compute)
+    assert heard.generated == Generated("cancelled", [], "")
     assert fake.is_empty
 
 

@@ -22,7 +22,7 @@ def model(tiny_models: dict[str, Path]) -> TransformersVoice:
     return TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def open_reading(model: TransformersVoice, rows: int = 3) -> SequenceGroup:
+def opened(model: TransformersVoice, rows: int = 3) -> SequenceGroup:
     return read_at_once(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
 
 
@@ -31,37 +31,37 @@ def weights(rows: int = 3) -> list[float]:
 
 
 def fresh(model: TransformersVoice, answer: list[int], rows: int = 3) -> np.ndarray:
-    reading = open_reading(model, rows)
-    probabilities = reading.distribution(answer, weights(rows))
-    reading.close()
+    group = opened(model, rows)
+    probabilities = group.distribution(answer, weights(rows))
+    group.close()
     return probabilities
 
 
 def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: TransformersVoice) -> None:
     """After growing, cutting and branching, log-probabilities equal those of a fresh pass over the same prefix."""
     rng = random.Random(5)
-    reading = open_reading(model)
+    group = opened(model)
     answer: list[int] = []
     for _ in range(60):
         answer = answer[: rng.randint(max(0, len(answer) - 10), len(answer))]
         answer += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
         answer = answer[:50]
-        got = reading.distribution(answer, weights())
+        got = group.distribution(answer, weights())
         np.testing.assert_allclose(np.log(got), np.log(fresh(model, answer)), atol=1e-4)
-    reading.close()
+    group.close()
 
 
 def test_rows_of_other_sessions_change_nothing(model: TransformersVoice) -> None:
     """A session's distribution is the same beside busy neighbours."""
     alone = fresh(model, [5, 9, 17], rows=2)
-    neighbour = open_reading(model)
-    reading = open_reading(model, rows=2)
+    neighbour = opened(model)
+    group = opened(model, rows=2)
     neighbour.distribution([4, 8, 15, 16, 23], weights())
-    got = reading.distribution([5, 9, 17], weights(2))
+    got = group.distribution([5, 9, 17], weights(2))
     neighbour.distribution([42], weights())
     np.testing.assert_allclose(np.log(got), np.log(alone), atol=1e-4)
-    np.testing.assert_allclose(np.log(reading.distribution([5, 9, 17], weights(2))), np.log(alone), atol=1e-4)
-    reading.close()
+    np.testing.assert_allclose(np.log(group.distribution([5, 9, 17], weights(2))), np.log(alone), atol=1e-4)
+    group.close()
     neighbour.close()
 
 
@@ -71,8 +71,8 @@ def test_rows_are_mixed_by_relevance(model: TransformersVoice) -> None:
     together = read_at_once(model, "mira?", PASSAGES, task="answer", room=9)
     expected = sum(w * row.distribution([7, 8], [1.0]) for w, row in zip(WEIGHTS, rows, strict=True))
     np.testing.assert_allclose(together.distribution([7, 8], WEIGHTS), expected, atol=1e-6)
-    for reading in (*rows, together):
-        reading.close()
+    for group in (*rows, together):
+        group.close()
 
 
 def test_padded_vocabulary_gets_no_mass(model: TransformersVoice) -> None:
@@ -87,13 +87,13 @@ def test_full_slots_and_long_questions_are_refused(model: TransformersVoice) -> 
         read_at_once(model, "mira " * 2000, PASSAGES, task="answer", room=50)
     with pytest.raises(BadRequest, match="9 documents.*8 slots"):
         model.slots.take(9)
-    readings = [open_reading(model) for _ in range(2)]
+    groups = [opened(model) for _ in range(2)]
     with pytest.raises(Busy):
-        open_reading(model)
-    for reading in readings:
-        reading.close()
-    for reading in [open_reading(model) for _ in range(2)]:
-        reading.close()
+        opened(model)
+    for group in groups:
+        group.close()
+    for group in [opened(model) for _ in range(2)]:
+        group.close()
 
 
 def test_a_pass_that_fails_gives_its_rows_back(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,5 +102,5 @@ def test_a_pass_that_fails_gives_its_rows_back(model: TransformersVoice, monkeyp
         patch.setattr(model, "read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))
         for _ in range(4):
             with pytest.raises(MemoryError):
-                open_reading(model)
-    open_reading(model).close()
+                opened(model)
+    opened(model).close()

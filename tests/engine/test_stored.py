@@ -53,9 +53,9 @@ def opened(folder: Path, plain: TransformersVoice, **options: object) -> Transfo
 
 def read(model: TransformersVoice, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
-    reading = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
-    got = np.log(reading.distribution(answer, [1 / len(passages)] * len(passages)))
-    reading.close()
+    group = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
+    got = np.log(group.distribution(answer, [1 / len(passages)] * len(passages)))
+    group.close()
     if model.stored is not None:
         model.stored._writer.submit(lambda: None).result(WAIT_S)
     return got
@@ -81,7 +81,7 @@ def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
     assert model.stored.misses == 0
 
 
-def test_found_and_missing_documents_mix_in_one_reading(tmp_path: Path, plain: TransformersVoice) -> None:
+def test_found_and_missing_documents_mix_in_one_group(tmp_path: Path, plain: TransformersVoice) -> None:
     """Every pattern of kept and computed rows gives the same distribution."""
     expected = read(plain, PASSAGES, [7, 8])
     for pattern in range(2 ** len(PASSAGES)):
@@ -102,9 +102,9 @@ def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(
     model = opened(tmp_path, plain)
 
     def cut(model: TransformersVoice) -> np.ndarray:
-        reading = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
-        got = np.log(reading.distribution([4], [1.0]))
-        reading.close()
+        group = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
+        got = np.log(group.distribution([4], [1.0]))
+        group.close()
         return got
 
     cut(model)
@@ -189,7 +189,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, plain: TransformersVoic
 def test_a_disk_that_cannot_be_written_costs_no_answer(
     tmp_path: Path, plain: TransformersVoice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A folder that cannot be, and a disk that is full half way: the reading is right, no partial file stays."""
+    """A folder that cannot be, and a disk that is full half way: the answer is right, no partial file stays."""
     (tmp_path / "file").write_text("not a folder")
     model = opened(tmp_path / "file", plain)
     expected = read(plain, PASSAGES, [5])
@@ -351,15 +351,15 @@ def test_what_a_dead_process_left_half_written_goes(tmp_path: Path) -> None:
 
 
 def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: TransformersVoice) -> None:
-    """What is on disk is not computed again; a reading then finds it; a full store ends it without evicting."""
+    """What is on disk is not computed again; a question then finds it; a full store ends it without evicting."""
     model = opened(tmp_path, plain)
     assert compute_ahead(model, PASSAGES[:2], Interrupt()) == (2, True)
     begun: list[object] = []
     for each in (model, again := opened(tmp_path, plain)):
         inner = each.read
-        each.read = lambda feeds, *a, inner=inner: (  # type: ignore[method-assign,misc]
-            begun.extend(ids for ids in feeds[0].tokens if ids[0] == 0),  # a document begins with BOS
-            inner(feeds, *a),
+        each.read = lambda segments, *a, inner=inner: (  # type: ignore[method-assign,misc]
+            begun.extend(ids for ids in segments[0].tokens if ids[0] == 0),  # a document begins with BOS
+            inner(segments, *a),
         )[1]
     assert compute_ahead(again, PASSAGES, Interrupt()) == (4, True)
     assert len(begun) == 2
@@ -384,13 +384,13 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
     interrupt = Interrupt()
     inner, layers = model.read, []
 
-    def interrupted(feeds: list[Segment], given: Interrupt) -> object:
+    def interrupted(segments: list[Segment], given: Interrupt) -> object:
         if len(files(tmp_path)) == 1:
             model.slots._layers[0].update = (  # type: ignore[method-assign]
                 lambda *a, update=model.slots._layers[0].update, **k: (interrupt.set(), update(*a, **k))[1]
             )
             model.slots._layers[1].update = lambda *a, **k: layers.append(1)  # type: ignore[method-assign,assign]
-        return inner(feeds, given)
+        return inner(segments, given)
 
     model.read = interrupted  # type: ignore[method-assign]
     assert compute_ahead(model, PASSAGES, interrupt) == (1, True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from hocket_daemon.engine.text import Detokenizer
+from hocket_daemon.engine.text import Detokenizer, Transcript
 
 
 def by_byte(ids: list[int]) -> str:
@@ -68,3 +69,34 @@ def test_blanks_before_the_first_word_are_left_out_where_asked(text: str) -> Non
     detokenizer = Detokenizer(by_byte, strip=True)
     pieces = [detokenizer.add(byte) for byte in text.encode()] + [detokenizer.finish()]
     assert "".join(pieces) == detokenizer.text == text.lstrip()
+
+
+@given(
+    st.text(alphabet="abc€", min_size=1, max_size=20),
+    st.lists(st.text(alphabet="abc", min_size=1, max_size=3), max_size=2),
+    st.integers(1, 30),
+    st.integers(0, 40),
+)
+def test_a_text_ends_once_by_eos_stop_or_length(text: str, stops: list[str], max_tokens: int, eos_at: int) -> None:
+    """Whichever comes first; nothing is held back then but half a character, and nothing behind a stop is heard."""
+    ids = [byte + 1 for byte in text.encode()]
+    ids.insert(eos_at, 0)
+    transcript = Transcript(Detokenizer(lambda ids: by_byte([token - 1 for token in ids]), stops), [0], max_tokens)
+    pieces = []
+    for token in ids:
+        pieces.append(transcript.add(token))
+        if transcript.finish is not None:
+            break
+    read = by_byte([token - 1 for token in transcript.ids if token]).rstrip("\ufffd")
+    found = [read.index(stop) for stop in stops if stop in read]
+    assert transcript.text == "".join(pieces) == read[: min(found, default=len(read))]
+    match transcript.finish:
+        case "eos":
+            assert transcript.ids[-1] == 0
+        case "stop":
+            assert found
+        case "length":
+            assert len(transcript.ids) == max_tokens
+            assert not found
+        case None:
+            pytest.fail("the last id ends it")

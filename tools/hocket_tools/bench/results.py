@@ -25,7 +25,7 @@ INTRODUCTION = """\
 # Results
 
 This page has one line for each claim, with its latest value. `python -m hocket_tools.bench.results` makes it from the
-files in `docs/results`. A benchmark updates its lines with `--json docs/results/NAME.json`.
+files in `docs/results`. To update a benchmark's lines, run it with `--json docs/results/NAME.json`, then make the page.
 
 Every value was measured on one machine ({machine}), unless its line names another.
 Both sides, their retrieval daemons, the link emulator and the client shared it.

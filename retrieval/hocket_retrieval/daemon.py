@@ -21,6 +21,7 @@ import structlog
 
 from hocket_bus import messages as m
 from hocket_bus.errors import BadRequest, Busy, HocketError, Unavailable
+from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
 
@@ -112,28 +113,28 @@ class Daemon:
             self._server.send(route, reply)
 
         if self._stopped.is_set() and isinstance(message, m.Ingest | Question):
-            answer(_error(_stopping(), message.request))
+            answer(error_message(_stopping(), message.request))
         elif isinstance(message, m.Ingest):
             self._accept(answer, message)
         elif isinstance(message, Question):
             self._take(answer, message)
         else:
-            answer(m.Error(code="bad_request", text=f"a retrieval daemon takes no {type(message).__name__}"))
+            answer(error_message(BadRequest(f"a retrieval daemon takes no {type(message).__name__}")))
 
     def _take(self, answer: Answer, message: Question) -> None:
         if self._waiting >= MAX_WAITING:
-            answer(_error(Busy(f"{MAX_WAITING} requests are waiting already"), message.request))
+            answer(error_message(Busy(f"{MAX_WAITING} requests are waiting already"), message.request))
             return
         self._count(1)
         self._answering.submit(self._serve, answer, message)
 
     def _accept(self, answer: Answer, message: m.Ingest) -> None:
-        """A job is refused at once when it can be, else queued."""
+        """Refuse a job at once when that can be, else queue it."""
         if self._jobs.qsize() >= MAX_WAITING:
-            answer(_error(Busy(f"{MAX_WAITING} ingestions are waiting already"), message.request))
+            answer(error_message(Busy(f"{MAX_WAITING} ingestions are waiting already"), message.request))
         elif relative := [path for path in message.paths if not path.startswith("/")]:
             error = BadRequest(f"'{relative[0][:200]}' is a relative path", "send absolute ones")
-            answer(_error(error, message.request))
+            answer(error_message(error, message.request))
         else:
             self._jobs.put((answer, message))
 
@@ -141,7 +142,7 @@ class Daemon:
 
     def _serve(self, answer: Answer, message: Question) -> None:
         try:
-            with _faults_answered(answer, message.request):
+            with _errors_answered(answer, message.request):
                 answer(self._reply(message))
         finally:
             self._count(-1)
@@ -192,7 +193,8 @@ class Daemon:
                 "scorers": ", ".join(self._collection.scorers),
             }
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
-        return m.Status(request=message.request, role="retrieval", ready=ready, facts=facts)
+        lines = {name: notice_text(fact) for name, fact in facts.items()}
+        return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)
 
     def _loaded(self) -> Collection:
         if self._collection is None:
@@ -217,7 +219,7 @@ class Daemon:
 
     def _resume(self, collection: Collection) -> None:
         """What an earlier process left to do, or a changed embedder or chunk length demands."""
-        with _faults_answered(lambda error: log.warning("ingestion ended", error=str(error)), b""):
+        with _errors_answered(lambda error: log.warning("ingestion ended", error=str(error)), b""):
             report = collection.resume(self._note)
             if report.added or report.replaced or report.errors:
                 log.info("finished an earlier ingestion", added=report.added, replaced=report.replaced)
@@ -233,7 +235,7 @@ class Daemon:
                 told_s = time.monotonic()
                 answer(replies.progress(progress, message.request))
 
-        with _faults_answered(answer, message.request):
+        with _errors_answered(answer, message.request):
             if self._stopped.is_set():
                 raise _stopping()
             report = collection.ingest([Path(path) for path in message.paths], tell)
@@ -273,26 +275,19 @@ def open_collection(config: RetrievalConfig) -> Collection:
 
 
 @contextmanager
-def _faults_answered(answer: Answer, request: bytes) -> Iterator[None]:
+def _errors_answered(answer: Answer, request: bytes) -> Iterator[None]:
     """Whatever goes wrong inside becomes one Error; the daemon lives on."""
     try:
         yield
     except HocketError as error:
-        answer(_error(error, request))
+        answer(error_message(error, request))
     except Exception:
         log.exception("request failed")
-        answer(m.Error(code="internal", text="the retrieval daemon failed", remedy="see its log", request=request))
+        answer(error_message(HocketError("the retrieval daemon failed", "see its log"), request))
 
 
 def _stopping() -> Unavailable:
     return Unavailable("the retrieval daemon is stopping", "try again when it is back")
-
-
-def _error(error: HocketError, request: bytes) -> m.Error:
-    again_s = error.retry_after_s if isinstance(error, Busy) else 0.0
-    return m.Error(
-        code=error.code, text=error.text[:1000], remedy=error.remedy[:500], request=request, retry_after_s=again_s
-    )
 
 
 def _facts(collection: Collection) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from hocket_bus import messages as m
+from hocket_bus.faults import notice_text
 
 from .ingest import Progress, Report
 from .search import SearchResult
@@ -57,13 +58,13 @@ def progress(made: Progress, request: bytes) -> m.Progress:
         files_total=made.files_total,
         chunks_done=made.chunks_done,
         chunks_total=made.chunks_total,
-        current=made.name,
+        current=notice_text(made.name),
     )
 
 
 def ingested(report: Report, request: bytes) -> m.Ingested:
     """What a job has done; of many failures the first MAX_FAILURE_LINES."""
-    lines = [line[:2000] for _, line in report.errors[:MAX_FAILURE_LINES]]
+    lines = [notice_text(line) for _, line in report.errors[:MAX_FAILURE_LINES]]
     if len(report.errors) > len(lines):
         lines[-1] = f"and {len(report.errors) - len(lines) + 1} more"
     return m.Ingested(

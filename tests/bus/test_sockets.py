@@ -12,10 +12,11 @@ import zmq
 
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, OtherVersion, ProtocolError, Unavailable
+from hocket_bus.faults import raised
 from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake import Awake
-from hocket_bus.wire import encode
+from hocket_bus.wire import decode, encode
 from waiting import WAIT_S
 
 
@@ -56,6 +57,24 @@ def test_an_end_of_another_version_is_named(tmp_path: Path) -> None:
     assert isinstance(down, LinkDown)
     assert isinstance(down.reason, OtherVersion)
     assert "the same hocket on both ends" in str(down.reason)
+
+
+def test_an_end_that_speaks_another_version_gets_one_line(tmp_path: Path) -> None:
+    """Whatever it says, also where its own message of that code has other fields; the server lives on."""
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    with Bus(inbox.put) as bus, zmq.Context() as context, context.socket(zmq.DEALER) as old:
+        server = bus.serve(f"ipc://{tmp_path}/x", welcome)
+        old.linger = 0
+        old.connect(f"ipc://{tmp_path}/x")
+        for header in (b"HK\x04\x01", b"HK\x04\x20"):
+            old.send_multipart([header, b"\x93\xa6device\x04\xa0"])
+            assert old.poll(WAIT_S * 1000)
+            answer = decode(old.recv_multipart())
+            assert isinstance(answer, Error)
+            assert str(raised(answer)) == "protocol version 4, this end speaks 5: install the same hocket on both ends"
+            assert (answer.code, answer.request) == ("bad_message", b"")
+        assert server.bad_messages.count == 2
+        assert inbox.empty()
 
 
 def test_the_empty_topic_reads_nothing(tmp_path: Path) -> None:

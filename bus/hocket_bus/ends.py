@@ -1,4 +1,4 @@
-"""The ends that a server hears: who greeted, who has gone, and what each told. Pure; knows no socket.
+"""The ends that a server hears: who greeted, who has gone, and the round trip each told. Pure; knows no socket.
 
 Times are seconds on a clock that stands still while nothing could be read.
 """
@@ -44,7 +44,10 @@ class _End:
 
 
 class Ends:
-    """At most `max_ends` ends, the one silent for longest goes first. Of each end here and gone are told in turn."""
+    """At most `max_ends` ends; of more, the one that has been silent for longest goes.
+
+    The changes of each end are here and gone in turn, beginning with here.
+    """
 
     def __init__(self, gone_after_s: float = GONE_AFTER_S, max_ends: int = MAX_ENDS) -> None:
         self._gone_after_s = gone_after_s

@@ -10,7 +10,7 @@ HocketError
 ├── Cancelled             the caller, or the daemon's end, stopped the request
 └── ProtocolError         the other end speaks differently
     ├── Untrusted         the keys of the two ends do not fit: mend them with hocket keys
-    └── BadMessage        bytes that are no message
+    └── BadMessage        bytes that are not a message of this protocol
         └── OtherVersion  a message of another version of the protocol
 
 Each carries one line that says what happened and, in `remedy`, what to do.
@@ -102,7 +102,7 @@ class Untrusted(ProtocolError):
 
 
 class BadMessage(ProtocolError):
-    """These bytes are no message of this protocol."""
+    """These bytes are not a message of this protocol."""
 
     code: Code = "bad_message"
 

@@ -53,7 +53,7 @@ class Keys:
     """The keys in a folder, as last read."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises BadConfiguration when there are none, or others could read or change them."""
+        """Raises BadConfiguration when the files are missing, or others could read or change them."""
         self.folder = folder
         self.own = _own(folder)
         self.peers = read_peers(folder)
@@ -106,7 +106,7 @@ def read_peers(folder: Path) -> dict[str, Peer]:
 
 
 def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
-    """Replace the peers, whole or not at all. Raises BadRequest for names and keys that are none."""
+    """Replace the peers, whole or not at all. Raises BadRequest for malformed names and keys."""
     lines = []
     for name, peer in sorted(peers.items()):
         if not _NAME.fullmatch(name):
@@ -158,9 +158,9 @@ def _handed_over() -> Path | None:
     return path if path.is_absolute() and path.exists() else None
 
 
-def _check_mode(path: Path, most: int) -> None:
-    if path.stat().st_mode & 0o777 & ~most:
-        raise BadConfiguration(f"others can read or change {path}", f"chmod {most:o} {path}")
+def _check_mode(path: Path, allowed: int) -> None:
+    if path.stat().st_mode & 0o777 & ~allowed:
+        raise BadConfiguration(f"others can read or change {path}", f"chmod {allowed:o} {path}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ log = structlog.get_logger(__name__)
 
 
 def notify(**news: str | int) -> None:
-    """Send `NAME=value` lines to the service manager; where there is none, nothing happens."""
+    """Send `NAME=value` lines to the service manager; without one, nothing happens."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return

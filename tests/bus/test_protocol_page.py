@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from hocket_bus.ends import GONE_AFTER_S, MAX_ENDS
+from hocket_bus.keys import SELF
+from hocket_bus.malformed import MAX_MALFORMED, REFUSED_S
 from hocket_bus.messages import BY_CODE, CLASS_OF, PROTOCOL_VERSION
+from hocket_bus.sockets.server import TOPIC_BYTES
+from hocket_bus.topics import MAX_TOPICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
 
@@ -35,3 +40,18 @@ def test_every_message_stands_in_the_table_of_classes() -> None:
 def test_the_version_is_the_codes() -> None:
     """The page is about the version spoken."""
     assert PAGE.startswith(f"# Protocol, version {PROTOCOL_VERSION}\n")
+
+
+def test_bounds_are_the_codes() -> None:
+    """The numbers that the rules name."""
+    rules = " ".join(PAGE.partition("## Rules")[2].split())
+    for fact in (
+        f"come over its connection for {GONE_AFTER_S:.0f} s",
+        f"A daemon remembers {MAX_ENDS:,} ends",
+        f"is named `{SELF}`",
+        f"of each key the newest {MAX_TOPICS:,}",
+        f"A key that sends {MAX_MALFORMED} malformed messages",
+        f"for the next {REFUSED_S:.0f} s",
+        f"Topics are {TOPIC_BYTES} bytes",
+    ):
+        assert fact in rules, fact

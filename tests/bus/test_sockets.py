@@ -42,7 +42,7 @@ def test_every_link_comes_up_and_gets_the_first_message_of_its_topic(tmp_path: P
                 assert event.message == Notice(request=bytes(16), seq=number, text="own")
 
 
-def test_an_end_of_another_version_is_named(tmp_path: Path) -> None:
+def test_a_daemon_of_another_version_is_named(tmp_path: Path) -> None:
     """Not taken for one that is silent."""
     inbox: SimpleQueue[Event] = SimpleQueue()
     with zmq.Context() as context, context.socket(zmq.ROUTER) as old, Bus(inbox.put) as bus:

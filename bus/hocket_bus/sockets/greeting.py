@@ -23,7 +23,7 @@ class Greeting:
         self._bytes = b""
 
     def take(self, frames: list[bytes]) -> None:
-        """An empty part says that a connection begins or ends; bytes that are no greeting speak no CURVE either."""
+        """An empty part says that a connection begins or ends; bytes that are not a greeting are not CURVE either."""
         route, part = frames
         if not part:
             self._bytes = b""

@@ -183,7 +183,7 @@ class Server:
             self._send(self._xpub, [topic, *encode(Subscribed())])
 
     def _may_read(self, topic: bytes, user: str) -> bool:
-        """A topic is its first subscriber's for as long as that one is allowed; on ipc it is whose who know it."""
+        """A topic is its first subscriber's for as long as that one is allowed; on ipc, of everybody who knows it."""
         owner = self._topics.owner(topic) or user
         return self._allowed(user) and (owner == user or not self._allowed(owner))
 

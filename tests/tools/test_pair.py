@@ -148,21 +148,26 @@ def test_ctrl_c_cancels_the_request(home: Home, capsys: pytest.CaptureFixture[st
     pytest.fail("the cancelled request stayed in work")
 
 
-def test_a_daemon_that_dies_at_its_start_is_named_with_its_last_words(tmp_path: Path) -> None:
+@pytest.fixture
+def empty() -> Iterator[Home]:
+    """A home in which nothing runs; its path is short, since it holds sockets."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        yield Home(Path(folder))
+
+
+def test_a_daemon_that_dies_at_its_start_is_named_with_its_last_words(empty: Home, tmp_path: Path) -> None:
     """A wrong model name stops the start, nothing keeps running, and the log is shown."""
-    home = Home(Path(tempfile.mkdtemp(prefix="hk")))
     models = dict.fromkeys(("device", "cloud"), tmp_path / "absent")
     with pytest.raises((StartFailed, BadConfiguration), match=r"absent|ended at its start"):
-        bring_up(configured(home, models), 120.0, lambda _: None)
-    assert [processes.running(home, name) for name in NAMES] == [None] * 4
+        bring_up(configured(empty, models), 120.0, lambda _: None)
+    assert [processes.running(empty, name) for name in NAMES] == [None] * 4
 
 
-def test_a_typo_in_the_configuration_stops_up_with_the_key(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """The status is 78 and the line names the key."""
-    home = Home(Path(tempfile.mkdtemp(prefix="hk")))
-    home.prepare()
-    home.config("cloud-retrieval").write_text('endpoint = "ipc:///tmp/x"\nstates = "/tmp/x"\n')
-    assert run(["up", "--home", str(home.at)]) == 78
+    empty.prepare()
+    empty.config("cloud-retrieval").write_text('endpoint = "ipc:///tmp/x"\nstates = "/tmp/x"\n')
+    assert run(["up", "--home", str(empty.at)]) == 78
     assert "did you mean 'state'" in capsys.readouterr().err
 
 

@@ -260,7 +260,8 @@ def test_the_echo_of_a_daemon_is_measured_and_a_disagreement_is_noted(
     cloud = f"127.0.0.1:{free_port()}"
     trust_self(tmp_path / "home" / "keys", f"tcp://{cloud}", f"tcp://127.0.0.1:{port}")
     with monkeypatch.context() as patched:
-        patched.setattr("hocket_tools.network.echo._CONNECT_S", 0.5)
+        patched.setattr("hocket_tools.network.echo._CONNECT_S", 1.5)
+        patched.setattr("hocket_bus.sockets.link.LIVENESS_S", 0.8)
         closed = survey(Target.parse(f"127.0.0.1:{port}"), 5201, 1, lambda _: None)
     assert f"no daemon answers at tcp://127.0.0.1:{port}" in [problem.text for problem in closed.problems]
 

@@ -70,13 +70,13 @@ def connect(link: Link) -> socket.socket:
 
 def receive(client: socket.socket, size: int) -> bytes:
     """`size` bytes, or what came before the end."""
-    data = b""
+    data = bytearray()
     while len(data) < size:
         part = client.recv(min(65536, size - len(data)))
         if not part:
             break
         data += part
-    return data
+    return bytes(data)
 
 
 def round_trip_s(client: socket.socket) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from fake_voice import FakeVoice
 
 from hocket_bus.errors import BadRequest, Busy
@@ -109,3 +110,18 @@ def test_the_fake_voice_depends_on_its_tokens_and_its_seed_alone() -> None:
     assert not np.array_equal(fresh(FakeVoice(3), [4, 5]), fresh(FakeVoice(4), [4, 5]))
     assert not np.array_equal(fresh(FakeVoice(3), [4, 5]), fresh(FakeVoice(3), [5, 4]))
     assert abs(float(fresh(FakeVoice(3), [4]).sum()) - 1) < 1e-6
+
+
+def test_each_voice_computes_with_its_own_number_of_threads(tiny_models: dict[str, Path]) -> None:
+    """Torch has one number for the whole process: it is that of the voice whose pass began last."""
+    before = torch.get_num_threads()
+    voices = [
+        TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=1, threads=threads), "device")
+        for threads in (2, 3)
+    ]
+    try:
+        for voice, threads in zip(voices * 2, (2, 3) * 2, strict=True):
+            fresh(voice, [5, 6])
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)

@@ -1,1 +1,1 @@
-"""A causal language model as a service: weights, KV slots, forward passes."""
+"""Prompts in, tokens out: language models that serve many sessions at once. Knows no mode and no socket."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from hocket_daemon.engine.sequences import at_once, read_at_once, read_prompt
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
+from waiting import WAIT_S
 
 SLOTS = 6
 
@@ -125,3 +128,10 @@ def test_each_voice_computes_with_its_own_number_of_threads(tiny_models: dict[st
             assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
+
+
+def test_what_works_with_any_voice_needs_no_model_library() -> None:
+    """Another engine's voice brings its own: torch and transformers are imported for transformers' voice alone."""
+    source = "import hocket_daemon.engine.generator, sys; print({'torch', 'transformers'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=WAIT_S)
+    assert found.stdout.strip() == "set()"

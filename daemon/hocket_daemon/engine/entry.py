@@ -43,7 +43,7 @@ def encode(key: bytes, kv: KV) -> list[bytes | memoryview]:
 
 
 def decode(key: bytes, file: NDArray[np.uint8], *, check: bool) -> KV:
-    """The tensors in a mapped file, not copied; without `check` its checksum is trusted. Raises Damaged."""
+    """The tensors in a mapped file [bytes], not copied; without `check` its checksum is trusted. Raises Damaged."""
     start = bytes(file[:_FIXED])
     if start[:8] != _MAGIC:
         raise Damaged("another format")

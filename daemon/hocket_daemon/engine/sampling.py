@@ -26,7 +26,7 @@ class Rule:
 def shape(
     rule: Rule, ids: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What temperature and top-p make of `weights` (not negative, some positive): the ids left, and their weights."""
+    """The ids that temperature and top-p leave of `weights` [ids] (not negative, some positive), and their weights."""
     if rule.temperature == 0:
         best = int(weights.argmax())
         return ids[best : best + 1], weights[best : best + 1]
@@ -39,12 +39,12 @@ def shape(
 
 
 def race(seed: int, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
-    """The token that wins the race over positive `weights` on ascending `ids`; ties go to the lowest id."""
+    """The token that wins the race over positive `weights` [ids] on ascending `ids`; ties go to the lowest id."""
     return int(ids[(exponential(seed, step, ids) / weights).argmin()])
 
 
 def draw(rule: Rule, step: int, ids: NDArray[np.int64], weights: NDArray[np.float64]) -> int:
-    """The winner of the race over `weights` (not negative, some positive) as the rule shapes them."""
+    """The winner of the race over `weights` [ids] (not negative, some positive) as the rule shapes them."""
     return race(rule.seed, step, *shape(rule, ids, weights))
 
 

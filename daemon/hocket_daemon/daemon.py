@@ -17,7 +17,7 @@ from pathlib import Path
 import structlog
 
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import HocketError
 from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
@@ -54,7 +54,7 @@ from .serving.requests import Requests
 from .serving.retrieval import RetrievalClient
 from .serving.routes import Routes
 from .serving.services import Services
-from .serving.sessions import Sessions
+from .serving.sessions import Sessions, stopping
 
 TICK_S = 5.0  # the longest time between two ticks
 log = structlog.get_logger(__name__)
@@ -183,14 +183,11 @@ class Daemon:
     def check_taking(self) -> None:
         """Raises Unavailable while the daemon is stopping."""
         if self._stopping:
-            raise self._stopped()
-
-    def _stopped(self) -> Unavailable:
-        return Unavailable(f"the {self.side} daemon is stopping", "ask again when it is back")
+            raise stopping(self.side)
 
     def close(self) -> None:
         """End every session with a reason, then the threads."""
-        self.sessions.fail(self._stopped())
+        self.sessions.stop(self.side)
         self.sessions.sweep(time.monotonic())
         self._background.interrupt()
         self._opened.close()

@@ -12,11 +12,9 @@ from hocket_bus.errors import HocketError
 from hocket_bus.faults import failed, notice_text
 from hocket_bus.messages import Ask, Done, Finish, Outcome, Source
 
-from ..engine.text import Detokenizer
+from ..engine.text import Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .streams import Stream
-
-MAX_CHARACTERS = 200_000  # of an answer, so that its Done fits into a message
 
 
 class _Piece(NamedTuple):
@@ -34,19 +32,23 @@ class Reply:
         """`decode` turns ids into text; the ids in `eos` end the answer and have no text."""
         self.ask = ask
         self.closed = False
-        self.tokens: list[int] = []
         self.times_s: list[float] = []  # of every token published, since the question came
         self.finished = ""  # how it ended: a finish, or an error's code
         self._stream = stream
-        self._eos = frozenset(eos)
         self._counters = counters
-        self._text = Detokenizer(decode, ask.stop, strip=ask.task == "answer")
+        detokenizer = Detokenizer(decode, ask.stop, strip=ask.task == "answer")
+        self._transcript = Transcript(detokenizer, frozenset(eos), ask.sampling.max_tokens)
         self._waiting: list[_Piece] = []
 
     @property
     def request(self) -> bytes:
         """The question's number."""
         return self.ask.request
+
+    @property
+    def tokens(self) -> list[int]:
+        """The ids of the answer so far."""
+        return self._transcript.ids
 
     @property
     def deadline_s(self) -> float:
@@ -60,14 +62,8 @@ class Reply:
 
     def add(self, token: int, source: Source) -> Finish | None:
         """The next token of the answer; how the answer ends, if it ends with it."""
-        self.tokens.append(token)
-        ended = token in self._eos
-        last = len(self.tokens) == self.ask.sampling.max_tokens or len(self._text.text) > MAX_CHARACTERS
-        text = "" if ended else self._text.add(token)
-        if ended or (last and not self._text.stopped):
-            text += self._text.finish()
-        self._waiting.append(_Piece(token, text, source))
-        return "eos" if ended else "stop" if self._text.stopped else "length" if last else None
+        self._waiting.append(_Piece(token, self._transcript.add(token), source))
+        return self._transcript.finish
 
     def publish(self) -> None:
         """Hand what was added to the reader."""
@@ -94,7 +90,7 @@ class Reply:
                 seq=self._stream.seq,
                 finish=finish,
                 token_ids=self.tokens,
-                text=self._text.text,
+                text=self._transcript.text,
                 ttft_s=self.times_s[0] if self.times_s else self.age_s,
                 ms_per_token=_mean_gap_ms(self.times_s),
                 mode=self.ask.mode,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
-from hocket_bus.errors import HocketError
-from hocket_bus.messages import Message
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Message, Side
 
 from .admission import Admission
 from .mode import Accepted, Facts, Peer, Session
@@ -93,10 +93,14 @@ class Sessions:
         if not entry.session.closed:
             entry.session.receive(message)
 
-    def fail(self, error: HocketError) -> None:
-        """End everything."""
-        for session in self._open():
-            session.fail(error)
+    def stop(self, side: Side) -> None:
+        """This side stops: its clients may ask again, other sides go on without it."""
+        for led in list(self.led.values()):
+            if not led.session.closed:
+                led.session.fail(stopping(side))
+        for followed in list(self.followed.values()):
+            if not followed.session.closed:
+                followed.session.fail(Unavailable(f"the {side} is stopping", "it takes part again when it is back"))
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
@@ -133,6 +137,11 @@ class Sessions:
     def _open(self) -> Iterator[Session]:
         sessions = [*(led.session for led in self.led.values()), *(one.session for one in self.followed.values())]
         return (session for session in sessions if not session.closed)
+
+
+def stopping(side: Side) -> Unavailable:
+    """Why a side that stops takes no more questions."""
+    return Unavailable(f"the {side} daemon is stopping", "ask again when it is back")
 
 
 def place_of_request(request: bytes) -> Hashable:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hocket_bus import config, log
 from hocket_bus.messages import Error, Hello, Welcome
+from hocket_bus.sockets import Gone, Greeted
 
 from .config import CloudSettings
 from .daemon import Daemon
@@ -16,6 +17,7 @@ class CloudDaemon(Daemon):
     """Holds one session for each that a device leads."""
 
     def __init__(self, settings: CloudSettings) -> None:
+        self._devices: dict[bytes, str] = {}  # connected ones: what they call themselves, by route
         super().__init__(settings, "cloud", silence_s=settings.silence_s)
 
     def connect(self) -> None:
@@ -34,10 +36,22 @@ class CloudDaemon(Daemon):
             )
         return super().greet(hello)
 
+    def on_end(self, event: Greeted | Gone) -> None:
+        """Know which devices are connected."""
+        if isinstance(event, Gone):
+            self._devices.pop(event.route, None)
+        elif event.hello.role == "device":
+            self._devices[event.route] = event.hello.name or event.user or "a device"
+
     def _device_facts(self) -> dict[str, str]:
         corrections = int(self.services.counters.metrics()["corrections_total"])
         corrected = f"{corrections} time(s), by a near-tie or a device that went on alone"
-        return {"device sessions": str(len(self.sessions.followed)), "corrected by a device": corrected}
+        connected = ", ".join(sorted(self._devices.values())) or "none"
+        return {
+            "devices": connected,
+            "device sessions": str(len(self.sessions.followed)),
+            "corrected by a device": corrected,
+        }
 
     def _device_metrics(self) -> dict[str, float]:
         return {"sessions": float(len(self.sessions.followed))}

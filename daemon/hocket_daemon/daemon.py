@@ -32,7 +32,7 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.service import Service
-from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
+from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Received
 
 from .config import DaemonSettings
 from .engine.compute import Compute
@@ -225,6 +225,8 @@ class Daemon:
                 self._on_retrieval_link(up=isinstance(event, LinkUp))
             else:
                 self.on_peer_link(event)
+        else:
+            self.on_end(event)
 
     def _on_retrieval_link(self, *, up: bool) -> None:
         if up:
@@ -257,6 +259,9 @@ class Daemon:
 
     def on_peer_link(self, event: LinkUp | LinkDown) -> None:
         """The link to the other side changed."""
+
+    def on_end(self, event: Greeted | Gone) -> None:
+        """Somebody has connected, or has gone."""
 
     # --- how it is
 

@@ -58,10 +58,17 @@ def summary(done: Done) -> str:
         f"{len(done.token_ids)} tokens ({done.finish})",
         f"first after {done.ttft_s * 1000:.0f} ms",
         f"{done.ms_per_token:.1f} ms per token",
-        f"accepted device {_share(done.aggregation.accept_device)}, cloud {_share(done.aggregation.accept_cloud)}",
-        f"{done.aggregation.method}, seed {done.seed}",
+        *_outcome(done),
     ]
-    return " · ".join(parts)
+    return " · ".join([*parts[:-1], f"{parts[-1]}, seed {done.seed}"])
+
+
+def _outcome(done: Done) -> list[str]:
+    """What the mode says of it, and how it was written."""
+    if done.outcome is None:
+        return [done.mode]
+    accepted = f"accepted device {_share(done.outcome.accept_device)}, cloud {_share(done.outcome.accept_cloud)}"
+    return [accepted, done.outcome.method]
 
 
 def _share(value: float | None) -> str:

@@ -112,7 +112,7 @@ for _name, (_help, _example) in BENCHMARKS.items():
 
 @app.command(epilog="Example: hocket bench figure 5 --out results --data corpora --set windows=20")
 def figure(
-    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see docs/figures.md.")],
+    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see docs/benchmarks.md.")],
     *,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Gets figure-N.json, .txt and .png.")] = Path("results"),
     data: Data = DATA,

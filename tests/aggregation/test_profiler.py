@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.profiling.profiler import LEAST_POINTS, ZETA, DecodeTime, Profiler, fit
+from hocket_daemon.profiling.profiler import MIN_POINTS, ZETA, DecodeTime, Profiler, fit
 
 CONTEXTS = np.arange(100, 1000)
 
@@ -26,10 +26,10 @@ def test_the_fit_recovers_known_coefficients_from_noisy_timings(slope: float, in
     assert fitted.k_a / fitted.k_b == pytest.approx(np.polyfit(CONTEXTS, seconds, 1)[0])
 
 
-@pytest.mark.parametrize("contexts", [[], list(range(LEAST_POINTS - 1)), [7] * 1000])
+@pytest.mark.parametrize("contexts", [[], list(range(MIN_POINTS - 1)), [7] * 1000])
 def test_too_few_lengths_are_refused_with_what_to_do(contexts: list[int]) -> None:
     """A line through a few points, or through one length again and again, says nothing."""
-    with pytest.raises(BadRequest, match=rf"a fit needs {LEAST_POINTS}: raise 'context'"):
+    with pytest.raises(BadRequest, match=rf"a fit needs {MIN_POINTS}: raise 'context'"):
         fit(contexts, [0.01] * len(contexts))
 
 

@@ -54,7 +54,7 @@ class Account:
             **_found(drafter),
             "times_s": {
                 "search": drafter.retrieval_s,
-                "reading": drafter.prefill_s,
+                "prefill": drafter.prefill_s,
                 "first token": reply.times_s[0] if reply.times_s else None,
                 "all": reply.age_s,
             },
@@ -69,7 +69,7 @@ def of_follower(drafter: Drafter, steps: int, seconds: float, ended: str) -> Fac
         **_decided(drafter),
         "drafts": {"own": drafter.drafts, "other": drafter.dialogue.remote_drafts},
         **_found(drafter),
-        "times_s": {"search": drafter.retrieval_s, "reading": drafter.prefill_s, "all": seconds},
+        "times_s": {"search": drafter.retrieval_s, "prefill": drafter.prefill_s, "all": seconds},
     }
 
 
@@ -128,7 +128,7 @@ def _ready(ready: Ready | None) -> Facts | None:
     return {
         "passages": ready.documents,
         "scorer": ready.scorer,
-        "times_s": {"search": ready.retrieval_s, "reading": ready.prefill_s},
+        "times_s": {"search": ready.retrieval_s, "prefill": ready.prefill_s},
     }
 
 

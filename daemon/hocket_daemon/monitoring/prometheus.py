@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from hocket_bus.errors import BadConfiguration
 
-PATIENCE_S = 2.0
+ANSWER_S = 2.0
 _NAME = re.compile(r'(\w+)(?:\{(\w+)="(.*)"\})?')
 Metrics = dict[str, float]
 
@@ -41,7 +41,7 @@ class Exporter(Collector):
         found: SimpleQueue[Metrics] = SimpleQueue()
         self._post(lambda: found.put(self._metrics()))
         try:
-            metrics = found.get(timeout=PATIENCE_S) | {"up": 1.0}
+            metrics = found.get(timeout=ANSWER_S) | {"up": 1.0}
         except Empty:
             metrics = {"up": 0.0}
         yield from _families(metrics)

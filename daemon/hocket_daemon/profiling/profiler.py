@@ -16,7 +16,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.estimate import Estimate
 
 ZETA = 0.2  # weight of a new observation; the paper gives none
-LEAST_POINTS = 16
+MIN_POINTS = 16
 _KEPT = 1000  # errors of predictions
 
 
@@ -46,9 +46,9 @@ def fit(contexts: Sequence[float], seconds: Sequence[float]) -> DecodeTime:
     With the least-squares intercept k_c, the means of (c − k_c) t and t² have the least-squares slope as their ratio.
     """
     t, c = np.asarray(contexts, float), np.asarray(seconds, float)
-    if len(np.unique(t)) < LEAST_POINTS:
+    if len(np.unique(t)) < MIN_POINTS:
         raise BadRequest(
-            f"decode times at {len(np.unique(t))} lengths of the context, a fit needs {LEAST_POINTS}",
+            f"decode times at {len(np.unique(t))} lengths of the context, a fit needs {MIN_POINTS}",
             "raise 'context' under [model], or take shorter chunks",
         )
     centred = t - t.mean()

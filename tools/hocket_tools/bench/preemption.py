@@ -72,46 +72,46 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _read(model: TransformersVoice) -> SequenceGroup:
-    reading = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
-    reading.distribution([2, 3], [1.0])
-    return reading
+    group = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
+    group.distribution([2, 3], [1.0])
+    return group
 
 
 def _pass_s(model: TransformersVoice) -> float:
-    reading = _read(model)
+    group = _read(model)
     started_s = time.perf_counter()
-    reading.distribution([2, 3, 4], [1.0])
+    group.distribution([2, 3, 4], [1.0])
     seconds = time.perf_counter() - started_s
-    reading.close()
+    group.close()
     return seconds
 
 
 def _gaps_s(model: TransformersVoice, settings: Settings, way: str, pass_s: float) -> list[float]:
     """Seconds from each rejection to the start of the pass that follows; passes that had ended before do not count."""
     rng = random.Random(settings.seed)
-    reading = _read(model)
+    group = _read(model)
     gaps_s: list[float] = []
     with ThreadPoolExecutor(1) as compute:
         for _ in track(range(settings.rejections), way, console=console.err(), transient=True):
             gap_s = None
             while gap_s is None:
-                gap_s = _gap_s(compute, reading, way, rng.uniform(0, pass_s))
+                gap_s = _gap_s(compute, group, way, rng.uniform(0, pass_s))
             gaps_s.append(gap_s)
-    reading.close()
+    group.close()
     return gaps_s
 
 
-def _gap_s(compute: ThreadPoolExecutor, reading: SequenceGroup, way: str, after_s: float) -> float | None:
+def _gap_s(compute: ThreadPoolExecutor, group: SequenceGroup, way: str, after_s: float) -> float | None:
     interrupt, begun = Interrupt(), threading.Event()
 
     def stale() -> None:
         begun.set()
         with suppress(Preempted):
-            reading.distribution([2, 3, 4], [1.0], interrupt)
+            group.distribution([2, 3, 4], [1.0], interrupt)
 
     def recompute() -> float:
         started_s = time.perf_counter()
-        reading.distribution([2, 3, 5], [1.0])
+        group.distribution([2, 3, 5], [1.0])
         return started_s
 
     first = compute.submit(stale)

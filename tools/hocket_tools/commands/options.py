@@ -92,22 +92,22 @@ def _shown(value: float | str) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def numbers(text: str, option: str, least: float = 0.0, most: float = math.inf) -> list[float]:
-    """The finite numbers of a comma-separated list, all in [least, most]. Raises BadParameter that names `option`."""
+def numbers(text: str, option: str, minimum: float = 0.0, maximum: float = math.inf) -> list[float]:
+    """The finite numbers of a comma-separated list, all in [minimum, maximum]. Raises BadParameter that names `option`."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = [math.nan]
-    if not all(least <= value <= most and math.isfinite(value) for value in values):
-        end = "on" if most == math.inf else f"to {most:.10g}"
-        text = f'"{text}" is no list of numbers from {least:g} {end}, with commas between them'
+    if not all(minimum <= value <= maximum and math.isfinite(value) for value in values):
+        end = "on" if maximum == math.inf else f"to {maximum:.10g}"
+        text = f'"{text}" is no list of numbers from {minimum:g} {end}, with commas between them'
         raise typer.BadParameter(text, param_hint=option)
     return values
 
 
-def counts(text: str, option: str, least: float = 0, most: float = math.inf) -> list[int]:
+def counts(text: str, option: str, minimum: float = 0, maximum: float = math.inf) -> list[int]:
     """The whole numbers of such a list. Raises BadParameter that names `option`."""
-    values = numbers(text, option, least, most)
+    values = numbers(text, option, minimum, maximum)
     if not all(value.is_integer() for value in values):
         raise typer.BadParameter(f'"{text}" has other than whole numbers', param_hint=option)
     return [int(value) for value in values]

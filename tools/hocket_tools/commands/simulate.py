@@ -59,9 +59,9 @@ def simulate(
     from hocket_tools.simulator.study import Settings, run
 
     rates = tape.Rates(
-        _pair(accept, "--accept", most=1),
-        _pair(accept_coupled, "--accept-coupled", most=1),
-        tuple(ms / 1000 for ms in _pair(decode, "--decode", least=0.001)),  # type: ignore[arg-type]
+        _pair(accept, "--accept", maximum=1),
+        _pair(accept_coupled, "--accept-coupled", maximum=1),
+        tuple(ms / 1000 for ms in _pair(decode, "--decode", minimum=0.001)),  # type: ignore[arg-type]
     )
     answers = tape.load(recording) if recording else tape.drawn(rates, tokens, sequences, seed)
     first, second = _pair(trace, "--trace") if trace else (0, 0)
@@ -98,9 +98,9 @@ def record(
     typer.echo(f"{out}: {made.source}")
 
 
-def _pair(text: str, option: str, least: float = 0.0, most: float = float("inf")) -> tuple[float, float]:
+def _pair(text: str, option: str, minimum: float = 0.0, maximum: float = float("inf")) -> tuple[float, float]:
     values = numbers(text, option)
-    if len(values) != 2 or min(values) < least or max(values) > most:
+    if len(values) != 2 or min(values) < minimum or max(values) > maximum:
         raise typer.BadParameter(f'"{text}" is not two numbers, for the device and the cloud', param_hint=option)
     return values[0], values[1]
 

@@ -72,10 +72,10 @@ def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
 def _stop(home: Home, names: list[str], wait_s: float) -> list[str]:
     pids = {name: pid for name in names if (pid := running(home, name)) is not None}
     left = list(pids)
-    for number, patience_s in ((signal.SIGTERM, wait_s), (signal.SIGTERM, END_S)):
+    for number, grace_s in ((signal.SIGTERM, wait_s), (signal.SIGTERM, END_S)):
         for name in left:
             _signal(pids[name], number)
-        left = _wait_gone(home, left, Deadline.after(patience_s))
+        left = _wait_gone(home, left, Deadline.after(grace_s))
     for name in left:
         _signal(pids[name], signal.SIGKILL)
     _wait_gone(home, left, Deadline.after(END_S))

@@ -62,15 +62,15 @@ def answered(model: TransformersVoice, prompt: str, passages: list[Passage], ter
     """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
     weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
     texts = [passage.text for passage in passages]
-    reading = read_at_once(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
+    group = read_at_once(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
     try:
-        times_s, ids = _generate(reading, weights, terms)
+        times_s, ids = _generate(group, weights, terms)
         return Run([at_s - started_s for at_s in times_s], ids)
     finally:
-        reading.close()
+        group.close()
 
 
-def _generate(reading: SequenceGroup, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
+def _generate(group: SequenceGroup, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
     """When each token was drawn, on the monotonic clock, and the tokens."""
     sampling = terms.sampling
     rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
@@ -78,7 +78,7 @@ def _generate(reading: SequenceGroup, weights: list[float], terms: Terms) -> tup
     times_s = []
     while len(ids) < sampling.max_tokens:
         due_s = time.monotonic() + terms.hold_s
-        distribution = truncate(reading.distribution(ids, weights), terms.wire_mass)
+        distribution = truncate(group.distribution(ids, weights), terms.wire_mass)
         ids.append(sample(rule, len(ids), distribution))
         time.sleep(max(0.0, due_s - time.monotonic()))
         times_s.append(time.monotonic())

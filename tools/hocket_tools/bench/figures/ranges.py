@@ -27,10 +27,10 @@ CHOICES: Mapping[str, Sequence[str]] = {"strategy": tuple(STRATEGIES), "weights"
 
 def check(name: str, value: object) -> None:
     """Raises BadRequest where a setting, or one of its parts, is none that the figures can be made with."""
-    least, most = RANGES.get(name, COUNT)
+    minimum, maximum = RANGES.get(name, COUNT)
     for part in value if isinstance(value, tuple) else (value,):
-        if isinstance(part, int | float) and not (least <= part <= most and math.isfinite(part)):
-            end = "on" if most == math.inf else f"to {most:g}"
-            raise BadRequest(f"{name} cannot be {part:g}", f"choose a number from {least:g} {end}")
+        if isinstance(part, int | float) and not (minimum <= part <= maximum and math.isfinite(part)):
+            end = "on" if maximum == math.inf else f"to {maximum:g}"
+            raise BadRequest(f"{name} cannot be {part:g}", f"choose a number from {minimum:g} {end}")
         if name in CHOICES and part not in CHOICES[name]:
             raise BadRequest(f"{name} cannot be '{part}'", f"choose of {', '.join(CHOICES[name])}")

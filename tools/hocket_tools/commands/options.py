@@ -93,7 +93,7 @@ def _shown(value: float | str) -> str:
 
 
 def numbers(text: str, option: str, minimum: float = 0.0, maximum: float = math.inf) -> list[float]:
-    """The finite numbers of a comma-separated list, all in [minimum, maximum]. Raises BadParameter that names `option`."""
+    """The finite numbers, all in [minimum, maximum], of a list with commas. Raises BadParameter that names `option`."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:

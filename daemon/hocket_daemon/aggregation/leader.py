@@ -40,7 +40,7 @@ from .window import MAX_LOOKAHEAD
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaderTerms:
     """What a mode gives each of its leaders: how long to wait, who aggregates, how a session is opened."""
 
     waits: Waits
@@ -62,7 +62,7 @@ class Leader:
 
     max_lookahead = MAX_LOOKAHEAD  # as far as pays
 
-    def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: Terms, scorer: str) -> None:
+    def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: LeaderTerms, scorer: str) -> None:
         self.closed = False
         self._services = services
         self._reply = reply

@@ -26,7 +26,7 @@ from ..serving.mode import Peer
 from ..serving.reply import Reply
 from ..serving.services import Services
 from .follower import Follower, rows_of
-from .leader import Leader, Terms
+from .leader import Leader, LeaderTerms
 from .partner import Waits
 from .settings import AggregationSettings
 
@@ -64,7 +64,7 @@ class AggregationMode:
         def agreed(scorer: str) -> None:
             self._scorer = scorer
 
-        terms = Terms(self._waits, self._settings.aggregating, lambda scorer: self._opening(ask, scorer), agreed)
+        terms = LeaderTerms(self._waits, self._settings.aggregating, lambda scorer: self._opening(ask, scorer), agreed)
         leader = Leader(self._services, reply, peer, terms, self._scorer)
         leader.start()
         return leader

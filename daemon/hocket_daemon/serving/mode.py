@@ -75,7 +75,7 @@ class Session(Protocol):
         """What was decided, from which figures, and what came of it. The cloud's has no text of anybody's."""
 
 
-class Accepted(Session, Protocol):
+class FollowedSession(Session, Protocol):
     """A session that the other side has opened."""
 
     def reopen(self, opening: Message, peer: Peer) -> None:
@@ -105,7 +105,7 @@ class Mode(Protocol):
     def rows_of(self, opening: Message) -> int:
         """The same for a session that the other side opens."""
 
-    def accept(self, opening: Message, peer: Peer) -> Accepted:
+    def accept(self, opening: Message, peer: Peer) -> FollowedSession:
         """Begin a session that the other side has opened."""
 
     def refusal(self, opening: Message, error: HocketError) -> Message:

@@ -54,15 +54,22 @@ class Openings:
                 known.session.reopen(opening, peer)
             return
         try:
-            self._check_taking()
-            self._sessions.tick(now)
-            self._sessions.sweep(now)
-            self._services.admission.enter(place_of_session(session), event.user, mode.rows_of(opening), now)
+            self._open(mode, opening, peer, now)
         except HocketError as error:
             self._services.counters.add("errors_total", kind=error.code)
             peer.send(mode.refusal(opening, error))
-            return
-        self._sessions.follow(mode.name, mode.accept(opening, peer), peer, now)
+
+    def _open(self, mode: Mode, opening: Message, peer: RoutePeer, now: float) -> None:
+        admission, place = self._services.admission, place_of_session(_session_of(opening))
+        self._check_taking()
+        self._sessions.tick(now)
+        self._sessions.sweep(now)
+        admission.enter(place, peer.user, mode.rows_of(opening), now)
+        try:
+            self._sessions.follow(mode.name, mode.accept(opening, peer), peer, now)
+        except Exception:
+            admission.leave(place, now)
+            raise
 
     def _on_message(self, event: Received) -> None:
         entry = self._sessions.followed_as(_session_of(event.message), event.user)

@@ -79,21 +79,25 @@ class Requests:
             self._server.send(event.route, Accepted(request=ask.request))
 
     def _begin(self, ask: Ask, event: Received) -> None:
-        services, now = self._services, time.monotonic()
-        mode = self._mode(ask)
+        services = self._services
+        mode, place, now = self._mode(ask), place_of_request(ask.request), time.monotonic()
         check(ask)
         mode.check(ask)
         self._host.check_taking()
         self._streams.check_new(ask.request)  # before it takes a place
-        services.admission.enter(place_of_request(ask.request), event.user, mode.rows(ask), now)
+        services.admission.enter(place, event.user, mode.rows(ask), now)
         eos = [] if ask.ignore_eos else services.voice.eos
         stream = self._streams.open(ask, event.route, event.user)
         reply = Reply(ask, stream, services.voice.text, eos, services.counters)
         try:
             self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._host.peer()))
         except HocketError as error:
-            services.admission.leave(place_of_request(ask.request), now)
+            services.admission.leave(place, now)
             reply.fail(error)
+        except Exception:
+            services.admission.leave(place, now)
+            reply.fail(HocketError(f"the mode {mode.name} failed", "look into the daemon's log"))
+            raise
 
     def _mode(self, ask: Ask) -> Mode:
         if ask.mode not in self._modes:

@@ -9,7 +9,7 @@ from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Message, Side
 
 from .admission import Admission
-from .mode import Accepted, Facts, Peer, Session
+from .mode import Facts, FollowedSession, Peer, Session
 
 READING_S = 600.0  # what the other side may take to read a prompt
 
@@ -27,7 +27,7 @@ class Followed:
     """A session that the other side leads, and when it was last heard of there."""
 
     mode: str
-    session: Accepted
+    session: FollowedSession
     peer: Peer
     began_s: float
     heard_s: float = field(init=False)
@@ -67,7 +67,7 @@ class Sessions:
         """Put in what a client asked for."""
         self.led[request] = Led(mode, session)
 
-    def follow(self, mode: str, session: Accepted, peer: Peer, now: float) -> None:
+    def follow(self, mode: str, session: FollowedSession, peer: Peer, now: float) -> None:
         """Put in what the other side has opened."""
         self.followed[session.id] = Followed(mode, session, peer, now)
 

@@ -1,0 +1,240 @@
+"""A daemon's parts without sockets, threads or models: whatever is asked of them is answered when the test says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fake_voice import FakeVoice
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Token
+from hocket_bus.sockets import Received
+from hocket_daemon.engine.batch import DecodeRequest, decode
+from hocket_daemon.engine.outcome import outcome_of
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.sequences import Prefill, at_once
+from hocket_daemon.monitoring.counters import Counters
+from hocket_daemon.profiling.profiler import Profiler
+from hocket_daemon.serving.admission import Admission
+from hocket_daemon.serving.reply import Reply
+from hocket_daemon.serving.services import Services
+from hocket_daemon.serving.streams import Stream
+
+ID = bytes(range(16))
+PLACES = 4
+
+
+class FakeCompute:
+    """The interface of engine.compute.Compute; `step` does what was asked first."""
+
+    def __init__(self, voice: FakeVoice) -> None:
+        self.broken: HocketError | None = None  # what every forward pass ends with
+        self._voice = voice
+        self._asked: list[Callable[[], None]] = []
+
+    @property
+    def waiting(self) -> int:
+        return len(self._asked)
+
+    def run(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
+        self._asked.append(lambda: done(outcome_of(job)))
+
+    def prefill(self, passes: Prefill[Any], interrupt: Interrupt, done: Callable[[Any], None]) -> None:
+        def job() -> object:
+            interrupt.heed()
+            self._check()
+            return at_once(self._voice, passes)
+
+        self.run(job, done)
+
+    def decode(self, request: DecodeRequest[Any], done: Callable[[Any], None]) -> None:
+        def job() -> object:
+            self._check()
+            return decode(self._voice.read, [request], request.interrupt)[0][0]
+
+        self.run(job, done)
+
+    def step(self) -> None:
+        self._asked.pop(0)()
+
+    def _check(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+@dataclass
+class FakeRetrieval:
+    """The interface of serving.retrieval.RetrievalClient. Scores are a function of the text and the passage alone."""
+
+    texts: list[str]
+    scorers: list[str]
+    asked: list[Callable[[], None]] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)  # the scorers that searches named
+    search_fails: HocketError | None = None
+    score_fails: HocketError | None = None
+
+    def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
+        self.used.append(scorer)
+        self.asked.append(lambda: done(self.search_fails or self._found(query, k, scorer)))
+
+    def score(
+        self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
+    ) -> None:
+        scores = [relevance(query, passage.text) for passage in passages]
+        self.asked.append(lambda: done(self.score_fails or scores))
+
+    def step(self) -> None:
+        self.asked.pop(0)()
+
+    def _found(self, query: str, k: int, scorer: str) -> Passages:
+        passages = [
+            Passage(document=f"{text[:5]}.txt", title="", ordinal=n, text=text, score=relevance(query, text))
+            for n, text in enumerate(self.texts[:k])
+        ]
+        used = scorer if scorer in self.scorers else self.scorers[0]
+        total = len(self.texts)
+        return Passages(
+            request=ID, passages=passages, scorer=used, scorers=self.scorers, documents_total=total, seconds=0.25
+        )
+
+
+def relevance(query: str, text: str) -> float:
+    """In [0, 1): some function of both."""
+    return (sum(map(ord, query)) * 7 + sum(map(ord, text)) * 13) % 97 / 97
+
+
+@dataclass
+class FakePeer:
+    """The other side as one side sees it: what was sent to it lies in `sent`."""
+
+    user: str = ""
+    up: bool = True
+    reason: HocketError | None = None
+    rtt_s: float = 0.0
+    silence_s: float = 0.0
+    forbids: HocketError | None = None
+    sent: list[Message] = field(default_factory=list)
+
+    def send(self, message: Message) -> None:
+        if self.forbids is not None:
+            raise self.forbids
+        self.sent.append(message)
+
+
+@dataclass
+class Part:
+    """One side."""
+
+    side: Side
+    voice: FakeVoice
+    compute: FakeCompute
+    retrieval: FakeRetrieval
+    services: Services
+
+    def chores(self) -> list[Callable[[], None]]:
+        """What can be done here now: the oldest job, and the oldest search or scoring."""
+        retrieval = self.retrieval
+        return [self.compute.step] * bool(self.compute.waiting) + [retrieval.step] * bool(retrieval.asked)
+
+    def settle(self) -> None:
+        while chores := self.chores():
+            chores[0]()
+
+    def check_free(self) -> None:
+        """Nothing is under way and no row is held."""
+        self.settle()
+        assert self.voice.slots.free == set(range(len(self.voice.slots.held)))
+
+
+def part(side: Side, texts: list[str], *, seed: int = 0, scorers: list[str] | None = None, shares: bool = True) -> Part:
+    """A side with these passages; its voice's distributions follow from `seed`."""
+    voice = FakeVoice(seed, slots=8, context=256)
+    compute, retrieval = FakeCompute(voice), FakeRetrieval(texts, scorers or ["plain"])
+    services = Services(
+        side=side,
+        voice=voice,
+        compute=compute,  # type: ignore[arg-type]
+        retrieval=retrieval,  # type: ignore[arg-type]
+        profiler=Profiler(),
+        counters=Counters(),
+        admission=Admission(PLACES, 8),
+        shares_drafts=shares,
+    )
+    return Part(side, voice, compute, retrieval, services)
+
+
+@dataclass
+class Reader:
+    """Whoever reads a stream."""
+
+    events: list[Message] = field(default_factory=list)
+
+    def publish(self, topic: bytes, message: Message) -> None:
+        assert topic == ID
+        self.events.append(message)
+
+    def reply(self, ask: Ask, services: Services) -> Reply:
+        stream = Stream(ask, b"route", "user", self.publish, 1 << 20)
+        eos = [] if ask.ignore_eos else services.voice.eos
+        return Reply(ask, stream, services.voice.text, eos, services.counters)
+
+    @property
+    def tokens(self) -> list[Token]:
+        return [event for event in self.events if isinstance(event, Token)]
+
+    @property
+    def notices(self) -> list[str]:
+        return [event.text for event in self.events if isinstance(event, Notice)]
+
+    @property
+    def ends(self) -> list[Done | Failed]:
+        return [event for event in self.events if isinstance(event, Done | Failed)]
+
+    @property
+    def end(self) -> Done | Failed:
+        """The one end, behind which nothing comes."""
+        (end,) = self.ends
+        assert self.events[-1] is end
+        return end
+
+    @property
+    def done(self) -> Done:
+        assert isinstance(self.end, Done), self.end
+        return self.end
+
+    @property
+    def failed(self) -> Failed:
+        assert isinstance(self.end, Failed), self.end
+        return self.end
+
+
+@dataclass
+class FakeServer:
+    """The interface of a bus server, as far as serving/ uses it."""
+
+    sent: list[tuple[bytes, Message]] = field(default_factory=list)
+    published: list[Message] = field(default_factory=list)
+    bad: list[tuple[bytes, str]] = field(default_factory=list)
+    silent: dict[bytes, float] = field(default_factory=dict)
+
+    def send(self, route: bytes, message: Message) -> None:
+        self.sent.append((route, message))
+
+    def publish(self, topic: bytes, message: Message) -> None:
+        self.published.append(message)
+
+    def malformed(self, route: bytes, user: str, error: HocketError) -> None:
+        self.bad.append((route, user))
+
+    def silence_s(self, route: bytes) -> float:
+        return self.silent.get(route, 0.0)
+
+    def rtt_s(self, route: bytes) -> float:
+        return 0.125
+
+
+def received(message: Message, route: bytes = b"route", user: str = "user") -> Received:
+    """As it comes from the bus."""
+    return Received(None, route, message, user)  # type: ignore[arg-type]

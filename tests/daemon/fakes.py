@@ -26,6 +26,13 @@ ID = bytes(range(16))
 PLACES = 4
 
 
+class WordyVoice(FakeVoice):
+    """Writes sentences of words: most signs read as blanks."""
+
+    def text(self, ids: list[int]) -> str:
+        return "".join(each if each.isalnum() or each in ".\n" else " " for each in super().text(ids))
+
+
 class FakeCompute:
     """The interface of engine.compute.Compute; `step` does what was asked first."""
 
@@ -72,6 +79,7 @@ class FakeRetrieval:
     scorers: list[str]
     asked: list[Callable[[], None]] = field(default_factory=list)
     used: list[str] = field(default_factory=list)  # the scorers that searches named
+    scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
 
@@ -82,6 +90,7 @@ class FakeRetrieval:
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
     ) -> None:
+        self.scored.append(query)
         scores = [relevance(query, passage.text) for passage in passages]
         self.asked.append(lambda: done(self.score_fails or scores))
 
@@ -150,7 +159,7 @@ class Part:
 
 def part(side: Side, texts: list[str], *, seed: int = 0, scorers: list[str] | None = None, shares: bool = True) -> Part:
     """A side with these passages; its voice's distributions follow from `seed`."""
-    voice = FakeVoice(seed, slots=8, context=256)
+    voice = WordyVoice(seed, slots=8, context=256)
     compute, retrieval = FakeCompute(voice), FakeRetrieval(texts, scorers or ["plain"])
     services = Services(
         side=side,

@@ -1,0 +1,209 @@
+"""A leader and a follower joined by fake peers, driven step by step in any order; and the reference."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from fakes import ID, FakePeer, Part, Reader, part, relevance
+from simulation import token_of
+
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Draft, End, Message, Sampling
+from hocket_bus.wire import decode, encode
+from hocket_daemon.aggregation import drafter, follower, leader
+from hocket_daemon.aggregation.follower import Follower
+from hocket_daemon.aggregation.leader import Leader
+from hocket_daemon.aggregation.mode import AggregationMode
+from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.sequences import mix
+from hocket_daemon.serving import streams
+
+SETTINGS = AggregationSettings(connect_wait_s=2.0, peer_wait_s=10.0, rejoin_wait_s=1.0, reweigh_every=3)
+QUESTION = "Who sang first?"
+TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
+DOWN = Unavailable("the cloud fell silent")
+CLOCKED = (drafter, follower, leader, streams)  # whoever reads the time
+
+
+@dataclass
+class Clock:
+    """In the place of the module `time`."""
+
+    now: float = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def ask(
+    method: str = "coupled", weights: str = "dynamic", *, max_tokens: int = 10, seed: int = 5, **other: object
+) -> Ask:
+    """A question; `other` are fields of the Ask, or of its options."""
+    flags = {name: other.pop(name) for name in ("alone", "require_cloud") if name in other}
+    options = AggregationOptions(method=method, weights=weights, **flags)  # type: ignore[arg-type]
+    sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
+    return Ask(request=ID, topic=ID, question=QUESTION, options=options, sampling=sampling, **other)  # type: ignore[arg-type]
+
+
+@dataclass
+class Sides:
+    """Both sides of one question; everything that happens takes a millisecond."""
+
+    asked: Ask
+    clock: Clock
+    device: Part = field(default_factory=lambda: part("device", TEXTS["device"], seed=1))
+    cloud: Part = field(default_factory=lambda: part("cloud", TEXTS["cloud"], seed=2))
+    up: bool = True
+    frozen: bool = False  # the cloud computes nothing
+    refusal: HocketError | None = None  # why the cloud takes nothing
+    forge: Callable[[Message], Message] = lambda message: message  # what becomes of messages to the device
+    order: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def __post_init__(self) -> None:
+        self.reader = Reader()
+        self.to_cloud, self.to_device = FakePeer(up=self.up), FakePeer("the device")
+        self.said: list[Message] = []  # what reached the cloud
+        self.followers: list[Follower] = []
+        self.modes = [AggregationMode(side.services, SETTINGS) for side in (self.device, self.cloud)]
+
+    def begin(self) -> Leader:
+        self.leader = self.modes[0].begin(
+            self.asked, self.reader.reply(self.asked, self.device.services), self.to_cloud
+        )
+        return self.leader
+
+    # --- what can happen
+
+    def step(self) -> bool:
+        """One thing that can happen now; False where there is none."""
+        chores = self.device.chores() + ([] if self.frozen else self.cloud.chores())
+        chores += [self._to_cloud] * bool(self.to_cloud.sent) + [self._to_device] * bool(self.to_device.sent)
+        if chores:
+            self.clock.now += 0.001
+            self.order.choice(chores)()
+        return bool(chores)
+
+    def run(self, steps: int = 10_000) -> None:
+        """So many steps, or until the answer is there."""
+        for _ in range(steps):
+            if self.leader.closed or not self.step():
+                return
+
+    def wait(self) -> None:
+        """Nothing happens until the leader's next time comes."""
+        self.clock.now = max(self.clock.now, self.leader.due_s())
+        self.leader.tick(self.clock.now)
+
+    def run_to_the_end(self) -> None:
+        while not self.leader.closed:
+            self.run()
+            if not self.leader.closed:
+                self.wait()
+
+    def break_link(self, reason: HocketError = DOWN) -> None:
+        self.to_cloud.up = False
+        self._lose()
+        self.leader.on_peer(False, reason)
+        self._lose()
+
+    def heal_link(self) -> None:
+        self._lose()
+        self.to_cloud.up = True
+        self.leader.on_peer(True, None)
+
+    def restart_cloud(self) -> None:
+        """It has forgotten every session."""
+        for each in self.followers:
+            each.close()
+
+    def _lose(self) -> None:
+        self.to_cloud.sent.clear()
+        self.to_device.sent.clear()
+
+    def _to_cloud(self) -> None:
+        message = decode(encode(self.to_cloud.sent.pop(0)))
+        if not self.to_cloud.up:
+            return
+        self.said.append(message)
+        session = message.session  # type: ignore[attr-defined]
+        known = next((each for each in self.followers if each.id == session and not each.closed), None)
+        if isinstance(message, Begin):
+            self._open(message, known)
+        elif known is not None and isinstance(message, End):
+            known.close()
+        elif known is not None:
+            known.receive(message)
+
+    def _open(self, begin: Begin, known: Follower | None) -> None:
+        if known is not None:
+            known.reopen(begin, self.to_device)
+        elif self.refusal is not None:
+            self.to_device.send(self.modes[1].refusal(begin, self.refusal))
+        else:
+            self.followers.append(self.modes[1].accept(begin, self.to_device))
+
+    def _to_device(self) -> None:
+        message = self.forge(decode(encode(self.to_device.sent.pop(0))))
+        if message.session == self.leader.id and not self.leader.closed:  # type: ignore[attr-defined]
+            self.leader.receive(message)
+
+    # --- what holds at the end
+
+    def check_closed(self) -> None:
+        """Every session that reached the cloud was told its end once, last; all rows are free on both sides."""
+        self.frozen = False
+        while self.step():
+            pass
+        assert self.leader.closed
+        assert self.reader.end is self.reader.events[-1]
+        for session in {message.session for message in self.said}:  # type: ignore[attr-defined]
+            kinds = [type(message) for message in self.said if message.session == session]  # type: ignore[attr-defined]
+            assert kinds.count(End) == (kinds[-1] is End), "End is the last word, and comes once"
+        if self.to_cloud.up and self.to_cloud.forbids is None:
+            assert all(each.closed for each in self.followers)
+        self.restart_cloud()
+        self.device.check_free()
+        self.cloud.check_free()
+
+    def expected(self) -> list[int]:
+        """The reference, alone where the answer says so."""
+        outcome = self.reader.done.outcome
+        assert outcome is not None
+        return reference(self.asked, [self.device, self.cloud], frozenset(outcome.solo_steps))
+
+
+def reference(asked: Ask, sides: list[Part], solo: frozenset[int]) -> list[int]:
+    """The synchronous loop: a token at a time, all rows of both voices in hand."""
+    options, sampling = asked.options, asked.sampling
+    assert options is not None
+    rule, ids = Rule(sampling.seed, sampling.temperature, sampling.top_p), list[int]()
+    while len(ids) < sampling.max_tokens and not (ids and ids[-1] in sides[0].voice.eos and not asked.ignore_eos):
+        (device, h_device), (cloud, h_cloud) = (distribution(side, asked, options.weights, ids) for side in sides)
+        alone = len(ids) in solo
+        ids.append(token_of(options.method, rule, len(ids), device, cloud, (h_device, h_cloud), alone=alone))
+    return ids
+
+
+def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Distribution, float | None]:
+    """A side's distribution behind `ids`, as its documents are weighed there, and its log h."""
+    voice, texts = side.voice, side.retrieval.texts[: asked.documents]
+    at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights == "dynamic" else 0
+    text = query(asked.question, voice.text(ids[:at]))
+    scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
+    shares, log_h = weigh(scores, SETTINGS.relevance_temperature)
+    layout = voice.layout(asked.task)
+    behind = layout.question(asked.question) + ids
+    rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
+    return truncate(mix(rows, shares), SETTINGS.wire_mass), log_h
+
+
+def strange(message: Message) -> Message:
+    """A draft of a token that no side's model has."""
+    return msgspec.structs.replace(message, token=5_000) if isinstance(message, Draft) else message

@@ -49,7 +49,8 @@ def ask(
     flags = {name: other.pop(name) for name in ("alone", "require_cloud") if name in other}
     options = AggregationOptions(method=method, weights=weights, **flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
-    return Ask(request=ID, topic=ID, question=QUESTION, options=options, sampling=sampling, **other)  # type: ignore[arg-type]
+    fields = {"question": QUESTION} | other
+    return Ask(request=ID, topic=ID, options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -70,7 +70,7 @@ class Decisions:
                 database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
                 database.execute(_CUT, (self._max,))
             self._failing = False
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, TypeError, ValueError) as error:  # the last two: what JSON cannot hold
             if not self._failing:
                 log.warning("decision records cannot be written", file=str(path), error=str(error))
             self._failing = True

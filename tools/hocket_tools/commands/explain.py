@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -63,11 +64,8 @@ def _list(found: list[Decision], json_object: bool) -> None:
 
     table = _table("ID", "at", "mode", "ended", "tokens", "question")
     for each in found:
-        record = each.record
-        table.add_row(
-            each.id[:8], _time(each), each.mode, str(record.get("ended", "")), str(record.get("tokens", "")),
-            console.printable(str(record.get("question", "")))[:60],
-        )  # fmt: skip
+        ended, tokens, question = (str(each.record.get(name, "")) for name in ("ended", "tokens", "question"))
+        _add_row(table, [each.id[:8], _time(each), each.mode, ended, tokens, " ".join(question.split())[:60]])
     console.out().print(table)
 
 
@@ -85,7 +83,7 @@ def _show(found: Decision) -> None:
         if _is_table(value):
             table = _table(*value[0])
             for row in value:
-                table.add_row(*(console.printable(_words(each)) for each in row.values()))
+                _add_row(table, map(_words, row.values()))
             out.print(f"\n[bold]{name}[/bold]")
             out.print(table)
 
@@ -97,6 +95,15 @@ def _table(*columns: str) -> Table:
     for name in columns:
         table.add_column(name)
     return table
+
+
+def _add_row(table: Table, texts: Iterable[str]) -> None:
+    """As they stand: a question or a document's name may look like a style."""
+    from rich.text import Text
+
+    from hocket_tools import console
+
+    table.add_row(*(Text(console.printable(text)) for text in texts))
 
 
 def _time(found: Decision) -> str:

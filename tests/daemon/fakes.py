@@ -34,19 +34,27 @@ class WordyVoice(FakeVoice):
 
 
 class FakeCompute:
-    """The interface of engine.compute.Compute; `step` does what was asked first."""
+    """The interface of engine.compute.Compute: `step` does what was asked first, `tell` says what came of it."""
 
     def __init__(self, voice: FakeVoice) -> None:
         self.broken: HocketError | None = None  # what every forward pass ends with
         self._voice = voice
         self._asked: list[Callable[[], None]] = []
+        self._news: list[Callable[[], None]] = []
 
     @property
     def waiting(self) -> int:
         return len(self._asked)
 
+    def chores(self) -> list[Callable[[], None]]:
+        return [self.step] * bool(self._asked) + [self.tell] * bool(self._news)
+
     def run(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        self._asked.append(lambda: done(outcome_of(job)))
+        def work() -> None:
+            outcome = outcome_of(job)
+            self._news.append(lambda: done(outcome))
+
+        self._asked.append(work)
 
     def prefill(self, passes: Prefill[Any], interrupt: Interrupt, done: Callable[[Any], None]) -> None:
         def job() -> object:
@@ -65,6 +73,9 @@ class FakeCompute:
 
     def step(self) -> None:
         self._asked.pop(0)()
+
+    def tell(self) -> None:
+        self._news.pop(0)()
 
     def _check(self) -> None:
         if self.broken is not None:
@@ -145,7 +156,7 @@ class Part:
     def chores(self) -> list[Callable[[], None]]:
         """What can be done here now: the oldest job, and the oldest search or scoring."""
         retrieval = self.retrieval
-        return [self.compute.step] * bool(self.compute.waiting) + [retrieval.step] * bool(retrieval.asked)
+        return self.compute.chores() + [retrieval.step] * bool(retrieval.asked)
 
     def settle(self) -> None:
         while chores := self.chores():

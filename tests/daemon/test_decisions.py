@@ -10,6 +10,7 @@ import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
@@ -193,7 +194,7 @@ def records(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Sides, dict[
     for module in CLOCKED:
         monkeypatch.setattr(module, "time", clock)
 
-    def made(*, broken: bool = False, **asked: object) -> tuple[Sides, dict[str, object], dict[str, object]]:
+    def made(*, broken: bool = False, **asked: Any) -> tuple[Sides, dict[str, object], dict[str, object]]:
         device = part("device", [f"Here {CANARY} sang."], seed=1)
         cloud = part("cloud", [f"There {CANARY} sang.", f"No {CANARY}."], seed=2)
         both = Sides(ask(question=f"Who is {CANARY}?", **asked), clock, device=device, cloud=cloud)

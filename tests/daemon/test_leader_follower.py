@@ -95,7 +95,7 @@ def test_alone_by_choice_says_nothing_to_anybody(sides: Made, weights: str) -> N
     both.begin()
     both.run_to_the_end()
     both.check_closed()
-    assert both.said == both.followers == both.reader.notices == []
+    assert [*both.said, *both.followers, *both.reader.notices] == []
     done = both.reader.done
     assert done.token_ids == both.expected()
     assert (done.aggregation.method, done.aggregation.accept_device) == ("alone", None)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable
 
 import pytest
-from fakes import part
+from fakes import FakePeer, part
 from two_sides import CLOCKED, TEXTS, Clock, Sides, ask, strange
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled, Forbidden, HocketError, Unavailable
-from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Ready, Refused, Target
+from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Ready, Refused, Sync, Target
 from hocket_daemon.aggregation.settings import AggregationSettings
 
 Made = Callable[..., Sides]
@@ -397,10 +397,14 @@ def test_a_follower_tells_a_device_that_is_back_what_it_brings(sides: Made) -> N
     (follower,) = both.followers
     opening = next(message for message in both.said if isinstance(message, Begin))
     both.to_device.sent.clear()
-    other = type(both.to_device)("the device", rtt_s=0.5)
+    other = FakePeer("the device", rtt_s=0.5)
     follower.reopen(opening, other)
     assert [type(message) for message in other.sent] == [Ready]
     assert follower.rtt_s == 0.5
+    follower.receive(Sync(session=leader.id, epoch=4, confirmed=0, digest=0))
+    sent = len(other.sent)
+    follower.reopen(opening, FakePeer("the device"))
+    assert (follower.rtt_s, len(other.sent)) == (0.5, sent)
     follower.on_peer(True, None)
     follower.tick(follower.due_s())
     follower.cancel()

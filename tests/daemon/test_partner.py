@@ -262,3 +262,18 @@ def test_a_side_that_was_let_go_is_never_spoken_to_again() -> None:
     assert [type(action) for action in world.actions].count(Rejoin) == 0
     assert not world.partner.joined
     assert world.partner.due_s == inf
+
+
+def test_the_first_joint_token_behind_a_break_has_its_own_wait() -> None:
+    """Drafts that come meanwhile do not prolong it; behind the token the ordinary wait is back."""
+    world = begun(exists=True, required=False, up=True)
+    world.happen("busy")
+    world.happen("due")
+    world.happen("answer")
+    assert world.partner.due_s == world.now + WAITS.rejoin_s
+    until_s = world.partner.due_s
+    world.now += 0.5
+    world.happen("answer")
+    assert world.partner.due_s == until_s
+    world.happen("token")
+    assert world.partner.due_s == world.now + WAITS.peer_s

@@ -22,7 +22,6 @@ class Account:
     """What happened between the sides while an answer was written."""
 
     def __init__(self) -> None:
-        self.ready: Ready | None = None
         self._events: list[tuple[float, str]] = []
 
     def note(self, t_s: float, action: Action) -> None:
@@ -39,8 +38,10 @@ class Account:
         if len(self._events) < MAX_EVENTS:
             self._events.append((round(t_s, 4), what))
 
-    def of_leader(self, reply: Reply, drafter: Drafter, steps: Sequence[Confirmed], rtt_s: float) -> Facts:
-        """The record of a session on the side that was asked."""
+    def of_leader(
+        self, reply: Reply, drafter: Drafter, steps: Sequence[Confirmed], ready: Ready | None, rtt_s: float
+    ) -> Facts:
+        """The record of a session on the side that was asked; `ready` is what the other side said of itself."""
         outcome = outcome_of(drafter, steps)
         return {
             "question": reply.ask.question,
@@ -50,7 +51,7 @@ class Account:
             **_written(outcome),
             "links": [{"t_s": t_s, "what": what} for t_s, what in self._events],
             "rtt_s": rtt_s,
-            "cloud": _ready(self.ready),
+            "cloud": _ready(ready),
             **_found(drafter),
             "times_s": {
                 "search": drafter.retrieval_s,

@@ -179,7 +179,6 @@ class Leader:
 
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
-        self._account.ready = ready
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
         else:
@@ -297,7 +296,7 @@ class Leader:
 
     def record(self) -> Facts:
         """For `hocket explain`; the question stays on the machine where it was asked."""
-        return self._account.of_leader(self._reply, self._drafter, self._steps, self.rtt_s)
+        return self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
 
 
 _NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"

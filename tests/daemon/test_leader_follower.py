@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import pytest
 from fakes import FakePeer, part
+from msgspec import structs
 from two_sides import CLOCKED, TEXTS, Clock, Sides, ask, strange
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled, Forbidden, HocketError, Unavailable
-from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Ready, Refused, Sync, Target
+from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Message, Ready, Refused, Sync, Target
 from hocket_daemon.aggregation.settings import AggregationSettings
 
 Made = Callable[..., Sides]
@@ -204,6 +205,21 @@ def test_another_scorer_begins_anew_under_another_number(sides: Made, device: li
     (begin,) = (message for message in both.to_cloud.sent if isinstance(message, Begin))
     assert begin.scorer == "plain"
     again.cancel()
+
+
+def test_a_cloud_that_names_another_scorer_each_time_is_left(sides: Made) -> None:
+    """The session is begun anew once; then the device answers alone."""
+
+    def forge(message: Message) -> Message:
+        return structs.replace(message, scorer="other") if isinstance(message, Ready) else message
+
+    both = sides(forge=forge, **scoring(["plain"], ["plain"]))
+    both.begin()
+    both.run_to_the_end()
+    both.check_closed()
+    assert len([message for message in both.said if isinstance(message, Begin)]) == 2
+    assert "the cloud scores relevance in another way: ask again; answering alone" in both.reader.notices
+    assert both.reader.done.token_ids == both.expected()
 
 
 def test_sides_without_a_common_scorer_cannot_answer_together(sides: Made) -> None:

@@ -99,8 +99,10 @@ class Sockets:
 
     def turn(self, wait_ms: int) -> None:
         """Wait at most `wait_ms` for messages, and hand over those that came."""
+        readers = self._readers
         for socket, _ in self._poller.poll(wait_ms):
-            self.read(socket)
+            if socket in readers:  # and was not dropped by what came at another one
+                readers[socket]()
 
     def read(self, socket: Socket | int) -> None:
         """Hand over what has arrived at one socket, if it is still watched."""

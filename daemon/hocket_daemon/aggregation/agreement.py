@@ -21,7 +21,7 @@ class Agreement:
 def agree(used: tuple[str, str], known: tuple[Sequence[str], Sequence[str]], *, begun: bool) -> Agreement:
     """Of the scorers that the own and the other side used, and those that each knows, the best first.
 
-    `begun` is whether tokens have been written, which a session begun anew would change.
+    `begun` is whether a session may not be begun anew: tokens have been written, or it was begun anew before.
     """
     common = next((scorer for scorer in known[0] if scorer in known[1]), None)
     if common is None:

@@ -71,6 +71,7 @@ class Leader:
         self._peer = None if self._options.alone else peer
         self._steps: list[Confirmed] = []
         self._account = Account()
+        self._begun_anew = False
         self._open(scorer)
 
     @property
@@ -191,7 +192,8 @@ class Leader:
             return
         if self._begin.weights == "off" or not self._drafter.has_read:
             return
-        found = agree((own.scorer, ready.scorer), (own.scorers, ready.scorers), begun=bool(self._steps))
+        begun = self._begun_anew or bool(self._steps)
+        found = agree((own.scorer, ready.scorer), (own.scorers, ready.scorers), begun=begun)
         if found.verdict == "impossible":
             self.fail(Unavailable("the two sides score relevance differently", "configure the same embedder on both"))
         elif found.verdict == "too late":
@@ -205,6 +207,7 @@ class Leader:
                 self._reply.notice(f"the sides have different re-rankers: both score relevance by {found.scorer}")
 
     def _begin_anew(self, scorer: str) -> None:
+        self._begun_anew = True  # once: a side that names another scorer each time would go on for ever
         self._do(self._partner.part("another scorer"))
         self._drafter.close()
         self._open(scorer)

@@ -57,8 +57,9 @@ class Decisions:
         if self._path is None or self._waiting >= MAX_WAITING:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
+        decision = Decision(number.hex(), at, mode, record())
         self._waiting += 1
-        self._writer.submit(self._write, self._path, Decision(number.hex(), at, mode, record()))
+        self._writer.submit(self._write, self._path, decision)
 
     def close(self) -> None:
         """Finish what is to be written."""

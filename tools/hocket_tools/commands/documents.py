@@ -169,6 +169,7 @@ def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -
 
 def _show(side: str, listed: list[Document]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_tools import console
 
@@ -177,7 +178,7 @@ def _show(side: str, listed: list[Document]) -> None:
     table.add_column("title", overflow="fold")
     table.add_column("passages", justify="right")
     for one in listed:
-        table.add_row(console.printable(one.name), console.printable(one.title), str(one.chunks))
+        table.add_row(Text(console.printable(one.name)), Text(console.printable(one.title)), str(one.chunks))
     if listed:
         console.out().print(table)
     else:

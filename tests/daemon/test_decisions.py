@@ -109,9 +109,11 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path, broken: str) -> 
 
 def test_without_a_file_nothing_is_recorded() -> None:
     """Not even asked for."""
+    asked: list[str] = []
     kept = Decisions(None)
-    kept.keep(number(1), "echo", lambda: pytest.fail("nobody wants it"))
+    kept.keep(number(1), "echo", lambda: {"asked": asked.append("once")})
     kept.close()
+    assert asked == []
 
 
 class ByHand:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import structlog
 
 from hocket_bus.errors import Unavailable
+
+from ..database import read_only, written
 
 MAX_ROWS = 50_000  # about 5 MB; beyond, the sessions of the oldest days become one line
 MAX_PENDING = 10_000  # the same for what cannot be written
@@ -92,7 +91,7 @@ def read(path: Path) -> list[Entry]:
     if not path.exists():
         return []
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        with read_only(path) as database:
             return [Entry(*row) for row in database.execute("SELECT * FROM sent ORDER BY day, peer, session, class")]
     except sqlite3.Error as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
@@ -100,7 +99,7 @@ def read(path: Path) -> list[Entry]:
 
 def _add(path: Path, pending: dict[tuple[str, str, str], tuple[int, int]]) -> None:
     day = time.strftime("%Y-%m-%d")
-    with _open(path) as database:
+    with written(path, _TABLE) as database:
         database.executemany(_ADD, [(day, *key, *counted) for key, counted in pending.items()])
         while database.execute("SELECT count(*) FROM sent").fetchone()[0] > MAX_ROWS and _fold(database):
             pass
@@ -115,14 +114,3 @@ def _fold(database: sqlite3.Connection) -> bool:
     database.execute(_DROP, (day, FOLDED))
     database.executemany(_ADD, folded)
     return True
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file, made where it is missing and for its owner only; committed at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    with closing(sqlite3.connect(path, timeout=1.0)) as database, database:
-        database.execute("PRAGMA synchronous = OFF")  # a count is worth no wait for the disk
-        database.execute(_TABLE)
-        yield database

@@ -6,11 +6,9 @@ One small SQLite file, written on a thread of its own; the newest records are ke
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +17,7 @@ import structlog
 
 from hocket_bus.errors import BadRequest, Unavailable
 
+from ..database import read_only, written
 from .mode import Facts
 
 MAX_RECORDS = 2_000
@@ -67,7 +66,7 @@ class Decisions:
 
     def _write(self, path: Path, decision: Decision) -> None:
         try:
-            with _open(path) as database:
+            with written(path, _TABLE) as database:
                 database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
                 database.execute(_CUT, (self._max,))
             self._failing = False
@@ -97,19 +96,8 @@ def _read(path: Path, query: str, value: str | int) -> list[Decision]:
     if not path.exists():
         raise Unavailable(f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's file")
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        with read_only(path) as database:
             rows = database.execute(query, (value,)).fetchall()
         return [Decision(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
     except (sqlite3.Error, ValueError) as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[sqlite3.Connection]:
-    """The file, made where it is missing and for its owner only; committed at the end."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    with closing(sqlite3.connect(path, timeout=1.0)) as database, database:
-        database.execute("PRAGMA synchronous = OFF")  # a record is worth no wait for the disk
-        database.execute(_TABLE)
-        yield database

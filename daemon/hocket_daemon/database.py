@@ -1,0 +1,30 @@
+"""Small SQLite files of a daemon's own: for their owner only, and worth no wait for the disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def written(path: Path, table: str) -> Iterator[sqlite3.Connection]:
+    """The file, made where it is missing, with `table`, a CREATE TABLE IF NOT EXISTS; committed at the end.
+
+    Raises OSError, sqlite3.Error.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    with closing(sqlite3.connect(path, timeout=1.0)) as database, database:
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute(table)
+        yield database
+
+
+@contextmanager
+def read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """A file that is there. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        yield database

@@ -142,7 +142,13 @@ def _is_private(name: str) -> bool:
 
 
 def _is_own(value: ast.expr) -> bool:
-    return isinstance(value, ast.Name) and value.id in OWN
+    """Whether it is self, cls or super()."""
+    match value:
+        case ast.Name(id=name):
+            return name in OWN
+        case ast.Call(func=ast.Name(id="super")):
+            return True
+    return False
 
 
 def _bindings(module: ast.AST) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hocket_bus import config, log
+from hocket_bus.faults import notice_text
 from hocket_bus.messages import Error, Hello, Welcome
 from hocket_bus.sockets import Gone, Greeted
 
@@ -48,7 +49,7 @@ class CloudDaemon(Daemon):
         corrected = f"{corrections} time(s), by a near-tie or a device that went on alone"
         connected = ", ".join(sorted(self._devices.values())) or "none"
         return {
-            "devices": connected,
+            "devices": notice_text(connected),  # as many as a line holds
             "device sessions": str(len(self.sessions.followed)),
             "corrected by a device": corrected,
         }

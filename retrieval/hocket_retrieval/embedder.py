@@ -120,7 +120,8 @@ def _load_embedder(name: str) -> SentenceTransformer:
     place = _bundled() if name == BUNDLED_EMBEDDER else name
     with _quiet_loading():
         try:
-            return SentenceTransformer(place, local_files_only=Path(place).is_dir())
+            local = Path(place).is_dir()
+            return SentenceTransformer(place, local_files_only=local, model_kwargs=_NO_PICKLES)
         except Exception as error:  # a hub, a disk and a model format fail in many ways
             raise ModelError(f"cannot load the embedder '{name}': {_line(error)}", _REMEDY) from error
 
@@ -133,13 +134,18 @@ def _load_reranker(name: str) -> CrossEncoder:
         try:
             local = Path(name).is_dir()
             model: CrossEncoder = CrossEncoder(
-                name, num_labels=1, activation_fn=torch.nn.Sigmoid(), local_files_only=local
+                name,
+                num_labels=1,
+                activation_fn=torch.nn.Sigmoid(),
+                local_files_only=local,
+                model_kwargs=_NO_PICKLES,
             )
             return model
         except Exception as error:
             raise ModelError(f"cannot load the re-ranker '{name}': {_line(error)}", _REMEDY) from error
 
 
+_NO_PICKLES = {"use_safetensors": True}  # a pickled file of weights can run code; a folder's own code is never run
 _REMEDY = "name a sentence-transformers folder, or a hub model that this machine can reach"
 
 

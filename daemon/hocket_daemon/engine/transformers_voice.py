@@ -9,7 +9,7 @@ import structlog
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.errors import BadConfiguration
@@ -19,10 +19,11 @@ from hocket_retrieval.packed import pack
 from .attention import decoder_layers, use_slots
 from .captured import CapturedSteps, Step, cuda_graph
 from .distribution import VOCABULARY_LIMIT
+from .loading import dtype_of, load, place_of
 from .preemption import Interrupt
 from .prompt import Layout, Prefix
 from .segments import Segment
-from .settings import BUNDLED, KVSettings, ModelSettings
+from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
 from .stored import open_store
 from .tokenizer import fingerprint, layout_for, prompt_ids, text_of
@@ -41,8 +42,8 @@ class TransformersVoice:
         logging.disable_progress_bar()
         self.name = settings.name
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        folder = self.folder = _folder(settings.name, side)
-        self._weights, self.tokenizer = _load(folder, _dtype(settings.dtype, self.device), self.device)
+        folder = self.folder = place_of(settings.name, side)
+        self._weights, self.tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
         text = self._weights.config.get_text_config()
         self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
         window = getattr(text, "sliding_window", None)
@@ -176,35 +177,6 @@ class TransformersVoice:
             plan=plan,
         ).logits
         return logits[0]
-
-
-def _folder(name: str, side: Side) -> str:
-    if name != BUNDLED:
-        return name
-    import hocket_models
-
-    return str(hocket_models.path(side))
-
-
-def _load(folder: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        weights = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, device_map=None).eval()
-        weights.to(device)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        remedy = "name a folder or a Hugging Face model under [model] name, or 'bundled'"
-        raise BadConfiguration(f"the model '{folder}' does not load ({reason})", remedy) from error
-    return weights, tokenizer
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        name = "bfloat16" if device.type == "cuda" else "float32"
-    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in dtypes:
-        raise BadConfiguration(f"unknown dtype '{name}' under [model]", f"use one of: auto, {', '.join(dtypes)}")
-    return dtypes[name]
 
 
 def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from hocket_bus.errors import BadConfiguration
+
+from .http import serve
 
 ANSWER_S = 2.0
 _NAME = re.compile(r'(\w+)(?:\{(\w+)="(.*)"\})?')
@@ -32,7 +34,7 @@ class Exporter(Collector):
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            self._server, self._thread = start_http_server(int(port), host.strip("[]"), registry)
+            self._server = serve(host.strip("[]"), int(port), make_wsgi_app(registry))
         except OSError as error:
             raise BadConfiguration(f"metrics: cannot listen at {address}: {error}", "choose a free port") from error
 
@@ -50,7 +52,6 @@ class Exporter(Collector):
         """Listen no more."""
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join()
 
 
 def _families(metrics: Metrics) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:

@@ -72,6 +72,34 @@ def test_units_keep_to_what_the_daemons_do(unit: str) -> None:
     assert longest_s > CloudSettings(endpoint="ipc:///x", retrieval="ipc:///y").drain_s + 5
 
 
+def settings_in(unit: str) -> dict[str, str]:
+    """What stands in a unit; of settings that are there twice, the last."""
+    lines = (ROOT / "systemd" / unit).read_text(encoding="utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if re.match(r"[A-Z]\w+=", line))
+
+
+def test_each_daemon_has_a_user_and_folders_of_its_own() -> None:
+    """So that the fall of one, such as the one that reads foreign documents, is not the others'."""
+    units = [settings_in(unit) for unit in UNITS]
+    for name in ("User", "StateDirectory", "RuntimeDirectory", "CacheDirectory"):
+        assert len({unit[name] for unit in units}) == len(UNITS)
+    for unit in units:
+        assert (unit["StateDirectoryMode"], unit["CacheDirectoryMode"], unit["UMask"]) == ("0700", "0700", "0077")
+    known = (ROOT / "systemd/hocket.sysusers").read_text(encoding="utf-8")
+    for user in {unit["User"].replace("%i", side) for unit in units for side in ("device", "cloud")}:
+        assert f"\nu {user} - " in known
+
+
+@pytest.mark.parametrize("name", ["device", "cloud", "device-retrieval", "cloud-retrieval"])
+def test_the_configuration_that_is_placed_keeps_to_the_units_folders(name: str) -> None:
+    """Whatever a daemon writes lies in its own folder; its socket lies where its group may enter."""
+    text = (ROOT / "systemd/etc" / f"{name}.toml").read_text(encoding="utf-8")
+    assert set(re.findall(r"/var/lib/hocket/([\w-]+)/", text)) == {name}
+    listens = re.search(r'(?m)^endpoint = "(.*?)"', text)
+    assert listens is not None
+    assert listens[1] in (f"ipc:///run/hocket/{name}/socket", "tcp://127.0.0.1:7100")
+
+
 def test_the_configuration_that_is_placed_is_read_and_an_edited_one_stays(placed: Path) -> None:
     """By the same records that the daemons use."""
     for file in (placed / "etc/hocket").glob("*.toml"):

@@ -24,7 +24,10 @@ def policies():
 open_end = threading.Event()
 before = threading.Thread(target=open_end.wait)
 before.start()
-with zmq.Context() as context, context.socket(zmq.PAIR):
+with zmq.Context() as context, context.socket(zmq.PAIR) as here, context.socket(zmq.PAIR) as there:
+    there.connect(f"tcp://127.0.0.1:{here.bind_to_random_port('tcp://127.0.0.1')}")
+    there.send(b"")
+    here.recv()  # the I/O thread has carried it, so it has given itself its name
     if sys.argv[1:] == ["refused"]:
         def refuse(*_):
             raise PermissionError

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
+import stat
 from pathlib import Path
 from typing import IO
 
 from .errors import BadConfiguration
+from .private import lock
 
 EVERYWHERE = ("", "*", "0.0.0.0", "[::]")  # hosts that mean every interface: one has to be named
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]")
@@ -64,12 +65,12 @@ def claim(endpoint: str) -> IO[str] | None:
         return None
     path = Path(endpoint.removeprefix("ipc://"))
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = path.with_name(path.name + ".lock").open("w")
+    for place in (path, Path(f"{path}.pub")):
+        if os.path.lexists(place) and not stat.S_ISSOCK(place.lstat().st_mode):  # binding would remove it
+            raise BadConfiguration(f"{place} is a file, and no socket", "choose another endpoint")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock(path.with_name(path.name + ".lock"))
     except BlockingIOError as error:
-        lock.close()
         raise BadConfiguration(
             f"another daemon listens at {endpoint}", "stop it, or choose another endpoint"
         ) from error
-    return lock

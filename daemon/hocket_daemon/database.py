@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+
+from hocket_bus.private import keep_private
 
 
 @contextmanager
 def written(path: Path, table: str) -> Iterator[sqlite3.Connection]:
     """The file, made where it is missing, with `table`, a CREATE TABLE IF NOT EXISTS; committed at the end.
 
-    Raises OSError, sqlite3.Error.
+    Raises OSError, sqlite3.Error, BadConfiguration.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    keep_private(path)
     with closing(sqlite3.connect(path, timeout=1.0)) as database, database:
         database.execute("PRAGMA synchronous = OFF")
         database.execute(table)

@@ -10,7 +10,7 @@ than the limit, without exception.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import ceil
 
@@ -29,8 +29,12 @@ _ABBREVIATED = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Lt|Sgt|Capt|Rev|No
 
 def chunk(text: str, limit: int = DEFAULT_WORDS) -> list[str]:
     """Slices of `text` of at most `limit` words, whole sentences where they fit; [] for white space."""
-    pieces = [piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)]
-    return [text[start:end] for start, end in _pack(pieces, limit)]
+    return [text[start:end] for start, end in spans(text, limit)]
+
+
+def spans(text: str, limit: int = DEFAULT_WORDS) -> Iterator[tuple[int, int]]:
+    """Where these slices start and end, in their order."""
+    return _pack((piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)), limit)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -58,7 +62,7 @@ def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int
         yield words[first][0], words[last - 1][1], last - first
 
 
-def _pack(pieces: list[tuple[int, int, int]], limit: int) -> Iterator[tuple[int, int]]:
+def _pack(pieces: Iterable[tuple[int, int, int]], limit: int) -> Iterator[tuple[int, int]]:
     """Neighbouring pieces joined as long as they fit."""
     held: tuple[int, int, int] | None = None
     for start, end, words in pieces:

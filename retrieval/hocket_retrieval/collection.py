@@ -5,7 +5,6 @@ Every method may be called from any thread; jobs of ingestion wait for each othe
 
 from __future__ import annotations
 
-import fcntl
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -15,11 +14,14 @@ from typing import IO, NamedTuple
 
 import structlog
 
+from hocket_bus.private import keep_private, lock, private_folder
+
 from .chunking import DEFAULT_WORDS
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
-from .ingest import Ingester, OnProgress, Report
+from .ingest import Ingester
+from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .snapshot import DocumentInfo
 from .store import Change, Store
@@ -65,6 +67,7 @@ class Collection:
         self._changing = threading.Lock()  # store and index change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
+        self._replaced = False  # since the last purge
 
     @property
     def scorers(self) -> list[str]:
@@ -90,15 +93,27 @@ class Collection:
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""
-        report = Report()
-        with self._working:
-            self._ingester.enqueue(paths, report)
-            return self._work(report, on_progress)
+        job = Job(on_progress)
+        self.accept(paths, job)
+        return self.work(job)
+
+    def accept(self, paths: Sequence[Path], job: Job) -> None:
+        """Let files and folders be a job of the next `work`, or of the one under way, whatever happens meanwhile."""
+        self._ingester.accept(paths, job)
 
     def resume(self, on_progress: OnProgress = lambda _: None) -> Report:
         """Finish what an interrupted job, or a changed embedder or chunk length, left to do."""
+        return self.work(Job(on_progress))
+
+    def work(self, rest: Job) -> Report:
+        """Carry out what was accepted; `rest` counts what nobody asks for any more. Raises Cancelled after `stop`."""
         with self._working:
-            return self._work(Report(), on_progress)
+            try:
+                self._ingester.run(rest)
+                self._forget()
+            finally:
+                self._index.save()
+        return rest.report
 
     def add(self, texts: Iterable[tuple[str, str, str]]) -> Report:
         """Ingest texts that are no files: (name, title, text)."""
@@ -112,10 +127,11 @@ class Collection:
         return report
 
     def remove(self, paths: Iterable[str]) -> Removal:
-        """Remove documents by name, or by the folder they lie in."""
+        """Remove documents by name, or by the folder they lie in; no page on the disk holds their text afterwards."""
         wanted = list(dict.fromkeys(paths))
         with self._store.snapshot() as snapshot:
-            known = [*(document.name for document in snapshot.documents()), *snapshot.queued()]
+            known = [document.name for document in snapshot.documents()]
+            known += [file.name for file in snapshot.queued()]
         gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted)]
         if gone:
             self._commit(lambda: self._store.remove(gone))
@@ -125,6 +141,7 @@ class Collection:
                     self._index.save()
                 finally:
                     self._working.release()
+            self._store.purge()
         missing = [path for path in wanted if not any(_below(name, path) for name in gone)]
         return Removal(gone, missing)
 
@@ -146,7 +163,7 @@ class Collection:
 
     def stop(self) -> None:
         """End the job under way, and every later one, at its next batch; what it did is kept."""
-        self._ingester.stop.set()
+        self._ingester.stop()
 
     def close(self) -> None:
         """Stop, save the index and let the folder go; a job that does not end in time goes down with its process."""
@@ -155,6 +172,7 @@ class Collection:
             log.warning("left in the middle of a file", folder=str(self._store.path.parent))
             return
         try:
+            self._ingester.close()
             self._index.save()
             self._store.close()
             self._lock_file.close()
@@ -167,12 +185,11 @@ class Collection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _work(self, report: Report, on_progress: OnProgress) -> Report:
-        try:
-            self._ingester.run(report, on_progress)
-        finally:
-            self._index.save()
-        return report
+    def _forget(self) -> None:
+        """What changed documents said before is not kept on the disk either."""
+        if self._replaced:
+            self._replaced = False
+            self._store.purge()
 
     def _commit(self, write: Callable[[], Change]) -> Change:
         """Make a change in the store and let the index follow before the next change."""
@@ -182,6 +199,7 @@ class Collection:
                 span = (int(change.added[0]), int(change.added[-1])) if len(change.added) else (1, 0)
                 blocks = snapshot.vectors(self._index.dimension, *span)
                 self._index.change(change.removed, blocks, change.state)
+        self._replaced |= bool(len(change.removed))
         return change
 
     def _check_renewed(self) -> None:
@@ -206,14 +224,12 @@ def _below(name: str, path: str) -> bool:
 
 
 def _claim(folder: Path) -> IO[str]:
+    private_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}", "choose a folder that can be written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = lock(folder / "lock")
     except BlockingIOError as error:
-        lock.close()
         raise StoreError(f"{folder} is in use by another process", "stop it, or choose another state folder") from error
-    return lock
+    for file in folder.iterdir():
+        if file.is_file() and file.name != "lock":
+            keep_private(file)
+    return held

@@ -12,15 +12,14 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 
 from hocket_bus import messages as m
-from hocket_bus.errors import BadRequest, Busy, HocketError, Unavailable
+from hocket_bus.errors import BadRequest, Busy
 from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
@@ -30,17 +29,15 @@ from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
-from .ingest import Progress
+from .jobs import Answer, Jobs, errors_answered, stopping
 from .priority import give_way
 
 ANSWERING_THREADS = 2
 MAX_WAITING = 64
-PROGRESS_S = 0.1
 JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
 
-Answer = Callable[[m.Message], None]
 Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
 
 
@@ -51,8 +48,7 @@ class Daemon:
         self._config = config
         self._collection: Collection | None = None
         self._failure: Exception | None = None
-        self._jobs: queue.Queue[tuple[Answer, m.Ingest] | None] = queue.Queue()
-        self._working = ""
+        self._jobs = Jobs()
         self._waiting = 0
         self._counting = threading.Lock()
         self._stopped = threading.Event()
@@ -88,7 +84,7 @@ class Daemon:
     def close(self) -> None:
         """End jobs at their next batch, answer what is being answered, refuse the rest, and let everything go."""
         self._stopped.set()
-        self._jobs.put(None)
+        self._jobs.stop()
         if self._collection:
             self._collection.stop()
         if self._worker.ident:
@@ -113,9 +109,9 @@ class Daemon:
             self._server.send(route, reply)
 
         if self._stopped.is_set() and isinstance(message, m.Ingest | Question):
-            answer(error_message(_stopping(), message.request))
+            answer(error_message(stopping(), message.request))
         elif isinstance(message, m.Ingest):
-            self._accept(answer, message)
+            self._jobs.ask(answer, message)
         elif isinstance(message, Question):
             self._take(answer, message)
         else:
@@ -128,21 +124,11 @@ class Daemon:
         self._count(1)
         self._answering.submit(self._serve, answer, message)
 
-    def _accept(self, answer: Answer, message: m.Ingest) -> None:
-        """Refuse a job at once when that can be, else queue it."""
-        if self._jobs.qsize() >= MAX_WAITING:
-            answer(error_message(Busy(f"{MAX_WAITING} ingestions are waiting already"), message.request))
-        elif relative := [path for path in message.paths if not path.startswith("/")]:
-            error = BadRequest(f"'{relative[0][:200]}' is a relative path", "send absolute ones")
-            answer(error_message(error, message.request))
-        else:
-            self._jobs.put((answer, message))
-
     # --- the answering threads --------------------------------------------------------------------------------------
 
     def _serve(self, answer: Answer, message: Question) -> None:
         try:
-            with _errors_answered(answer, message.request):
+            with errors_answered(answer, message.request):
                 answer(self._reply(message))
         finally:
             self._count(-1)
@@ -154,7 +140,7 @@ class Daemon:
 
     def _reply(self, message: Question) -> m.Message:
         if self._stopped.is_set():
-            raise _stopping()
+            raise stopping()
         if isinstance(message, m.StatusRequest):
             return self._status(message)
         if isinstance(message, m.Search):
@@ -182,7 +168,7 @@ class Daemon:
 
     def _status(self, message: m.StatusRequest) -> m.Status:
         facts = {"embedder": self._config.embedder, "re-ranker": self._config.reranker or "none"}
-        facts |= {"state": self._config.state, "work": self._working or "none"}
+        facts |= {"state": self._config.state, "work": self._jobs.doing or "none"}
         ready = False
         if self._collection:
             status = self._collection.status()
@@ -205,46 +191,14 @@ class Daemon:
 
     def _work(self) -> None:
         try:
-            self._working = "loading"
             self._collection = collection = open_collection(self._config)
             if self._stopped.is_set():
                 collection.stop()
             self._service.watch(**_facts(collection))
-            self._resume(collection)
-            while (job := self._jobs.get()) is not None:
-                self._ingest(collection, *job)
+            self._jobs.work(collection)
         except Exception as error:  # noqa: BLE001 - carried to the thread that waits
             self._failure = error
             self.stop()
-
-    def _resume(self, collection: Collection) -> None:
-        """What an earlier process left to do, or a changed embedder or chunk length demands."""
-        with _errors_answered(lambda error: log.warning("ingestion ended", error=str(error)), b""):
-            report = collection.resume(self._note)
-            if report.added or report.replaced or report.errors:
-                log.info("finished an earlier ingestion", added=report.added, replaced=report.replaced)
-        self._working = ""
-
-    def _ingest(self, collection: Collection, answer: Answer, message: m.Ingest) -> None:
-        told_s = 0.0
-
-        def tell(progress: Progress) -> None:
-            nonlocal told_s
-            self._note(progress)
-            if time.monotonic() - told_s >= PROGRESS_S:
-                told_s = time.monotonic()
-                answer(replies.progress(progress, message.request))
-
-        with _errors_answered(answer, message.request):
-            if self._stopped.is_set():
-                raise _stopping()
-            report = collection.ingest([Path(path) for path in message.paths], tell)
-            answer(replies.ingested(report, message.request))
-            log.info("ingested", added=report.added, replaced=report.replaced, failures=len(report.errors))
-        self._working = ""
-
-    def _note(self, progress: Progress) -> None:
-        self._working = f"ingesting, file {progress.files_done + 1} of {progress.files_total}"
 
 
 def run(config: RetrievalConfig) -> None:
@@ -272,22 +226,6 @@ def open_collection(config: RetrievalConfig) -> Collection:
     embedder = Embedder(config.embedder, config.threads, config.precision)
     reranker = Reranker(config.reranker) if config.reranker else None
     return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words)
-
-
-@contextmanager
-def _errors_answered(answer: Answer, request: bytes) -> Iterator[None]:
-    """Whatever goes wrong inside becomes one Error; the daemon lives on."""
-    try:
-        yield
-    except HocketError as error:
-        answer(error_message(error, request))
-    except Exception:
-        log.exception("request failed")
-        answer(error_message(HocketError("the retrieval daemon failed", "see its log"), request))
-
-
-def _stopping() -> Unavailable:
-    return Unavailable("the retrieval daemon is stopping", "try again when it is back")
 
 
 def _facts(collection: Collection) -> dict[str, int]:

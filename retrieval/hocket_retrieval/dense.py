@@ -16,6 +16,8 @@ import faiss
 import numpy as np
 import structlog
 
+from hocket_bus.private import keep_private
+
 from .snapshot import Ids, Vectors
 from .store import Store
 
@@ -71,6 +73,7 @@ class DenseIndex:
                 return
             file, partial = self._file(), self._folder / "dense.partial"
             try:
+                keep_private(partial)
                 faiss.write_index(self._index, str(partial))
                 with partial.open("rb") as written:
                     os.fsync(written.fileno())

@@ -8,14 +8,11 @@ from __future__ import annotations
 import codecs
 import io
 import re
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from .errors import DocumentError
-
-MAX_FILE_BYTES = 128 << 20
 
 
 class Content(NamedTuple):
@@ -26,18 +23,22 @@ class Content(NamedTuple):
 
 
 def read(path: Path, data: bytes) -> Content:
-    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError."""
-    reader = _reader(path)
+    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError."""
+    reader = reader_of(path)
     try:
         title, text = reader(data)
-        content = Content(" ".join(_clean(title).split())[:200] or path.stem, _clean(text))
+        content = Content(_line(_clean(title)) or _line(path.stem), _clean(text))
+    except MemoryError:  # no fault of the file's form
+        raise
     except DocumentError as error:
-        raise DocumentError(f"{path}: {error.text}", error.remedy) from error
+        raise DocumentError(f"{shown(path)}: {error.text}", error.remedy) from error
     except Exception as error:  # parsers of foreign files fail in every way there is
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DocumentError(f"{path}: no readable {path.suffix} file ({reason})", "open and save it again") from error
+        raise DocumentError(
+            f"{shown(path)}: no readable {path.suffix} file ({reason})", "open and save it again"
+        ) from error
     if not content.text:
-        raise DocumentError(f"{path}: holds no text", "a scan needs text recognition (OCR) first")
+        raise DocumentError(f"{shown(path)}: holds no text", "a scan needs text recognition (OCR) first")
     return content
 
 
@@ -46,26 +47,22 @@ def is_supported(path: Path) -> bool:
     return path.suffix.lower() in _READERS
 
 
-def read_bytes(path: Path) -> bytes:
-    """The bytes of the file. Raises DocumentError when it is missing, unreadable, too large or nothing that is read."""
-    _reader(path)
-    try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # a pipe or a device might never end
-            raise DocumentError(f"{path}: no regular file", "copy what it holds into one")
-        if found.st_size > MAX_FILE_BYTES:
-            text = f"{path}: {found.st_size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}"
-            raise DocumentError(text, "split it")
-        return path.read_bytes()
-    except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}", "check the path and its permissions") from error
+def shown(path: Path) -> str:
+    """A path in one line, whatever its name is made of."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(path))
 
 
-def _reader(path: Path) -> Callable[[bytes], Content]:
+def reader_of(path: Path) -> Callable[[bytes], Content]:
+    """What reads files of this suffix. Raises DocumentError where nothing does."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise DocumentError(f"{path}: cannot read files of type '{path.suffix}'", f"convert it to one of {_KNOWN}")
+        text = f"{shown(path)}: cannot read files of type '{shown(Path(path.suffix))}'"
+        raise DocumentError(text, f"convert it to one of {_KNOWN}")
     return reader
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]
 
 
 def _clean(text: str) -> str:

@@ -8,7 +8,7 @@ from itertools import accumulate
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
-from .ingest import Progress, Report
+from .job import Progress, Report
 from .search import SearchResult
 from .snapshot import DocumentInfo
 
@@ -59,6 +59,8 @@ def progress(made: Progress, request: bytes) -> m.Progress:
         chunks_done=made.chunks_done,
         chunks_total=made.chunks_total,
         current=notice_text(made.name),
+        left_s=made.left_s,
+        waiting=made.waiting,
     )
 
 

@@ -35,6 +35,19 @@ class Document(NamedTuple):
     recipe: str
 
 
+class Queued(NamedTuple):
+    """A file still to ingest, of the folder `root` if one was named, and how often a process has died reading it.
+
+    A `stale` one is a document that is stored and has to be made anew.
+    """
+
+    name: str
+    root: str = ""
+    size: int = 0
+    attempts: int = 0
+    stale: bool = False
+
+
 class DocumentInfo(NamedTuple):
     """One stored document; `ingested_at` in seconds of the wall clock, for display."""
 
@@ -66,9 +79,10 @@ class Snapshot:
         """Names of documents made by another recipe."""
         return self._names("SELECT name FROM documents WHERE recipe <> ? ORDER BY id", recipe)
 
-    def queued(self) -> list[str]:
-        """Names still to ingest."""
-        return self._names("SELECT name FROM queue ORDER BY rowid")
+    def queued(self) -> list[Queued]:
+        """Files still to ingest."""
+        rows = self._connection.execute("SELECT name, root, size, attempts FROM queue ORDER BY rowid")
+        return [Queued(*row) for row in rows]
 
     def is_queued(self, name: str) -> bool:
         """Whether this name is still to ingest."""

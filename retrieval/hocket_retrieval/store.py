@@ -21,10 +21,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .errors import StoreError, StoreFull
-from .snapshot import Document, Ids, Snapshot, Vectors, ids_of
+from hocket_bus.private import keep_private
 
-SCHEMA_VERSION = 1
+from .errors import StoreError, StoreFull
+from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
+
+SCHEMA_VERSION = 2
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,7 +39,8 @@ CREATE TABLE chunks (
     ordinal INTEGER NOT NULL, vector INTEGER NOT NULL REFERENCES vectors (id), text TEXT NOT NULL,
     UNIQUE (document, ordinal));
 CREATE INDEX chunks_by_vector ON chunks (vector);
-CREATE TABLE queue (name TEXT PRIMARY KEY);
+CREATE TABLE queue (name TEXT PRIMARY KEY, root TEXT NOT NULL DEFAULT '', size INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     text, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2');
 CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
@@ -51,6 +54,12 @@ CREATE TRIGGER document_removed AFTER DELETE ON documents BEGIN
     UPDATE facts SET value = value - 1 WHERE name = 'documents';
     UPDATE facts SET value = value - old.chunks WHERE name = 'chunks'; END;
 INSERT INTO facts VALUES ('generation', '0'), ('documents', '0'), ('chunks', '0');
+"""
+
+_FROM_1 = """
+ALTER TABLE queue ADD COLUMN root TEXT NOT NULL DEFAULT '';
+ALTER TABLE queue ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE queue ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 """
 
 Wanted = Literal["queue", "documents"]
@@ -74,11 +83,12 @@ class Store:
         self.path = path
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
         self._write_lock = threading.Lock()
+        keep_private(path)
         try:
             self._writer = self._connect()
             self._prepare()
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path}: {error}", "move the file away and ingest the documents again") from error
+            raise self._damaged(error) from error
 
     def close(self) -> None:
         """Close every connection; reads under way must have ended."""
@@ -96,29 +106,45 @@ class Store:
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
-        """All reads inside see one and the same state of the store."""
+        """All reads inside see one and the same state of the store. Raises StoreError when it is damaged."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self._connect()
-        connection.execute("BEGIN")
         try:
+            connection.execute("BEGIN")
             yield Snapshot(connection)
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
         finally:
             connection.rollback()
             self._idle.put(connection)
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def enqueue(self, names: Iterable[str]) -> None:
-        """Remember names to ingest; they stay until `dequeue`, whatever happens to the process."""
-        with self._write() as connection:
-            connection.executemany("INSERT OR IGNORE INTO queue VALUES (?)", ((name,) for name in names))
+    def enqueue(self, files: Iterable[Queued]) -> None:
+        """Remember files to ingest; they stay until `dequeue`, whatever happens to the process or the machine."""
+        with self._write(durable=True) as connection:
+            connection.executemany(
+                "INSERT INTO queue (name, root, size) VALUES (?, ?, ?) ON CONFLICT (name)"
+                " DO UPDATE SET root = excluded.root, size = excluded.size, attempts = 0",
+                (file[:3] for file in files),
+            )
 
-    def dequeue(self, name: str) -> None:
-        """Forget a name: it is ingested, or cannot be."""
-        with self._write() as connection:
+    def dequeue(self, name: str, *, durable: bool = False) -> None:
+        """Forget a file: it is ingested, or cannot be. Once `durable`, all changes up to here outlive a power cut."""
+        with self._write(durable=durable) as connection:
             connection.execute("DELETE FROM queue WHERE name = ?", (name,))
+
+    def attempt(self, name: str) -> None:
+        """A queued file is about to be read; who dies before `survived` has died of it, perhaps."""
+        with self._write() as connection:
+            connection.execute("UPDATE queue SET attempts = attempts + 1 WHERE name = ?", (name,))
+
+    def survived(self, name: str) -> None:
+        """It has been read, or refused."""
+        with self._write() as connection:
+            connection.execute("UPDATE queue SET attempts = 0 WHERE name = ?", (name,))
 
     def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
@@ -163,25 +189,45 @@ class Store:
         with self._write() as connection:
             connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector FROM chunks)")
 
+    def purge(self) -> None:
+        """Let no page of the file, or of the log beside it, hold text that was removed."""
+        with self._writing():
+            # The index of words keeps a removed one in its old segments until they are merged.
+            self._writer.execute("INSERT INTO words (words) VALUES ('optimize')")
+            self._writer.execute("PRAGMA wal_checkpoint (TRUNCATE)")
+
     @contextmanager
-    def _write(self) -> Iterator[sqlite3.Connection]:
-        with self._write_lock:
+    def _write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction; a `durable` one, and all before it, are on the disk at its end."""
+        with self._writing():
+            self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
                 yield self._writer
                 self._writer.commit()
-            except BaseException as error:  # whatever broke in: the transaction must not stay open
+            except BaseException:  # whatever broke in: the transaction must not stay open
                 self._writer.rollback()
-                if isinstance(error, sqlite3.OperationalError):
-                    raise StoreFull(
-                        f"{self.path} cannot be written: {error}", "make room there, then repeat"
-                    ) from error
                 raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._write_lock:
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                raise StoreFull(f"{self.path} cannot be written: {error}", "make room there, then repeat") from error
+            except sqlite3.DatabaseError as error:
+                if type(error) is sqlite3.DatabaseError:  # not one of its kinds, which are a caller's faults
+                    raise self._damaged(error) from error
+                raise
+
+    def _damaged(self, error: sqlite3.DatabaseError) -> StoreError:
+        return StoreError(f"{self.path}: {error}", "move its folder away and ingest the documents again")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -65536")
         connection.execute("PRAGMA mmap_size = 1073741824")
@@ -191,6 +237,8 @@ class Store:
         version = self._writer.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
             self._writer.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
+        elif version == 1:
+            self._writer.executescript(f"BEGIN;{_FROM_1}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
         elif version != SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",

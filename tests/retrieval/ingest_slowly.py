@@ -1,4 +1,4 @@
-"""Run by the test of interrupted ingestion: ingests a folder and prints a line after every batch, until killed."""
+"""Run by the test of interrupted ingestion: ingests a folder and prints a line before every batch, until killed."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from conftest import ToyEmbedder
 from hocket_retrieval import ingest
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.job import Progress
 
 ingest.BATCH_CHUNKS = 4
 
@@ -13,8 +14,8 @@ ingest.BATCH_CHUNKS = 4
 def main() -> None:
     state, files = map(Path, sys.argv[1:])
 
-    def wait(progress: ingest.Progress) -> None:
-        sys.stdout.write(f"{Path(progress.name).stem} {progress.chunks_done}\n")
+    def wait(progress: Progress) -> None:
+        sys.stdout.write(f"{progress.chunks_done}\n")
         sys.stdout.flush()
         sys.stdin.readline()
 

@@ -209,7 +209,7 @@ def test_an_ended_daemon_answers_its_job_and_the_next_one_finishes_it(config, to
         monkeypatch.setattr(daemon, "close", lambda: closing.join(WAIT_S))
         closing.start()
         assert daemon._stopped.wait(WAIT_S)
-        while not daemon._collection._ingester.stop.wait(WAIT_S):
+        while not daemon._collection._ingester._stopped.wait(WAIT_S):
             pass
         toy.gate.set()
         while isinstance(end := call.next(), m.Progress):

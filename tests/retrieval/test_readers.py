@@ -9,7 +9,8 @@ import pytest
 
 from hocket_retrieval import readers
 from hocket_retrieval.errors import DocumentError
-from hocket_retrieval.readers import Content, read, read_bytes
+from hocket_retrieval.readers import Content, read
+from hocket_retrieval.walk import read_bytes
 
 
 def pdf(text: str, title: str = "()") -> bytes:

@@ -81,7 +81,11 @@ class Ingest(Message, frozen=True):
 
 
 class Progress(Message, frozen=True):
-    """How far an ingestion is; several come before Ingested. Chunks are those of the file `current`."""
+    """How far an ingestion is; the first of several before Ingested says that it outlives the daemon.
+
+    `chunks_total` and `left_s` are estimates, the latter 0 while there is none. `current` is the file at hand, another
+    ingestion's while this one is `waiting` for it.
+    """
 
     request: Id
     files_done: Count
@@ -89,6 +93,8 @@ class Progress(Message, frozen=True):
     chunks_done: Count
     chunks_total: Count
     current: Line = ""
+    left_s: Seconds = 0.0
+    waiting: bool = False
 
 
 class Ingested(Message, frozen=True):

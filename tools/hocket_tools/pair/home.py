@@ -10,6 +10,7 @@ from typing import Any
 from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.private import keep_private, private_folder
 from hocket_tools.settings import Value, commented
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -84,9 +85,10 @@ class Home:
         for name in NAMES:
             check_endpoint(self.endpoint(name))
         for folder in (self.at, self.at / "run", self.at / "logs"):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(folder)
         for name in NAMES:
             if not self.config(name).exists():
+                keep_private(self.config(name))
                 self.config(name).write_text(self._text(name), encoding="utf-8")
 
     def _values(self, name: str) -> dict[str, Any]:

@@ -1,0 +1,176 @@
+"""Documents are parsed in a process of their own, with limits of memory, processor time and time, and no way out.
+
+The process, caged.py, is kept for the next document and begun anew after a breach. It gets the bytes of a file over a
+pipe, since it can open none. What it answers is checked like anything that comes from outside.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, BinaryIO, NamedTuple, cast
+
+import msgspec
+
+from hocket_bus.errors import Cancelled, Unavailable
+
+from .errors import DocumentError
+from .frames import MEMORY_BYTES, Asked, Outgrown, Reading, Refused, read_frame, write_frame
+from .readers import shown
+
+PROCESSOR_S = 10.0
+PROCESSOR_S_PER_MIB = 16.0
+MAX_PROCESSOR_S = 300.0
+_START_S = 60.0
+_KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
+_ANSWER = msgspec.msgpack.Decoder(Reading | Refused | Outgrown)
+
+
+class Parsed(NamedTuple):
+    """A document's title, its text, and where its passages start and end."""
+
+    title: str
+    text: str
+    spans: list[tuple[int, int]]
+
+
+class Cage:
+    """One process to read with, begun when it is first needed.
+
+    `read` one at a time, always on the same thread, since the process ends with it; `close` on any.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._changing = threading.Lock()
+        self._closed = False
+
+    def read(self, path: Path, data: bytes, words: int) -> Parsed:
+        """The document in `data`, the bytes of the file at `path`. Raises DocumentError, Cancelled, Unavailable."""
+        limit_s = processor_s(len(data))
+        asked = msgspec.msgpack.encode(Asked(str(path), len(data), words, limit_s))
+        process = self._begun()
+        overdue = threading.Event()
+        frame = _exchange(process, asked, data, 2 * limit_s, overdue)
+        try:
+            answer = _ANSWER.decode(frame) if frame is not None else None
+        except msgspec.DecodeError:
+            answer = None
+        if answer is None or isinstance(answer, Outgrown) or answer.worn:
+            self._end()
+        if isinstance(answer, Reading):
+            return _checked(path, answer)
+        if isinstance(answer, Refused):
+            raise DocumentError(answer.text, answer.remedy)
+        if self._closed:
+            raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+        if answer is not None:
+            raise DocumentError(f"{shown(path)}: needs more than {MEMORY_BYTES >> 20} MiB to be read", "split it")
+        if overdue.is_set() or process.returncode == -signal.SIGXCPU:
+            raise DocumentError(f"{shown(path)}: takes more than {limit_s:.0f} s to be read", "split it")
+        raise _broken(path)
+
+    def close(self) -> None:
+        """End the process, and a `read` under way by Cancelled."""
+        self._closed = True
+        self._end()
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        with self._changing:
+            if self._closed:
+                raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
+            if self._process is None or self._process.poll() is not None:
+                self._process = _start()
+            return self._process
+
+    def _end(self) -> None:
+        with self._changing:
+            if self._process:
+                self._process.kill()
+                self._process.wait()
+                for pipe in (self._process.stdin, self._process.stdout):
+                    _close(pipe)
+            self._process = None
+
+
+def processor_s(size: int) -> float:
+    """Seconds of a processor that a file of that many bytes may take."""
+    return min(PROCESSOR_S + PROCESSOR_S_PER_MIB * size / 2**20, MAX_PROCESSOR_S)
+
+
+def _start() -> subprocess.Popen[bytes]:
+    """A process that has loaded its parsers. Raises Unavailable."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "hocket_retrieval.caged"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        cwd="/",
+    )
+    with _ended_after(process, _START_S, threading.Event()):
+        ready = read_frame(_pipe(process.stdout))
+    if ready is None:
+        process.kill()
+        process.wait()
+        raise Unavailable("the process that reads documents does not start", "see that there is memory for it")
+    return process
+
+
+def _exchange(
+    process: subprocess.Popen[bytes], asked: bytes, data: bytes, wait_s: float, overdue: threading.Event
+) -> bytes | None:
+    """The answer; None when the process ended, or had to be ended, before it."""
+    with _ended_after(process, wait_s, overdue):
+        try:
+            write_frame(_pipe(process.stdin), asked, data)
+        except OSError:
+            return None
+        return read_frame(_pipe(process.stdout))
+
+
+@contextmanager
+def _ended_after(process: subprocess.Popen[bytes], wait_s: float, overdue: threading.Event) -> Iterator[None]:
+    """End the process, and with it the waiting for its pipes, when what is inside takes longer."""
+
+    def end() -> None:
+        overdue.set()
+        process.kill()
+
+    watch = threading.Timer(wait_s, end)
+    watch.daemon = True
+    watch.start()
+    try:
+        yield
+    finally:
+        watch.cancel()
+
+
+def _checked(path: Path, reading: Reading) -> Parsed:
+    """What was read, when it is what a sound process says. Raises DocumentError."""
+    borders = reading.borders
+    grows = all(a < b if number % 2 == 0 else a <= b for number, (a, b) in enumerate(pairwise(borders)))
+    if len(borders) % 2 or not grows or (borders and not 0 <= borders[0] < borders[-1] <= len(reading.text)):
+        raise _broken(path)
+    return Parsed(reading.title, reading.text, list(zip(borders[::2], borders[1::2], strict=True)))
+
+
+def _broken(path: Path) -> DocumentError:
+    return DocumentError(f"{shown(path)}: breaks the program that reads it", "open and save it again")
+
+
+def _pipe(pipe: IO[bytes] | None) -> BinaryIO:
+    assert pipe is not None  # subprocess.PIPE was asked for
+    return cast("BinaryIO", pipe)
+
+
+def _close(pipe: IO[bytes] | None) -> None:
+    with suppress(OSError):  # what was still to be written has no reader any more
+        _pipe(pipe).close()

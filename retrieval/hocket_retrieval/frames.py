@@ -1,0 +1,59 @@
+"""What goes over the pipes between a cage and the process in it: messages in msgpack, each behind its length."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from msgspec import Struct
+
+MEMORY_BYTES = 768 << 20  # of the process
+MAX_TEXT_BYTES = 64 << 20
+_MAX_FRAME = 4 * MAX_TEXT_BYTES  # with the borders of its passages
+
+
+class Asked(Struct, frozen=True, array_like=True):
+    """Read the file at `path`, whose `size` bytes come behind this, within so much processor time."""
+
+    path: str
+    size: int
+    words: int
+    processor_s: float
+
+
+class Reading(Struct, frozen=True, array_like=True, tag=True):
+    """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again."""
+
+    title: str
+    text: str
+    borders: list[int]
+    worn: bool = False
+
+
+class Refused(Struct, frozen=True, array_like=True, tag=True):
+    """A document that cannot be read, and why."""
+
+    text: str
+    remedy: str
+    worn: bool = False
+
+
+class Outgrown(Struct, frozen=True, array_like=True, tag=True):
+    """There was not memory enough."""
+
+
+def write_frame(pipe: BinaryIO, frame: bytes, data: bytes = b"") -> None:
+    """Send a frame, and `data` as it is. Raises OSError."""
+    pipe.write(len(frame).to_bytes(8, "big"))
+    pipe.write(frame)
+    pipe.write(data)
+    pipe.flush()
+
+
+def read_frame(pipe: BinaryIO) -> bytes | None:
+    """The next frame; None when the other end is gone, in the middle of one or before, or sends one too long."""
+    head = pipe.read(8)
+    size = int.from_bytes(head, "big")
+    if len(head) < 8 or size > _MAX_FRAME:
+        return None
+    frame = pipe.read(size)
+    return frame if len(frame) == size else None

@@ -1,0 +1,100 @@
+"""What somebody asked to be read: how far it is, and what became of it. Knows no files and no stores."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from .snapshot import Queued
+
+_CHUNKS_PER_BYTE = 1 / 400  # of plain text, until a job knows its own
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is. `chunks_total` and `left_s` are estimates; the latter is 0 while nothing tells.
+
+    `name` is the file at hand; while the job is `waiting` that is another job's.
+    """
+
+    name: str
+    files_done: int
+    files_total: int
+    chunks_done: int
+    chunks_total: int
+    left_s: float
+    waiting: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """What a job did; `errors` are (file, one line), `skipped` files of a folder that are of no known type."""
+
+    added: int = 0
+    replaced: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    chunks: int = 0
+    embedded: int = 0
+    seconds: float = 0.0
+    embedding_s: float = 0.0
+    errors: list[tuple[str, str]] = field(default_factory=list)
+
+
+OnProgress = Callable[[Progress], None]
+OnEnd = Callable[[Exception | None], None]
+
+
+class Job:
+    """Files asked for together. `on_end` is called once: with None when all are done, else with what broke in."""
+
+    def __init__(self, on_progress: OnProgress = lambda _: None, on_end: OnEnd = lambda _: None) -> None:
+        self.report = Report()
+        self.on_end = on_end
+        self._on_progress = on_progress
+        self._started = time.perf_counter()
+        self._files = 0
+        self._left = 0
+        self._unread_bytes = 0
+        self._read_bytes = 0
+        self._chunks = 0
+        self._chunks_done = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no file is left."""
+        return not self._left
+
+    def add(self, files: Iterable[Queued]) -> None:
+        """These are part of it."""
+        for file in files:
+            self._files += 1
+            self._left += 1
+            self._unread_bytes += file.size
+
+    def opened(self, file: Queued, chunks: int) -> None:
+        """A file has been read; so many chunks are to embed."""
+        self._unread_bytes -= file.size
+        self._read_bytes += file.size
+        self._chunks += chunks
+
+    def embedded(self, chunks: int) -> None:
+        """So many of them have their vectors."""
+        self._chunks_done += chunks
+
+    def closed(self, file: Queued, *, unread: bool) -> None:
+        """A file is done with; `unread` where it was not opened."""
+        self._left -= 1
+        if unread:
+            self._unread_bytes -= file.size
+        self.report.seconds = time.perf_counter() - self._started
+
+    def tell(self, name: str, *, waiting: bool = False) -> None:
+        """Say how far it is."""
+        per_byte = self._chunks / self._read_bytes if self._read_bytes else _CHUNKS_PER_BYTE
+        total = self._chunks + round(self._unread_bytes * per_byte)
+        pace = self._chunks_done / (time.perf_counter() - self._started)
+        left_s = (total - self._chunks_done) / pace if pace else 0.0
+        done = self._files - self._left
+        self._on_progress(Progress(name, done, self._files, self._chunks_done, total, left_s, waiting))

@@ -1,0 +1,111 @@
+"""Which files a path names, and their bytes: nothing outside a named folder, nothing that might never end."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from .errors import DocumentError
+from .readers import is_supported, reader_of, shown
+from .snapshot import Queued
+
+MAX_FILE_BYTES = 128 << 20
+MAX_NAME_BYTES = 2_000
+_NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+class Walk:
+    """What was found: `files` to read, `skipped` ones of no known type, and `errors`, (file, one line)."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._found: dict[str, Queued] = {}
+        self.skipped = 0
+        self.errors: list[tuple[str, str]] = []
+        for path in paths:
+            if os.path.isdir(path):  # Path's own raises for a name that is too long
+                self._enter(path)
+            else:
+                self._take(path)
+
+    @property
+    def files(self) -> list[Queued]:
+        """Each once, in their order."""
+        return list(self._found.values())
+
+    def _enter(self, folder: Path) -> None:
+        root = os.path.realpath(folder)
+        for file in _files(folder):
+            if is_supported(file):
+                self._take(file, root)
+            else:
+                self.skipped += 1
+
+    def _take(self, file: Path, root: str = "") -> None:
+        try:
+            name = _name(file)
+            if root and file.is_symlink():
+                _check_place(file, os.path.realpath(file), root)
+            self._found[name] = Queued(name, root, _check_kind(file, file.stat()))
+        except DocumentError as error:
+            self.errors.append((shown(file), str(error)))
+        except OSError as error:
+            self.errors.append((shown(file), str(_unreadable(file, error))))
+
+
+def read_bytes(path: Path, root: str = "") -> bytes:
+    """The bytes of the file, which lies in the folder `root` if one is named, even if it has become a link meanwhile.
+
+    Raises DocumentError when it is missing, unreadable, elsewhere, too large or nothing that is read.
+    """
+    reader_of(path)
+    try:
+        _check_kind(path, path.stat())  # before it is opened: some devices feel that
+        with open(path, "rb", opener=lambda name, _: os.open(name, _NO_WAITING)) as file:
+            if root:
+                _check_place(path, os.readlink(f"/proc/self/fd/{file.fileno()}"), root)
+            size = _check_kind(path, os.fstat(file.fileno()))
+            return file.read(size)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _name(path: Path) -> str:
+    """The name a file's document will have. Raises DocumentError for one that cannot be stored or sent."""
+    name = str(path)
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError as error:
+        raise DocumentError(f"{name!a}: the file's name is no valid UTF-8", "rename it") from error
+    if size > MAX_NAME_BYTES:
+        raise DocumentError(f"{shown(path)[:80]}…: the path is over {MAX_NAME_BYTES} bytes", "move the file further up")
+    if not os.path.exists(path):
+        raise DocumentError(f"{shown(path)}: no such file or folder", "check the path on the machine of this daemon")
+    return name
+
+
+def _check_place(path: Path, real: str, root: str) -> None:
+    if not real.startswith(root.rstrip("/") + "/"):
+        raise DocumentError(f"{shown(path)}: a link out of the folder", "name the file it leads to")
+
+
+def _check_kind(path: Path, found: os.stat_result) -> int:
+    """The file's size."""
+    if not stat.S_ISREG(found.st_mode):  # a pipe or a device might never end
+        raise DocumentError(f"{shown(path)}: no regular file", "copy what it holds into one")
+    if found.st_size > MAX_FILE_BYTES:
+        text = f"{shown(path)}: {found.st_size >> 20} MiB is over the limit of {MAX_FILE_BYTES >> 20}"
+        raise DocumentError(text, "split it")
+    return found.st_size
+
+
+def _unreadable(path: Path, error: OSError) -> DocumentError:
+    return DocumentError(f"{shown(path)}: {error.strerror or error}", "check the path and its permissions")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Files below a folder; hidden ones are passed over."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import structlog
 
-from hocket_bus.endpoints import check_endpoint
+from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import HocketError
 from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import (
@@ -107,7 +107,7 @@ class Daemon:
             retrieval=RetrievalClient(self._retrieval, self.side, settings.retrieval),
             profiler=self._profiling.profiler,
             counters=Counters(),
-            admission=Admission(settings.max_sessions, settings.model.slots),
+            admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
             shares_drafts=self._shares_drafts,
         )
         self.modes = modes(self.services, settings)
@@ -230,10 +230,10 @@ class Daemon:
 
     def _on_retrieval_link(self, *, up: bool) -> None:
         if up:
-            self.services.retrieval.ask_again()
+            self.services.retrieval.on_up()
             self._background.restart()
         else:
-            self.services.retrieval.hurry()
+            self.services.retrieval.on_down()
 
     def _on_status_request(self, event: Received) -> None:
         request = event.message

@@ -13,18 +13,19 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import structlog
 
 from hocket_bus import messages as m
-from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
 
 from . import replies
+from .answering import Answering, Waiting
 from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
@@ -32,8 +33,6 @@ from .errors import IndexBuilding
 from .jobs import Answer, Jobs, errors_answered, stopping
 from .priority import give_way
 
-ANSWERING_THREADS = 2
-MAX_WAITING = 64
 JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
@@ -49,11 +48,9 @@ class Daemon:
         self._collection: Collection | None = None
         self._failure: Exception | None = None
         self._jobs = Jobs()
-        self._waiting = 0
-        self._counting = threading.Lock()
         self._stopped = threading.Event()
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._answering = ThreadPoolExecutor(ANSWERING_THREADS, thread_name_prefix="answer")
+        self._answering = Answering()
         self._worker = threading.Thread(target=self._work, name="ingest", daemon=True)
         self._epoch = secrets.randbits(64)
         self._bus = Bus(self._on_event, Path(config.keys) if config.keys else None)
@@ -89,7 +86,7 @@ class Daemon:
             self._collection.stop()
         if self._worker.ident:
             self._worker.join(timeout=JOB_END_S)
-        self._answering.shutdown()
+        self._answering.close()
         if self._collection:
             self._collection.close()
         self._bus.close()
@@ -104,6 +101,7 @@ class Daemon:
         if not isinstance(event, Received):
             return
         message, route = event.message, event.route
+        asker = event.user or route  # on ipc only the connection tells one from another
 
         def answer(reply: m.Message) -> None:
             self._server.send(route, reply)
@@ -113,30 +111,25 @@ class Daemon:
         elif isinstance(message, m.Ingest):
             self._jobs.ask(answer, message)
         elif isinstance(message, Question):
-            self._take(answer, message)
+            self._take(asker, answer, message)
+        elif isinstance(message, m.Drop):
+            self._answering.drop(asker, message.request)
         else:
             answer(error_message(BadRequest(f"a retrieval daemon takes no {type(message).__name__}")))
 
-    def _take(self, answer: Answer, message: Question) -> None:
-        if self._waiting >= MAX_WAITING:
-            answer(error_message(Busy(f"{MAX_WAITING} requests are waiting already"), message.request))
-            return
-        self._count(1)
-        self._answering.submit(self._serve, answer, message)
+    def _take(self, asker: str | bytes, answer: Answer, message: Question) -> None:
+        def refuse(error: HocketError) -> None:
+            answer(error_message(error, message.request))
+
+        self._answering.ask(asker, Waiting(message.request, partial(self._serve, answer, message), refuse))
+        self._server.load = self._answering.load
 
     # --- the answering threads --------------------------------------------------------------------------------------
 
     def _serve(self, answer: Answer, message: Question) -> None:
-        try:
-            with errors_answered(answer, message.request):
-                answer(self._reply(message))
-        finally:
-            self._count(-1)
-
-    def _count(self, step: int) -> None:
-        with self._counting:
-            self._waiting += step
-            self._server.load = self._waiting
+        with errors_answered(answer, message.request):
+            answer(self._reply(message))
+        self._server.load = self._answering.load - 1  # without this one, which is answered
 
     def _reply(self, message: Question) -> m.Message:
         if self._stopped.is_set():

@@ -20,7 +20,9 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_client.assembly import SILENCE_S, Assembly
 from hocket_client.connection import Connection
 from hocket_client.question import ask_message
-from hocket_daemon.serving.streams import ENDED_LOGS, Stream, Streams
+from hocket_daemon.serving.ended import ENDED_LOGS, STREAM_BYTES
+from hocket_daemon.serving.stream import Stream
+from hocket_daemon.serving.streams import Streams
 from waiting import WAIT_S
 
 BURST = 100_000
@@ -208,7 +210,29 @@ def test_ended_streams_keep_a_bounded_amount_together() -> None:
             stream.token(step=number, token=number, text="t", source="both")
         stream.end(done(stream))
         streams.forget()
-    kept = [stream for stream in opened if stream.request in streams._streams]
+    kept = [stream for stream in opened if is_kept(streams, stream)]
     assert kept == opened[-len(kept) :]
     assert (ENDED_LOGS - 1) * TIGHT < sum(stream.kept_bytes for stream in kept) <= ENDED_LOGS * TIGHT
     assert streams.of(running.request) is running
+
+
+def test_one_keys_ended_streams_drive_out_no_others() -> None:
+    """A key that keeps a fair share keeps it, however many of another's end behind it, with a log or without."""
+    for events in (2 * TIGHT // 64, 0):
+        streams = Streams(SimpleNamespace(publish=lambda *_: None), TIGHT)  # type: ignore[arg-type]
+        honest = [streams.open(asked(bytes(16), 1), b"", "honest") for _ in range(2)]
+        hostile = [streams.open(asked(bytes(16), 1), b"", "hostile") for _ in range(40 * ENDED_LOGS)]
+        for stream in honest + hostile:
+            for number in range(events):
+                stream.token(step=number, token=number, text="t", source="both")
+            stream.end(done(stream))
+            streams.forget()
+        assert all(is_kept(streams, stream) for stream in honest)
+        kept = [stream for stream in hostile if is_kept(streams, stream)]
+        assert kept == hostile[-len(kept) :]
+        assert len(kept) <= ENDED_LOGS * max(1, TIGHT // STREAM_BYTES)
+
+
+def is_kept(streams: Streams, stream: Stream) -> bool:
+    event = SimpleNamespace(user=stream.user, route=b"")
+    return streams.find(stream.request, event) is stream  # type: ignore[arg-type]

@@ -24,6 +24,8 @@ class Echo:
     closed: bool = False
     due: float = inf
     heard: list[object] = field(default_factory=list)
+    has_read: bool = True
+    steps: int = 0
 
     def write(self) -> None:
         """A token of the answer."""

@@ -20,7 +20,7 @@ from hocket_daemon.profiling.profiler import Profiler
 from hocket_daemon.serving.admission import Admission
 from hocket_daemon.serving.reply import Reply
 from hocket_daemon.serving.services import Services
-from hocket_daemon.serving.streams import Stream
+from hocket_daemon.serving.stream import Stream
 
 ID = bytes(range(16))
 PLACES = 4
@@ -93,6 +93,12 @@ class FakeRetrieval:
     scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
+
+    def asker(self, user: str) -> FakeRetrieval:
+        return self
+
+    def close(self) -> None:
+        """What was asked is answered all the same, and nobody hears it."""
 
     def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
         self.used.append(scorer)

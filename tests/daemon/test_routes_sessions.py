@@ -40,7 +40,7 @@ from hocket_daemon.serving.openings import Openings
 from hocket_daemon.serving.peers import LinkPeer, RoutePeer
 from hocket_daemon.serving.requests import Requests
 from hocket_daemon.serving.routes import Routes
-from hocket_daemon.serving.sessions import READING_S, Sessions
+from hocket_daemon.serving.sessions import READING_ROW_S, READING_S, Sessions
 
 SILENCE_S = 30.0
 
@@ -365,7 +365,7 @@ def test_a_session_that_is_over_may_be_opened_anew() -> None:
 def followed(sessions: Sessions, silence_s: float = 0.0) -> tuple[Echo, FakePeer]:
     peer = FakePeer("user", silence_s=silence_s)
     session = Echo(ID, peer)
-    sessions.follow("echo", session, peer, 0.0)
+    sessions.follow("echo", session, peer, 1, 0.0)
     return session, peer
 
 
@@ -389,7 +389,7 @@ def test_silence_ends_followed_sessions_but_not_those_that_may_be_reading() -> N
     assert gone.closed
     sessions = Daemon().sessions
     endless, _ = followed(sessions)
-    sessions.tick(READING_S)
+    sessions.tick(READING_S + READING_ROW_S)
     assert endless.closed
 
 

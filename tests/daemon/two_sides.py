@@ -23,13 +23,13 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
-from hocket_daemon.serving import streams
+from hocket_daemon.serving import stream
 
 SETTINGS = AggregationSettings(connect_wait_s=2.0, peer_wait_s=10.0, rejoin_wait_s=1.0, reweigh_every=3)
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
 DOWN = Unavailable("the cloud fell silent")
-CLOCKED = (drafter, follower, leader, streams)  # whoever reads the time
+CLOCKED = (drafter, follower, leader, stream)  # whoever reads the time
 
 
 @dataclass

@@ -73,6 +73,12 @@ class Scores(Message, frozen=True):
     scores: Annotated[list[float], Meta(max_length=64)]
 
 
+class Drop(Message, frozen=True):
+    """Nobody waits for this Search or Score any more: one that has not begun is answered with an Error at once."""
+
+    request: Id
+
+
 class Ingest(Message, frozen=True):
     """Read these files and folders, absolute paths on the retrieval daemon's machine."""
 
@@ -186,5 +192,6 @@ CONVERSATION = Conversation(
         Entry(59, ListChunks, "documents"),
         Entry(60, Chunks, "documents"),
         Entry(61, Part, "documents"),
+        Entry(62, Drop, "documents"),
     ),
 )

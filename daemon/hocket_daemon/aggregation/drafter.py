@@ -33,6 +33,10 @@ class Owner(Protocol):
     """Whose drafts they are: the leader of a session, or its follower."""
 
     @property
+    def user(self) -> str:
+        """The key for which this side works."""
+
+    @property
     def rtt_s(self) -> float:
         """The round trip to the other side as it is now; 0 while none is known."""
 
@@ -87,6 +91,7 @@ class Drafter:
         self.weights: RelevanceWeights | None = None
         self._services = services
         self._owner = owner
+        self._lookups = services.retrieval.asker(owner.user)
         self._sequences: SequenceGroup | None = None
         self._prefill_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
@@ -107,7 +112,7 @@ class Drafter:
         if begin.documents == 0:
             self._on_passages(NO_PASSAGES)
         else:
-            self._services.retrieval.search(begin.question, begin.documents, begin.scorer, self._on_passages)
+            self._lookups.search(begin.question, begin.documents, begin.scorer, self._on_passages)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -115,6 +120,7 @@ class Drafter:
             self._services.counters.add("rollbacks_total", self.dialogue.exchange.rollbacks)
             self._services.counters.add("corrections_total", self.dialogue.exchange.corrections)
         self.closed = True
+        self._lookups.close()
         self._prefill_interrupt.set()
         if self._decoding is not None:
             self._decoding.interrupt.set()
@@ -158,7 +164,7 @@ class Drafter:
         self.weights = RelevanceWeights(
             self.begin,
             outcome,
-            self._services.retrieval.score,
+            self._lookups.score,
             self._services.voice.text,
             on_news=self.draft_next,
             on_static=self._on_static,

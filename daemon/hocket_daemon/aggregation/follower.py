@@ -41,6 +41,21 @@ class Follower:
         return self._begin.session
 
     @property
+    def user(self) -> str:
+        """The key of the device."""
+        return self._peer.user
+
+    @property
+    def has_read(self) -> bool:
+        """Whether this side has read."""
+        return self._drafter.has_read
+
+    @property
+    def steps(self) -> int:
+        """Tokens confirmed so far."""
+        return self._steps
+
+    @property
     def rtt_s(self) -> float:
         """The round trip to the device."""
         return self._peer.rtt_s

@@ -80,6 +80,11 @@ class Leader:
         return self._begin.session
 
     @property
+    def user(self) -> str:
+        """The key of whoever asked."""
+        return self._reply.user
+
+    @property
     def rtt_s(self) -> float:
         """The round trip to the other side."""
         return self._peer.rtt_s if self._peer is not None else 0.0

@@ -1,6 +1,12 @@
 """Who may begin: places and rows are promised up front, and a full daemon says `busy` and when to try again.
 
-Fair between machines: a place goes to whoever asks, unless one that holds fewer was told `busy` and may come back.
+Fair between machines, which are told apart by their keys:
+- Where several keys may come, one place and the rows of an ordinary session are kept for a key that holds none: whoever
+  holds a place, or asks for more rows than an ordinary session has, must leave them free.
+- A free place goes to whoever asks, unless a key that holds fewer was told `busy` and may come back.
+- While such a key waits, whoever holds more is `pressed`: of its sessions those that stand still, or have had their
+  time, are ended (sessions.py).
+- A key may begin so many sessions a second, and no more.
 """
 
 from __future__ import annotations
@@ -10,6 +16,9 @@ from dataclasses import dataclass
 
 from hocket_bus.errors import BadRequest, Busy
 
+from .rates import Rates
+
+ORDINARY_ROWS = 2  # what a question asks for that does not say how many documents it wants
 _RETRY_S = (0.2, 10.0)
 _FIRST_HELD_S = 4.0  # how long a place is held, before any has been given back
 _WEIGHT = 0.2  # of a new observation of that
@@ -22,14 +31,26 @@ class _Held:
     since_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """What a key was told `busy` for, and until when a place is kept for it."""
+
+    rows: int
+    until_s: float
+
+
 class Admission:
     """The places of one daemon; times are the monotonic clock's."""
 
-    def __init__(self, places: int, rows: int) -> None:
+    def __init__(self, places: int, rows: int, *, shared: bool = False) -> None:
+        """`shared`: machines with several keys may come. A daemon of one place, or of too few rows, keeps none."""
         self._places = places
         self._rows = rows
+        self._kept_places = 1 if shared and places > 1 else 0
+        self._kept_rows = ORDINARY_ROWS if self._kept_places and rows >= 2 * ORDINARY_ROWS else 0
+        self._rates = Rates() if shared else None
         self._held: dict[Hashable, _Held] = {}
-        self._refused: dict[str, float] = {}  # machines that were told `busy`, and until when a place is kept for them
+        self._refused: dict[str, _Refused] = {}
         self._held_s = _FIRST_HELD_S
 
     def __len__(self) -> int:
@@ -37,14 +58,17 @@ class Admission:
 
     def enter(self, key: Hashable, user: str, rows: int, now_s: float) -> None:
         """Promise a place and `rows` rows. Raises Busy while there are none, BadRequest where there never are."""
-        if rows > self._rows:
-            raise BadRequest(f"{rows} documents were asked for, the model has {self._rows} slots", "ask for fewer")
+        self._check_rows(rows)
+        if self._rates is not None:
+            self._rates.begin(user, now_s)
         taken = sum(held.rows for held in self._held.values())
         if len(self._held) >= self._places or taken + rows > self._rows:
             full = f"{len(self)} of {self._places} places and {taken} of {self._rows} rows are taken"
-            raise self._busy(user, now_s, full)
+            raise self._busy(user, rows, now_s, full)
+        if self._is_kept(user, rows, taken):
+            raise self._busy(user, rows, now_s, "what is free is kept for a machine that holds nothing")
         if self._keeps_for_another(user, now_s):
-            raise self._busy(user, now_s, "the free place is kept for a machine that holds fewer")
+            raise self._busy(user, rows, now_s, "the free place is kept for a machine that holds fewer")
         self._refused.pop(user, None)
         self._held[key] = _Held(user, rows, now_s)
 
@@ -53,6 +77,20 @@ class Admission:
         held = self._held.pop(key, None)
         if held is not None:
             self._held_s += _WEIGHT * (now_s - held.since_s - self._held_s)
+
+    def pressed(self, user: str, now_s: float) -> bool:
+        """Whether a key waits that would still hold less than `user` does, had it what it was refused."""
+        self._forget(now_s)
+        places, rows = self._holds(user), self._holds_rows(user)
+        return any(
+            self._holds(name) + 1 < places or self._holds_rows(name) + refused.rows < rows
+            for name, refused in self._refused.items()
+            if name != user
+        )
+
+    def retry_s(self) -> float:
+        """When whoever is refused now may come again."""
+        return min(max(self._held_s / max(1, len(self)), _RETRY_S[0]), _RETRY_S[1])
 
     def headroom(self, rows: int) -> float:
         """How freely a session of `rows` rows may work ahead, in [0, 1]: 1 while half of what others can take is free.
@@ -63,14 +101,34 @@ class Admission:
         load = max((len(self) - 1) / max(1, self._places - 1), taken / max(1, self._rows - rows))
         return min(1.0, max(0.0, 2 * (1 - load)))
 
+    def _check_rows(self, rows: int) -> None:
+        most = self._rows - self._kept_rows
+        if rows > most:
+            share = f", of which one machine may have {most}" if self._kept_rows else ""
+            text = f"{rows} documents were asked for, the model has {self._rows} slots{share}"
+            raise BadRequest(text, "ask for fewer")
+
+    def _is_kept(self, user: str, rows: int, taken: int) -> bool:
+        """Whether it is not for `user`, with `rows` rows more, to take what would be left to a key that holds none."""
+        if not self._holds(user) and rows <= ORDINARY_ROWS:
+            return False
+        free_places, free_rows = self._places - len(self._held), self._rows - taken
+        return free_places - 1 < self._kept_places or free_rows - rows < self._kept_rows
+
     def _keeps_for_another(self, user: str, now_s: float) -> bool:
-        self._refused = {name: until_s for name, until_s in self._refused.items() if until_s > now_s}
+        self._forget(now_s)
         return any(self._holds(name) < self._holds(user) for name in self._refused)
+
+    def _forget(self, now_s: float) -> None:
+        self._refused = {name: refused for name, refused in self._refused.items() if refused.until_s > now_s}
 
     def _holds(self, user: str) -> int:
         return sum(held.user == user for held in self._held.values())
 
-    def _busy(self, user: str, now_s: float, text: str) -> Busy:
-        retry_s = min(max(self._held_s / max(1, len(self)), _RETRY_S[0]), _RETRY_S[1])
-        self._refused[user] = now_s + 2 * retry_s
+    def _holds_rows(self, user: str) -> int:
+        return sum(held.rows for held in self._held.values() if held.user == user)
+
+    def _busy(self, user: str, rows: int, now_s: float, text: str) -> Busy:
+        retry_s = self.retry_s()
+        self._refused[user] = _Refused(rows, now_s + 2 * retry_s)
         return Busy(text, f"try again in {retry_s:.1f} s", retry_s)

@@ -78,6 +78,14 @@ class Session(Protocol):
 class FollowedSession(Session, Protocol):
     """A session that the other side has opened."""
 
+    @property
+    def has_read(self) -> bool:
+        """Whether this side has read its prompt: what comes next is the other side's to say."""
+
+    @property
+    def steps(self) -> int:
+        """How many tokens have come of it."""
+
     def reopen(self, opening: Message, peer: Peer) -> None:
         """The opening came again: after a break, or by another route."""
 

@@ -64,9 +64,10 @@ class Openings:
         self._check_taking()
         self._sessions.tick(now)
         self._sessions.sweep(now)
-        admission.enter(place, peer.user, mode.rows_of(opening), now)
+        rows = mode.rows_of(opening)
+        admission.enter(place, peer.user, rows, now)
         try:
-            self._sessions.follow(mode.name, mode.accept(opening, peer), peer, now)
+            self._sessions.follow(mode.name, mode.accept(opening, peer), peer, rows, now)
         except Exception:
             admission.leave(place, now)
             raise

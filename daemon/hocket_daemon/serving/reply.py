@@ -14,7 +14,7 @@ from hocket_bus.messages import Ask, Done, Finish, Outcome, Source
 
 from ..engine.text import Detokenizer, Transcript
 from ..monitoring.counters import Counters
-from .streams import Stream
+from .stream import Stream
 
 
 class _Piece(NamedTuple):
@@ -44,6 +44,11 @@ class Reply:
     def request(self) -> bytes:
         """The question's number."""
         return self.ask.request
+
+    @property
+    def user(self) -> str:
+        """Whose question it is."""
+        return self._stream.user
 
     @property
     def tokens(self) -> list[int]:

@@ -1,38 +1,52 @@
-"""What a daemon asks of its retrieval daemon for its sessions: passages, and scores of passages found before."""
+"""What a daemon asks of its retrieval daemon for its sessions: passages, and scores of passages found before.
+
+The keys for which it asks take turns, and each has a few requests under way at most. What nobody waits for any more is
+dropped, here or there; it counts as under way until that is answered.
+"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import Error, Passage, Passages, Place, Score, Scores, Search, Side
+from hocket_bus.messages import Drop, Error, Passage, Passages, Place, Score, Scores, Search, Side
 from hocket_bus.sockets import Link, Received
+from hocket_bus.turns import Turns
 
 WAIT_S = 10.0
 WAIT_DOWN_S = 2.0  # for a retrieval daemon that is not connected
+RESTART_S = 15.0  # behind a start, here or there, in which the retrieval daemon may be loading
+AGAIN_S = 0.5  # between two questions to one that is
+UNDER_WAY = 16  # requests that the retrieval daemon has at once, and
+UNDER_WAY_KEY = 4  # of one key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Lookup:
-    """What was asked, whom to tell, and until when."""
+    """What was asked for which key, whom to tell, and until when."""
 
+    user: str
     asked: Search | Score
-    done: Callable[[Any], None]
+    done: Callable[[Any], None] | None  # None: nobody waits any more
     deadline_s: float
+    last_s: float  # which no restart puts off
+    again_s: float = inf
+    reason: HocketError | None = None  # why it was not answered yet
 
 
-class RetrievalClient:
-    """Requests under way; each ends in its reply, an error or its deadline. Everything runs on the main thread."""
+class Asker:
+    """Asks for one session; what is under way when it is closed is dropped."""
 
-    def __init__(self, link: Link, side: Side, endpoint: str) -> None:
-        self._link = link
-        self._where = f"the {side}'s retrieval daemon at {endpoint}"
-        self._waiting: dict[bytes, _Lookup] = {}
+    def __init__(self, client: RetrievalClient, user: str) -> None:
+        self._client = client
+        self._user = user
+        self._asked: set[bytes] = set()
 
     def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
@@ -45,43 +59,140 @@ class RetrievalClient:
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
         self._ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
 
+    def close(self) -> None:
+        """Nobody waits any more."""
+        for request in self._asked:
+            self._client.drop(request)
+        self._asked.clear()
+
     def _ask(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
-        wait_s = WAIT_S if self._link.up else WAIT_DOWN_S
-        self._waiting[asked.request] = _Lookup(asked, done, time.monotonic() + wait_s)
-        self._link.send(asked)
+        def end(outcome: object) -> None:
+            self._asked.discard(asked.request)
+            done(outcome)
+
+        self._asked.add(asked.request)
+        self._client.ask(self._user, asked, end)
+
+
+class RetrievalClient:
+    """Requests that wait or are under way; each ends in its reply, an error or its deadline, or is dropped.
+
+    Everything runs on the main thread.
+    """
+
+    def __init__(self, link: Link, side: Side, endpoint: str) -> None:
+        self._link = link
+        self._where = f"the {side}'s retrieval daemon at {endpoint}"
+        self._waiting: Turns[str, _Lookup] = Turns()
+        self._lookups: dict[bytes, _Lookup] = {}
+        self._under_way: dict[bytes, _Lookup] = {}
+        self._was_up = False
+        self._settled_s = time.monotonic() + RESTART_S
+
+    def asker(self, user: str) -> Asker:
+        """For one session, on behalf of the key `user`."""
+        return Asker(self, user)
+
+    def ask(self, user: str, asked: Search | Score, done: Callable[[Any], None]) -> None:
+        """Ask in `user`'s turn; `done` gets the reply or an error, within a deadline."""
+        now = time.monotonic()
+        deadline_s = now + (WAIT_S if self._link.up else WAIT_DOWN_S)
+        lookup = _Lookup(user, asked, done, deadline_s, now + WAIT_S + RESTART_S)
+        self._lookups[asked.request] = lookup
+        self._put_off(lookup)
+        self._waiting.put(user, lookup)
+        self._send_next()
+
+    def drop(self, request: bytes) -> None:
+        """Nobody waits for it any more."""
+        lookup = self._lookups.get(request)
+        if lookup is None:
+            return
+        lookup.done = None
+        if request in self._under_way:
+            self._link.send(Drop(request=request))
+        else:
+            self._end(lookup)
 
     def on_reply(self, event: Received) -> None:
         """A reply; those to nobody's question are ignored."""
         message = event.message
         assert isinstance(message, Passages | Scores | Error)
-        lookup = self._waiting.pop(message.request, None)
+        lookup = self._under_way.get(message.request)
         if lookup is None:
             return
         if isinstance(message, Error):
-            lookup.done(raised(message))
+            self._on_error(lookup, raised(message))
         else:
-            lookup.done(message.scores if isinstance(message, Scores) else message)
+            self._end(lookup, message.scores if isinstance(message, Scores) else message)
 
-    def ask_again(self) -> None:
-        """The retrieval daemon is there, perhaps another one than before."""
-        for lookup in self._waiting.values():
-            self._link.send(lookup.asked)
+    def on_up(self) -> None:
+        """The retrieval daemon is there, perhaps another one than before: what was under way is asked again."""
+        self._was_up = True
+        self._restart()
+        for lookup in list(self._under_way.values()):
+            if lookup.done is None:
+                self._end(lookup)
+            else:
+                self._link.send(lookup.asked)
 
-    def hurry(self) -> None:
-        """The retrieval daemon has gone: a reader in the middle of an answer does not wait long for scores."""
-        latest_s = time.monotonic() + WAIT_DOWN_S
-        for request, lookup in self._waiting.items():
+    def on_down(self) -> None:
+        """It has gone, or is not there yet. A reader in the middle of an answer does not wait long for scores."""
+        if self._was_up:
+            self._restart()
+        self._was_up, latest_s = False, time.monotonic() + WAIT_DOWN_S
+        for lookup in self._lookups.values():
             if isinstance(lookup.asked, Score):
-                self._waiting[request] = replace(lookup, deadline_s=min(lookup.deadline_s, latest_s))
+                lookup.deadline_s = min(lookup.deadline_s, latest_s)
 
     @property
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min((lookup.deadline_s for lookup in self._waiting.values()), default=float("inf"))
+        return min((min(each.deadline_s, each.again_s) for each in self._lookups.values()), default=inf)
 
     def tick(self, now: float) -> None:
-        """End what has waited too long."""
-        for request, lookup in list(self._waiting.items()):
+        """End what has waited too long, and ask again what the retrieval daemon could not answer yet."""
+        for lookup in list(self._lookups.values()):
             if now >= lookup.deadline_s:
-                del self._waiting[request]
-                lookup.done(Unavailable(f"{self._where} does not answer", "start it: hocket retrieval --config FILE"))
+                missing = Unavailable(f"{self._where} does not answer", "start it: hocket retrieval --config FILE")
+                self._end(lookup, lookup.reason or missing)
+            elif now >= lookup.again_s:
+                lookup.again_s = inf
+                self._link.send(lookup.asked)
+
+    def _on_error(self, lookup: _Lookup, error: HocketError) -> None:
+        now = time.monotonic()
+        if isinstance(error, Unavailable) and lookup.done is not None and now + AGAIN_S < self._put_off(lookup):
+            lookup.reason, lookup.again_s = error, now + AGAIN_S
+        else:
+            self._end(lookup, error)
+
+    def _restart(self) -> None:
+        self._settled_s = time.monotonic() + RESTART_S
+        for lookup in self._lookups.values():
+            self._put_off(lookup)
+
+    def _put_off(self, lookup: _Lookup) -> float:
+        """A search waits for a retrieval daemon that is starting, scores do not; until when it may be asked again."""
+        if not isinstance(lookup.asked, Search):
+            return 0.0
+        until_s = min(self._settled_s, lookup.last_s)
+        lookup.deadline_s = max(lookup.deadline_s, until_s)
+        return until_s
+
+    def _send_next(self) -> None:
+        while len(self._under_way) < UNDER_WAY and (lookup := self._waiting.take(self._may_ask)) is not None:
+            self._under_way[lookup.asked.request] = lookup
+            self._link.send(lookup.asked)
+
+    def _may_ask(self, user: str) -> bool:
+        return sum(each.user == user for each in self._under_way.values()) < UNDER_WAY_KEY
+
+    def _end(self, lookup: _Lookup, outcome: object = None) -> None:
+        request = lookup.asked.request
+        del self._lookups[request]
+        if self._under_way.pop(request, None) is None:
+            self._waiting.drop(lookup.user, lambda each: each is lookup)
+        self._send_next()
+        if lookup.done is not None:
+            lookup.done(outcome)

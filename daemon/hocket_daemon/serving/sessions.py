@@ -1,17 +1,28 @@
-"""Every session of a daemon in one table: those that clients asked for, and those that the other side has opened."""
+"""Every session of a daemon in one table: those that clients asked for, and those that the other side has opened.
+
+A session that the other side leads is ended when
+- that side has said nothing of it for `silence_s`, unless it has said nothing yet and may be reading;
+- no token has come of it in the time that the other side may take to read its prompt behind this one;
+- others wait who hold less (`Admission.pressed`), and it has stood still for STILL_S or been held for TURN_S.
+In the last two cases the other side is told when to come back: it goes on alone meanwhile, and joins again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import Message, Side
 
 from .admission import Admission
 from .mode import Facts, FollowedSession, Peer, Session
 
-READING_S = 600.0  # what the other side may take to read a prompt
+READING_S = 60.0  # what the other side may take to read when this one has read, and
+READING_ROW_S = 20.0  # for each of its rows: 2,000 tokens at 100 a second
+STILL_S = 10.0  # without a token while others wait
+TURN_S = 60.0  # altogether while others wait
 
 
 @dataclass(slots=True)
@@ -29,16 +40,36 @@ class Followed:
     mode: str
     session: FollowedSession
     peer: Peer
+    rows: int
     began_s: float
     heard_s: float = field(init=False)
+    read_s: float = field(init=False)  # when this side had read, as far as is known; until then it moves on
+    moved_s: float = field(init=False)  # when the last token was seen
+    steps: int = 0  # seen by then
     spoken: bool = False  # the other side has said something of it since it was opened
 
     def __post_init__(self) -> None:
-        self.heard_s = self.began_s
+        self.heard_s = self.read_s = self.moved_s = self.began_s
 
-    def may_be_reading(self, now: float, silence_s: float) -> bool:
+    @property
+    def begin_by_s(self) -> float:
+        """When there has to be a token."""
+        return inf if self.steps else self.read_s + READING_S + READING_ROW_S * self.rows
+
+    def look(self, now: float) -> None:
+        """See how far it is."""
+        if not self.session.has_read:
+            self.read_s = self.moved_s = now
+        elif self.session.steps != self.steps:
+            self.steps, self.moved_s = self.session.steps, now
+
+    def may_be_reading(self, silence_s: float) -> bool:
         """The other side says nothing while it reads its prompt, but its link lives."""
-        return not self.spoken and now - self.began_s < READING_S and self.peer.silence_s <= silence_s
+        return not self.spoken and self.peer.silence_s <= silence_s
+
+    def overstays(self, now: float) -> bool:
+        """Whether it has to go where others wait."""
+        return now - self.moved_s >= STILL_S or now - self.read_s >= TURN_S
 
 
 Entry = Led | Followed
@@ -67,9 +98,9 @@ class Sessions:
         """Put in what a client asked for."""
         self.led[request] = Led(mode, session)
 
-    def follow(self, mode: str, session: FollowedSession, peer: Peer, now: float) -> None:
+    def follow(self, mode: str, session: FollowedSession, peer: Peer, rows: int, now: float) -> None:
         """Put in what the other side has opened."""
-        self.followed[session.id] = Followed(mode, session, peer, now)
+        self.followed[session.id] = Followed(mode, session, peer, rows, now)
 
     def led_as(self, session: bytes) -> Session | None:
         """The open session that this side leads under that number."""
@@ -104,21 +135,33 @@ class Sessions:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        silent = (entry.heard_s + self._silence_s for entry in self.followed.values())
-        return min([session.due_s() for session in self._open()] + list(silent), default=float("inf"))
+        followed = [min(each.heard_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
+        return min([session.due_s() for session in self._open()] + followed, default=inf)
 
     def tick(self, now: float) -> None:
-        """Act on what has not come in time; sessions of another side that says nothing end."""
+        """Act on what has not come in time; sessions of another side that keeps still end."""
         for session in self._open():
             if now >= session.due_s():
                 session.tick(now)
         for entry in self.followed.values():
-            if now - entry.heard_s <= self._silence_s or entry.session.closed:
-                continue
-            if entry.may_be_reading(now, self._silence_s):
+            if not entry.session.closed:
+                entry.look(now)
+                self._judge(entry, now)
+
+    def _judge(self, entry: Followed, now: float) -> None:
+        if now >= entry.begin_by_s:
+            self._send_back(entry, f"nothing has come of the session in {now - entry.began_s:.0f} s")
+        elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
+            self._send_back(entry, "others wait who hold less")
+        elif now - entry.heard_s > self._silence_s:
+            if entry.may_be_reading(self._silence_s):
                 entry.heard_s = now
             else:
                 entry.session.close()
+
+    def _send_back(self, entry: Followed, why: str) -> None:
+        retry_s = self._admission.retry_s()
+        entry.session.fail(Busy(why, f"try again in {retry_s:.1f} s", retry_s))
 
     def sweep(self, now: float) -> bool:
         """Take out what is over; whether there was any."""

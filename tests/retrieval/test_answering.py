@@ -1,0 +1,98 @@
+"""Laws of the questions that wait: each is answered or refused once, and whoever asks has a turn."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from functools import partial
+from queue import SimpleQueue
+
+from hocket_bus.errors import Busy, Cancelled, HocketError
+from hocket_retrieval.answering import MAX_TOTAL, MAX_WAITING, THREADS, Answering, Waiting
+from waiting import WAIT_S
+
+
+class Asked:
+    """Questions whose answers wait at a gate; what became of each."""
+
+    def __init__(self) -> None:
+        self.answering, self.gate = Answering(), threading.Semaphore(0)
+        self.answered: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
+        self.refused: list[tuple[str, bytes, type[HocketError]]] = []
+        self.begun = threading.Semaphore(0)
+
+    def ask(self, asker: str, id: bytes = b"") -> None:
+        def answer() -> None:
+            self.begun.release()
+            assert self.gate.acquire(timeout=WAIT_S)
+            self.answered.put((asker, id))
+
+        def refuse(error: HocketError) -> None:
+            self.refused.append((asker, id, type(error)))
+
+        self.answering.ask(asker, Waiting(id, answer, refuse))
+
+    def hold(self) -> None:
+        """Every thread stands at the gate."""
+        for _ in range(THREADS):
+            self.ask("held")
+        for _ in range(THREADS):
+            assert self.begun.acquire(timeout=WAIT_S)
+
+    def go(self, number: int) -> list[str]:
+        """Let so many be answered; by whom they were asked."""
+        for _ in range(number):
+            self.gate.release()
+        return [self.answered.get(timeout=WAIT_S)[0] for _ in range(number)]
+
+
+def test_one_who_asks_much_keeps_nobody_waiting() -> None:
+    """Behind sixty questions of one, another's is answered among the next ones; beyond its bound one is refused."""
+    asked = Asked()
+    asked.hold()
+    for _ in range(MAX_WAITING + 3):
+        asked.ask("flood")
+    assert asked.refused == [("flood", b"", Busy)] * 3
+    asked.ask("other")
+    assert "other" in asked.go(2 * THREADS + 2)
+    asked.go(MAX_WAITING - THREADS - 1)
+    asked.answering.close()
+    assert asked.answering.load == 0
+
+
+def test_one_who_has_nothing_waiting_is_always_taken() -> None:
+    """When all lines together are full the longest loses its newest, whoever else comes."""
+    asked = Asked()
+    asked.hold()
+    crowd = [f"end {n}" for n in range(MAX_TOTAL // MAX_WAITING)]
+    for asker in crowd:
+        for _ in range(MAX_WAITING):
+            asked.ask(asker)
+    assert asked.refused == []
+    asked.ask("late")
+    ((loser, _, error),) = asked.refused
+    assert loser in crowd
+    assert error is Busy
+    served = Counter(asked.go(THREADS + MAX_TOTAL))
+    assert served == Counter(crowd * MAX_WAITING) - Counter([loser]) + Counter(["held"] * THREADS + ["late"])
+    asked.answering.close()
+
+
+def test_a_dropped_question_is_refused_unless_it_has_begun() -> None:
+    """Of the one who asked it alone; and what waits when it closes is answered."""
+    asked = Asked()
+    asked.hold()
+    for asker in ("a", "b"):
+        asked.ask(asker, b"1")
+    asked.ask("a", b"2")
+    asked.answering.drop("c", b"1")
+    asked.answering.drop("held", b"")
+    assert asked.refused == []
+    asked.answering.drop("a", b"1")
+    assert asked.refused == [("a", b"1", Cancelled)]
+    closing = threading.Thread(target=partial(asked.answering.close))
+    closing.start()
+    assert sorted(asked.go(THREADS + 2)) == ["a", "b", "held", "held"]
+    closing.join(WAIT_S)
+    asked.ask("late")
+    assert asked.refused[1:] == [("late", b"", Busy)]

@@ -3,7 +3,7 @@
 Fair between machines, which are told apart by their keys:
 - Where several keys may come, one place and the rows of an ordinary session are kept for a key that holds none: whoever
   holds a place, or asks for more rows than an ordinary session has, must leave them free.
-- A free place goes to whoever asks, unless a key that holds fewer was told `busy` and may come back.
+- A free place goes to whoever asks, unless a key that holds fewer was told `busy` and may come back, for no more rows.
 - While such a key waits, whoever holds more is `pressed`: of its sessions those that stand still, or have had their
   time, are ended (sessions.py).
 - A key may begin so many sessions a second, and no more.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from operator import le
 
 from hocket_bus.errors import BadRequest, Busy
 
@@ -67,7 +68,7 @@ class Admission:
             raise self._busy(user, rows, now_s, full)
         if self._is_kept(user, rows, taken):
             raise self._busy(user, rows, now_s, "what is free is kept for a machine that holds nothing")
-        if self._keeps_for_another(user, now_s):
+        if self._keeps_for_another(user, rows, now_s):
             raise self._busy(user, rows, now_s, "the free place is kept for a machine that holds fewer")
         self._refused.pop(user, None)
         self._held[key] = _Held(user, rows, now_s)
@@ -81,12 +82,12 @@ class Admission:
     def pressed(self, user: str, now_s: float) -> bool:
         """Whether a key waits that would still hold less than `user` does, had it what it was refused."""
         self._forget(now_s)
-        places, rows = self._holds(user), self._holds_rows(user)
-        return any(
-            self._holds(name) + 1 < places or self._holds_rows(name) + refused.rows < rows
-            for name, refused in self._refused.items()
-            if name != user
-        )
+        has = self._holds(user), self._holds_rows(user)
+        for name, refused in self._refused.items():
+            would_have = self._holds(name) + 1, self._holds_rows(name) + refused.rows
+            if name != user and would_have != has and all(map(le, would_have, has)):
+                return True
+        return False
 
     def retry_s(self) -> float:
         """When whoever is refused now may come again."""
@@ -115,9 +116,14 @@ class Admission:
         free_places, free_rows = self._places - len(self._held), self._rows - taken
         return free_places - 1 < self._kept_places or free_rows - rows < self._kept_rows
 
-    def _keeps_for_another(self, user: str, now_s: float) -> bool:
+    def _keeps_for_another(self, user: str, rows: int, now_s: float) -> bool:
+        """Whether a key that holds fewer places waits, and not for more rows than `user` would have."""
         self._forget(now_s)
-        return any(self._holds(name) < self._holds(user) for name in self._refused)
+        places, rows = self._holds(user), self._holds_rows(user) + rows
+        return any(
+            self._holds(name) < places and self._holds_rows(name) + refused.rows <= rows
+            for name, refused in self._refused.items()
+        )
 
     def _forget(self, now_s: float) -> None:
         self._refused = {name: refused for name, refused in self._refused.items() if refused.until_s > now_s}

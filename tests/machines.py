@@ -65,6 +65,11 @@ class Machine:
             context.destroy(0)
 
 
+def asks(machine: Machine) -> Peer:
+    """As a server knows a machine whose questions it answers."""
+    return Peer(machine.own.public, may=frozenset({"ask"}))
+
+
 def serve(bus: Bus) -> Server:
     return bus.serve(AT, lambda _: Welcome(role="cloud", epoch=1))
 

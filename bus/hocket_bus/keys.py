@@ -1,4 +1,5 @@
-"""Who this machine is on the bus, and whom it knows: a CURVE key pair and its peers, in files only their owner changes.
+"""Who this machine is on the bus, whom it knows and what each may do here: a CURVE key pair and its peers, in files
+that only their owner changes.
 
 A public key is 40 characters of Z85 (ZeroMQ RFC 32). People compare fingerprints: the first 100 bits of its SHA-256.
 """
@@ -10,6 +11,7 @@ import hashlib
 import os
 import re
 import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from msgspec import Meta, Struct
 
 from .config import load
 from .errors import BadConfiguration, BadRequest
+from .messages import RIGHTS, Right
 
 SECRET, PEERS = "secret.toml", "peers.toml"
 _SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
@@ -38,15 +41,33 @@ class KeyPair(Struct, frozen=True, forbid_unknown_fields=True):
         return f"KeyPair({self.public})"
 
 
-class Peer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A machine that may connect here; with an endpoint also one that is connected to."""
+class Peer(Struct, frozen=True):
+    """A machine that is known: by its key, and where it is connected to, by its endpoint.
+
+    Where `may` is not said it is the least that the entry can be for: to be dialled at its endpoint, or to pair.
+    """
 
     key: Z85Key
     endpoint: str = ""
+    may: frozenset[Right] | None = None
+
+    @property
+    def rights(self) -> frozenset[Right]:
+        """What its key may do here."""
+        unsaid: Right = "dial" if self.endpoint else "pair"
+        return frozenset({unsaid}) if self.may is None else self.may
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    """A peer as it stands in the file."""
+
+    key: Z85Key
+    endpoint: str = ""
+    may: list[str] | None = None
 
 
 class _Peers(Struct, frozen=True, forbid_unknown_fields=True):
-    peers: dict[str, Peer] = {}
+    peers: dict[str, _Written] = {}
 
 
 class Keys:
@@ -56,20 +77,46 @@ class Keys:
         """Raises BadConfiguration when the files are missing, or others could read or change them."""
         self.folder = folder
         self.own = _own(folder)
-        self.peers = read_peers(folder)
+        self.reload()
 
     def reload(self) -> None:
         """Read the peers again. Raises BadConfiguration and keeps those it had."""
         self.peers = read_peers(self.folder)
+        rights: dict[str, frozenset[Right]] = {}
+        for peer in self.peers.values():
+            rights[peer.key] = rights.get(peer.key, frozenset()) | peer.rights
+        self._rights = {name: rights[peer.key] for name, peer in self.peers.items()}
+
+    def may(self, name: str) -> frozenset[Right]:
+        """What the key of this name may do here, by all names that it has; nothing where none is known."""
+        return self._rights.get(name, frozenset())
+
+    def lets_in(self, name: str) -> bool:
+        """Whether the key of this name may connect here at all."""
+        return bool(self.may(name) - {"dial"})
+
+    def known_as(self, key: str) -> str | None:
+        """The name of a public key, whatever it may do."""
+        return next((name for name, peer in self.peers.items() if peer.key == key), None)
 
     def name_of(self, key: str) -> str | None:
-        """The name under which a public key is allowed; this machine's own may greet its own servers, as SELF."""
-        own = SELF if key == self.own.public else None
-        return next((name for name, peer in self.peers.items() if peer.key == key), own)
+        """The name under which a public key may connect; this machine's own may greet its own servers, as SELF."""
+        name = self.known_as(key)
+        if name is not None and self.lets_in(name):
+            return name
+        return SELF if key == self.own.public else None
+
+    def giving(self, name: str, right: Right) -> str:
+        """The command that lets the key of this name do one thing more."""
+        peer = self.peers.get(name, Peer(self.own.public, may=frozenset()))
+        at = f" --at {peer.endpoint}" if peer.endpoint else ""
+        called = name if name in self.peers else "self"
+        return f"hocket keys allow {called} '{peer.key}'{at} --may {listed((peer.rights | {right}) - {'dial'})}"
 
     def server_key(self, endpoint: str) -> str:
         """The public key that the server at `endpoint` must have. Raises BadConfiguration."""
-        known = next((peer.key for peer in self.peers.values() if peer.endpoint == endpoint), None)
+        dialled = (peer.key for peer in self.peers.values() if peer.endpoint == endpoint and "dial" in peer.rights)
+        known = next(dialled, None)
         if known is None:
             raise BadConfiguration(
                 f"the key of {endpoint} is not known here",
@@ -99,10 +146,10 @@ def read_peers(folder: Path) -> dict[str, Peer]:
     if not path.exists():
         return {}
     _check_mode(path, _PEERS_MODE)
-    peers = load(path, _Peers).peers
-    for name, peer in peers.items():
+    written = load(path, _Peers).peers
+    for name, peer in written.items():
         _check_key(peer.key, f"{path}, peer {name}")
-    return peers
+    return {name: _read(peer, f"{path}, peer {name}") for name, peer in written.items()}
 
 
 def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
@@ -116,8 +163,24 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
             f"[peers.'{name}']",
             f"key = '{peer.key}'",
             *([f"endpoint = '{peer.endpoint}'"] if peer.endpoint else []),
+            *([f"may = {[right for right in RIGHTS if right in peer.may]}"] if peer.may is not None else []),
         ]
     _write(folder / PEERS, "\n".join([*lines, ""]))
+
+
+def rights(names: Iterable[str]) -> frozenset[Right]:
+    """The rights of these names. Raises BadRequest for a name that is none, with those that are."""
+    known: dict[str, Right] = {right: right for right in RIGHTS}
+    found = list(names)
+    for name in found:
+        if name not in known:
+            raise BadRequest(f"there is no right '{name}'", f"use some of: {', '.join(RIGHTS)}")
+    return frozenset(known[name] for name in found)
+
+
+def listed(may: Collection[Right]) -> str:
+    """Rights as the command line takes them."""
+    return ",".join(right for right in RIGHTS if right in may)
 
 
 def fingerprint(key: str) -> str:
@@ -145,6 +208,14 @@ def _own(folder: Path) -> KeyPair:
     _check_key(own.public, str(path))
     _check_key(own.secret, str(path))
     return own
+
+
+def _read(peer: _Written, origin: str) -> Peer:
+    try:
+        may = None if peer.may is None else rights(peer.may)
+    except BadRequest as error:
+        raise BadConfiguration(f"{origin}: {error.text}", error.remedy) from error
+    return Peer(peer.key, peer.endpoint, may)
 
 
 def _check_key(key: str, origin: str) -> None:

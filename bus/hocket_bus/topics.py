@@ -24,6 +24,10 @@ class Topics:
         """Make it everybody's from here on, whoever had it."""
         self._open.add(topic)
 
+    def opened(self, topic: bytes) -> bool:
+        """Whether it is everybody's."""
+        return topic in self._open
+
     def owner(self, topic: bytes) -> str | None:
         """Whose it is; None for one that is open, or nobody's."""
         return None if topic in self._open else self._owners.get(topic)

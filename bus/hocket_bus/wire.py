@@ -2,7 +2,8 @@
 
 Header: the two bytes HK, protocol version, message code. Body: a msgpack array of all the message's
 fields in their order, records in it likewise.
-`decode` raises BadMessage and nothing else, whatever the bytes.
+`decode` raises BadMessage and nothing else, whatever the bytes. It costs as much as the body is long: what an end does
+not take it refuses by `kind_of`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ MAX_BODY_BYTES = 1 << 20
 MAX_PAYLOAD_BYTES = 1 << 20
 MAX_REASON_CHARS = 300  # what is wrong can quote what came
 _MAGIC = b"HK"
+_NUMBER_BYTES = 16
+_NUMBER_END = 5 + 2 + _NUMBER_BYTES  # behind the longest head of an array, and that of bytes
 
 
 def encode(message: Message) -> list[bytes]:
@@ -36,7 +39,7 @@ def encode(message: Message) -> list[bytes]:
 
 def decode(frames: Sequence[bytes]) -> Message:
     """The message that `frames` hold. Raises BadMessage."""
-    kind = _kind(frames)
+    kind = kind_of(frames)
     expected = 3 if kind in HAS_PAYLOAD else 2
     if len(frames) != expected:
         raise BadMessage(f"{kind.__name__} has {expected} frames, {len(frames)} came")
@@ -54,7 +57,8 @@ def _fields(message: Message) -> list[Any]:
     return list(msgspec.to_builtins(message, builtin_types=(bytes,)))
 
 
-def _kind(frames: Sequence[bytes]) -> type[Message]:
+def kind_of(frames: Sequence[bytes]) -> type[Message]:
+    """What `frames` say they are; nothing of the body is read. Raises BadMessage."""
     if not 2 <= len(frames) <= MAX_FRAMES:
         raise BadMessage(f"{len(frames)} frames")
     header = bytes(frames[0][:5])
@@ -67,6 +71,20 @@ def _kind(frames: Sequence[bytes]) -> type[Message]:
     if header[3] not in BY_CODE:
         raise BadMessage(f"unknown message code {header[3]}")
     return BY_CODE[header[3]]
+
+
+def request_of(frames: Sequence[bytes]) -> bytes:
+    """The number of the request that `frames` are about, without the rest of them; empty where none can be told."""
+    try:
+        if kind_of(frames).__struct_fields__[0] != "request":
+            return b""
+        body = msgpack.Unpacker()
+        body.feed(frames[1][:_NUMBER_END])
+        body.read_array_header()
+        number = body.unpack()
+    except (BadMessage, ValueError, msgpack.OutOfData):
+        return b""
+    return number if isinstance(number, bytes) and len(number) == _NUMBER_BYTES else b""
 
 
 def _body_of(kind: type[Message]) -> msgspec.msgpack.Decoder[tuple[Any, ...]]:

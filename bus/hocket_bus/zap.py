@@ -1,7 +1,7 @@
 """Who may connect: one answer to one request of ZeroMQ's authentication protocol (RFC 27). Pure; knows no socket.
 
-Fails closed: an unknown key is refused (400) for good, and whatever goes wrong here is answered "later" (300), after
-which the other end tries again.
+Fails closed: an unknown key is refused (400) for good, so is one that may only be dialled, and whatever goes wrong here
+is answered "later" (300), after which the other end tries again.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ def _judged(request: bytes, frames: Sequence[bytes], keys: Keys) -> list[bytes]:
     key = z85(credentials[0])
     name = keys.name_of(key)
     if name is None:
-        log.warning(
-            "refused an unknown key",
-            address=address.decode("ascii", "replace"),
-            fingerprint=fingerprint(key),
-            allow=f"hocket keys allow NAME '{key}'",
-        )
-        return _refused(request, b"this key is not allowed")
+        return _refused(request, _not_let_in(key, address.decode("ascii", "replace"), keys))
     return [_VERSION, request, b"200", b"OK", name.encode(), b""]
+
+
+def _not_let_in(key: str, address: str, keys: Keys) -> bytes:
+    """Say so in the log; the words for the other end."""
+    name = keys.known_as(key)
+    if name is None:
+        allow = f"hocket keys allow NAME '{key}'"
+        log.warning("refused an unknown key", address=address, fingerprint=fingerprint(key), allow=allow)
+        return b"this key is not allowed"
+    log.warning("refused a key that may only be dialled", address=address, name=name, allow=keys.giving(name, "ask"))
+    return b"this key may be dialled only"
 
 
 def _refused(request: bytes, why: bytes) -> list[bytes]:

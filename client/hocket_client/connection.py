@@ -15,6 +15,7 @@ from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
+TAKEN = (Accepted, Error, Lost, Token, Notice, Done, Failed, Status)
 CLOSED = ("the client was closed", "ask with an open one")
 
 
@@ -33,7 +34,7 @@ class Connection:
         self._closing = threading.Lock()
         self._bus = Bus(self._on_event, keys)
         try:
-            self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic)
+            self._link = self._bus.dial(endpoint, Hello(role="client"), self.topic, takes=TAKEN)
         except BaseException:
             self._bus.close()
             raise
@@ -105,7 +106,7 @@ class Connection:
             self._on_message(event.message)
 
     def _on_message(self, message: Message) -> None:
-        if isinstance(message, Accepted | Error | Lost | Token | Notice | Done | Failed | Status):
+        if isinstance(message, TAKEN):
             receiver = self._receivers.get(message.request)
             if receiver is not None:
                 receiver(message)

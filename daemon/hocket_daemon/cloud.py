@@ -18,14 +18,15 @@ class CloudDaemon(Daemon):
     """Holds one session for each that a device leads."""
 
     def __init__(self, settings: CloudSettings) -> None:
-        self._devices: dict[bytes, str] = {}  # connected ones: what they call themselves, by route
+        self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
         super().__init__(settings, "cloud", silence_s=settings.silence_s)
 
     def connect(self) -> None:
         """Take what devices send."""
         openings = Openings(self.services, self.server, self.sessions, self.modes, self.check_taking)
         openings.add_to(self.at_server)
-        self.board.add(facts=[self._device_facts], metrics=[self._device_metrics])
+        self.board.add_for_users(facts=[self._device_facts], metrics=[self._device_metrics])
+        self.board.add(facts=[self._corrected])
 
     def greet(self, hello: Hello) -> Welcome | Error:
         """A device must number its tokens as this side does."""
@@ -42,20 +43,22 @@ class CloudDaemon(Daemon):
         if isinstance(event, Gone):
             self._devices.pop(event.route, None)
         elif event.hello.role == "device":
-            self._devices[event.route] = event.hello.name or event.user or "a device"
+            self._devices[event.route] = event
 
-    def _device_facts(self) -> dict[str, str]:
-        corrections = int(self.services.counters.metrics()["corrections_total"])
-        corrected = f"{corrections} time(s), by a near-tie or a device that went on alone"
-        connected = ", ".join(sorted(self._devices.values())) or "none"
+    def _device_facts(self, user: str) -> dict[str, str]:
+        own = (event for event in self._devices.values() if user in ("", event.user))
+        connected = ", ".join(sorted(event.hello.name or event.user or "a device" for event in own)) or "none"
         return {
             "devices": notice_text(connected),  # as many as a line holds
-            "device sessions": str(len(self.sessions.followed)),
-            "corrected by a device": corrected,
+            "device sessions": str(self.sessions.followed_by(user)),
         }
 
-    def _device_metrics(self) -> dict[str, float]:
-        return {"sessions": float(len(self.sessions.followed))}
+    def _device_metrics(self, user: str) -> dict[str, float]:
+        return {"sessions": float(self.sessions.followed_by(user))}
+
+    def _corrected(self) -> dict[str, str]:
+        corrections = int(self.services.counters.metrics()["corrections_total"])
+        return {"corrected by a device": f"{corrections} time(s), by a near-tie or a device that went on alone"}
 
 
 def main(path: Path) -> None:

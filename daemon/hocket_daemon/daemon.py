@@ -91,9 +91,9 @@ class Daemon:
         settings, opened = self.settings, self._opened
         self.bus = Bus(self._on_event, Path(settings.keys) if settings.keys else None, own_thread=False)
         opened.callback(self.bus.close, linger_s=1.0)
-        self.server = self.bus.serve(settings.endpoint, self.greet)
+        self.server = self.bus.serve(settings.endpoint, self.greet, self.at_server)
         self._service = Service(self.bus, self.server, self.bus.post)
-        self._retrieval = self.bus.dial(settings.retrieval, Hello(role=self.side))
+        self._retrieval = self.bus.dial(settings.retrieval, Hello(role=self.side), takes=self._at_retrieval)
         if voice.stored is not None:
             opened.callback(voice.stored.close)
         decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
@@ -239,7 +239,7 @@ class Daemon:
         request = event.message
         assert isinstance(request, StatusRequest)
         self._profiling.refresh()
-        ready, facts, metrics = self._retrieval.up, self.board.facts(), self.board.metrics()
+        ready, facts, metrics = self._retrieval.up, self.board.facts(event.user), self.board.metrics(event.user)
         status = Status(request=request.request, role=self.side, ready=ready, facts=facts, metrics=metrics)
         self.server.send(event.route, status)
 
@@ -267,19 +267,27 @@ class Daemon:
 
     def _status_board(self) -> StatusBoard:
         board = StatusBoard()
+        board.add_for_users(facts=[self._own_facts], metrics=[self._own_metrics])
         board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.metrics])
         board.add(metrics=[self.services.compute.metrics, self.services.counters.metrics, self._metrics])
         return board
 
-    def _facts(self) -> dict[str, str]:
-        voice, compute = self.services.voice, self.services.compute
+    def _own_facts(self, user: str) -> dict[str, str]:
+        voice = self.services.voice
         return {
             "model": voice.name,
             "compute": f"{voice.compute}, {self.settings.model.threads} thread(s)",
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
-            "requests in work": str(len(self.sessions.led)),
-            "batching": compute.fact(),
             "retrieval": "connected" if self._retrieval.up else "not connected",
+            "requests in work": str(self._requests.in_work(user)),
+        }
+
+    def _own_metrics(self, user: str) -> dict[str, float]:
+        return {"requests": float(self._requests.in_work(user))}
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "batching": self.services.compute.fact(),
             "stored KV": self._background.fact(),
             "since the start": fact(self.services.counters.metrics()),
             "metrics": f"http://{self.settings.metrics}/metrics" if self.settings.metrics else "off",
@@ -287,7 +295,6 @@ class Daemon:
 
     def _metrics(self) -> dict[str, float]:
         return {
-            "requests": float(len(self.sessions.led)),
             "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }

@@ -41,8 +41,9 @@ class DeviceDaemon(Daemon):
         self._link = self._dial() if self._cloud and hindered is None else None
         self._peer = LinkPeer(self._link, hindered) if self._cloud else None
         for mode in self.modes.values():
-            self.at_peer.add(mode.takes, self._on_message)
-        self.board.add(facts=[self._cloud_facts], metrics=[self._cloud_metrics])
+            self.at_peer.add(mode.answers, self._on_message)
+        self.board.add_for_users(facts=[self._cloud_facts])
+        self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
 
     def peer(self) -> LinkPeer | None:
         """The cloud, where one is configured."""
@@ -50,7 +51,8 @@ class DeviceDaemon(Daemon):
 
     def _dial(self) -> Link:
         hello = Hello(role="device", tokenizer=self.services.voice.fingerprint, name=self.settings.name)
-        return self.bus.dial(self._cloud, hello, gate=PeerGate(self._egress, self._cloud, self._ledger))
+        gate = PeerGate(self._egress, self._cloud, self._ledger)
+        return self.bus.dial(self._cloud, hello, gate=gate, takes=self.at_peer)
 
     def tick(self, now: float) -> None:
         """Write down what left, too."""
@@ -83,12 +85,18 @@ class DeviceDaemon(Daemon):
         except BadMessage as error:
             self._bad_messages.note(error=str(error))
 
-    def _cloud_facts(self) -> dict[str, str]:
-        unlinked = "not used" if self._cloud else "none configured"
-        cloud = unlinked if self._link is None else link_fact(self._link)
+    def _cloud_facts(self, user: str) -> dict[str, str]:
+        return {"cloud": self._cloud_fact(user), "leaves this device": fact(self._egress)}
+
+    def _cloud_fact(self, user: str) -> str:
+        """What the link tells of others' requests in the cloud is for no user."""
+        if self._link is None:
+            return "not used" if self._cloud else "none configured"
+        if user:
+            return "connected" if self._link.up else "not connected"
         reason = self._peer.reason if self._peer is not None else None
         why = f" ({reason})" if isinstance(reason, ProtocolError) else ""
-        return {"cloud": cloud + why, "leaves this device": fact(self._egress)} | network_facts(self._cloud)
+        return link_fact(self._link) + why
 
     def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self._ledger.sums)

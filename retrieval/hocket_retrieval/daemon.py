@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import structlog
 
 from hocket_bus import messages as m
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import HocketError
 from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
@@ -38,6 +39,7 @@ JOB_END_S = 15.0
 log = structlog.get_logger(__name__)
 
 Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
+TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
 
 class Daemon:
@@ -57,7 +59,7 @@ class Daemon:
 
     def start(self) -> None:
         """Listen, and begin to load. Raises BadConfiguration when the endpoint is taken."""
-        self._server = self._bus.serve(self._config.endpoint, self._greet)
+        self._server = self._bus.serve(self._config.endpoint, self._greet, TAKEN)
         self._service = Service(self._bus, self._server, self._inbox.put)
         log.info("listening", endpoint=self._config.endpoint, state=self._config.state)
         self._worker.start()
@@ -114,8 +116,6 @@ class Daemon:
             self._take(asker, answer, message)
         elif isinstance(message, m.Drop):
             self._answering.drop(asker, message.request)
-        else:
-            answer(error_message(BadRequest(f"a retrieval daemon takes no {type(message).__name__}")))
 
     def _take(self, asker: str | bytes, answer: Answer, message: Question) -> None:
         def refuse(error: HocketError) -> None:

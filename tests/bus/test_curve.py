@@ -19,7 +19,7 @@ from hocket_bus.messages import Cancel, Hello, Notice
 from hocket_bus.sockets import Bus, Greeted, LinkDown, LinkUp, Received, new_key_pair
 from hocket_bus.sockets.greeting import SIGNATURE
 from hocket_client import Client
-from machines import AT, PORT, Machine, dial, is_up, serve, tapped
+from machines import AT, PORT, Machine, asks, dial, is_up, serve, tapped
 from waiting import WAIT_S
 
 NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
@@ -50,7 +50,7 @@ def reason(machine: Machine) -> str:
 
 def test_each_message_names_its_sender(server: Machine, laptop: Machine) -> None:
     """The name is the server's own for that key; nothing in the message decides it."""
-    server.knows(bob=Peer(laptop.own.public))
+    server.knows(bob=asks(laptop))
     with server.bus() as there, laptop.bus() as here:
         serve(there)
         link = dial(here)
@@ -67,14 +67,14 @@ def test_a_key_allowed_later_needs_no_restart(server: Machine, laptop: Machine) 
         serve(there)
         dial(here)
         assert f"hocket keys allow NAME '{laptop.own.public}'" in reason(laptop)
-        server.knows(bob=Peer(laptop.own.public))
+        server.knows(bob=asks(laptop))
         there.reload_keys()
         laptop.until(is_up)
 
 
 def test_a_server_with_another_key_is_not_talked_to(server: Machine, laptop: Machine) -> None:
     """Whoever took over the address learns nothing, and the reader is told to compare fingerprints."""
-    server.knows(bob=Peer(laptop.own.public))
+    server.knows(bob=asks(laptop))
     laptop.knows(server=Peer(new_key_pair().public, AT))
     with server.bus() as there, laptop.bus() as here:
         serve(there)
@@ -153,7 +153,7 @@ def test_an_authentication_that_does_not_answer_is_not_waited_for(
 @pytest.mark.parametrize("what", ["plain", "raw"])
 def test_who_does_not_encrypt_gets_nothing(server: Machine, what: str) -> None:
     """Neither plain ZeroMQ nor bytes of no protocol reach the daemon, and it serves on."""
-    server.knows(me=Peer(server.own.public, AT))
+    server.knows(me=Peer(server.own.public, AT, frozenset({"ask"})), at=Peer(server.own.public, AT))
     with server.bus() as there:
         serve(there)
         if what == "plain":
@@ -175,7 +175,7 @@ def test_who_does_not_encrypt_gets_nothing(server: Machine, what: str) -> None:
 def test_a_topic_belongs_to_its_first_reader(tmp_path: Path, server: Machine, laptop: Machine) -> None:
     """Another allowed machine that learns of it is not served; the reader's own second connection is."""
     mallory = Machine(tmp_path / "mallory").knows(server=Peer(server.own.public, AT))
-    server.knows(bob=Peer(laptop.own.public), mallory=Peer(mallory.own.public))
+    server.knows(bob=asks(laptop), mallory=asks(mallory))
     topic = os.urandom(16)
     with server.bus() as there, laptop.bus() as here, mallory.bus() as elsewhere:
         serving = serve(there)
@@ -195,7 +195,7 @@ def test_an_open_topic_is_read_by_all_that_may_connect(tmp_path: Path, server: M
     mallory, stranger = Machine(tmp_path / "mallory"), Machine(tmp_path / "stranger")
     for machine in (mallory, stranger):
         machine.knows(server=Peer(server.own.public, AT))
-    server.knows(bob=Peer(laptop.own.public), mallory=Peer(mallory.own.public))
+    server.knows(bob=asks(laptop), mallory=asks(mallory))
     captured, fresh = os.urandom(16), os.urandom(16)
     with server.bus() as there, laptop.bus() as here, mallory.bus() as elsewhere, stranger.bus() as outside:
         serving = serve(there)
@@ -212,7 +212,7 @@ def test_an_open_topic_is_read_by_all_that_may_connect(tmp_path: Path, server: M
         for topic in (captured, fresh):
             serving.publish(topic, NOTICE)
             assert laptop.received().message == mallory.received().message == NOTICE
-        server.knows(bob=Peer(laptop.own.public))
+        server.knows(bob=asks(laptop))
         there.reload_keys()
         serving.publish(captured, NOTICE)
         assert laptop.received().message == NOTICE, "its first subscriber's key was revoked, and it goes on"
@@ -221,7 +221,7 @@ def test_an_open_topic_is_read_by_all_that_may_connect(tmp_path: Path, server: M
 
 def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
     """Though still connected: after the reload neither its messages nor its streams pass, and it is told at once."""
-    server.knows(bob=Peer(laptop.own.public))
+    server.knows(bob=asks(laptop))
     topic = os.urandom(16)
     with server.bus() as there, laptop.bus() as here:
         serving = serve(there)
@@ -242,7 +242,7 @@ def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
 
 def test_a_server_that_is_forgotten_here_is_a_reason_and_no_end_of_the_bus(server: Machine, laptop: Machine) -> None:
     """The connection that breaks afterwards stays down, and comes back once its key is known again."""
-    server.knows(bob=Peer(laptop.own.public))
+    server.knows(bob=asks(laptop))
     with laptop.bus() as here:
         with server.bus() as there:
             serve(there)
@@ -260,7 +260,7 @@ def test_a_server_that_is_forgotten_here_is_a_reason_and_no_end_of_the_bus(serve
 
 def test_an_eavesdropper_reads_nothing(server: Machine, laptop: Machine) -> None:
     """A word of the greeting is not on the wire; on a plain socket the same tap sees it."""
-    server.knows(bob=Peer(laptop.own.public))
+    server.knows(bob=asks(laptop))
     seen: list[bytes] = []
     with tapped(seen) as port, server.bus() as there, laptop.bus() as here:
         serve(there)

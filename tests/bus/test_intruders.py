@@ -19,7 +19,7 @@ from hocket_bus.keys import Keys, Peer
 from hocket_bus.messages import Accepted, Cancel, Hello, Notice
 from hocket_bus.sockets import LinkDown, Received
 from hocket_bus.wire import decode, encode
-from machines import AT, PORT, Machine, dial, is_up, serve, tapped
+from machines import AT, PORT, Machine, asks, dial, is_up, serve, tapped
 from waiting import WAIT_S
 
 NOTICE = Notice(request=bytes(16), seq=0, text="for one reader")
@@ -38,7 +38,7 @@ def alice(tmp_path: Path, server: Machine) -> Machine:
 @pytest.fixture
 def mallory(tmp_path: Path, server: Machine, alice: Machine) -> Machine:
     mallory = Machine(tmp_path / "mallory").knows(server=Peer(server.own.public, AT))
-    server.knows(alice=Peer(alice.own.public), mallory=Peer(mallory.own.public))
+    server.knows(alice=asks(alice), mallory=asks(mallory))
     return mallory
 
 

@@ -6,7 +6,7 @@ import threading
 import time
 from pathlib import Path
 
-from hocket_bus.messages import Hello, Notice, Welcome
+from hocket_bus.messages import Credit, Hello, Welcome
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
 from hocket_bus.sockets.link import LIVENESS_S
 from waiting import WAIT_S
@@ -16,8 +16,8 @@ def welcome(_: Hello) -> Welcome:
     return Welcome(role="device", epoch=1)
 
 
-def notice(number: int) -> Notice:
-    return Notice(request=bytes(16), seq=number, text="")
+def credit(number: int) -> Credit:
+    return Credit(request=bytes(16), topic=bytes(16), seq=number)
 
 
 def test_events_commands_and_answers_all_run_in_the_thread_that_turns_the_loop(tmp_path: Path) -> None:
@@ -28,15 +28,15 @@ def test_events_commands_and_answers_all_run_in_the_thread_that_turns_the_loop(t
 
     def on_served(event: Event) -> None:
         threads.add(threading.get_ident())
-        if isinstance(event, Received) and isinstance(event.message, Notice):
+        if isinstance(event, Received) and isinstance(event.message, Credit):
             heard.append(event.message.seq)
             server.send(event.route, event.message)
 
     def on_dialed(event: Event) -> None:
         if isinstance(event, LinkUp):
             for number in range(100):
-                link.send(notice(number))
-        elif isinstance(event, Received) and isinstance(event.message, Notice):
+                link.send(credit(number))
+        elif isinstance(event, Received) and isinstance(event.message, Credit):
             answers.append(event.message.seq)
             if len(answers) == 100:
                 done.set()
@@ -44,7 +44,7 @@ def test_events_commands_and_answers_all_run_in_the_thread_that_turns_the_loop(t
     with Bus(on_served, own_thread=False) as turned:
         server = turned.serve(endpoint, welcome)
         with Bus(on_dialed) as dialing:
-            link = dialing.dial(endpoint, Hello(role="client"))
+            link = dialing.dial(endpoint, Hello(role="client"), takes=(Credit,))
             deadline_s = time.monotonic() + WAIT_S
             while not done.is_set() and time.monotonic() < deadline_s:
                 turned.step(deadline_s)

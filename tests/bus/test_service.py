@@ -147,13 +147,16 @@ def test_a_machine_may_greet_itself_and_no_more(keys: Path, tmp_path: Path) -> N
         write_peers(twin, {"server": Peer(own.public, AT)})
         for allowed in (False, True):
             if allowed:
-                write_peers(keys, {"twin": Peer(own.public)})
+                write_peers(keys, {"twin": Peer(own.public, may=frozenset({"ask"}))})
                 loop.bus.reload_keys()
             with Bus(inbox.put, twin) as bus:
                 link = bus.dial(AT, Hello(role="client"))
                 assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
                 link.send(Cancel(request=(b"%d" % allowed) * 16))
                 _wait_for_echoes(link)
+                assert inbox.empty() == allowed, "it is told that it may not"
+                while not inbox.empty():
+                    inbox.get()
     greeted, event = loop.events.get(timeout=WAIT_S), loop.events.get(timeout=WAIT_S)
     assert isinstance(greeted, Greeted)
     assert greeted.user == "twin", "and not what it said before it was allowed"

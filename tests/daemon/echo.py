@@ -84,6 +84,7 @@ class EchoMode:
     number: bytes = b""  # of the next session; empty: the request's
     opens: tuple[type[Message], ...] = (Begin,)
     takes: tuple[type[Message], ...] = (Ready, Sync)
+    answers: tuple[type[Message], ...] = (Ready, Sync)
     ends: tuple[type[Message], ...] = (End,)
 
     def check(self, ask: Ask) -> None:

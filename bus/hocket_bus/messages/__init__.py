@@ -57,15 +57,18 @@ from .stream import (
     Source,
     Token,
 )
-from .table import BY_CODE, CLASS_OF, CODE_OF, CONVERSATIONS, HAS_PAYLOAD
+from .table import ANSWERS, BY_CODE, CLASS_OF, CODE_OF, CONVERSATIONS, HAS_PAYLOAD, NEEDS_OF, REQUESTS
 from .types import (
     MAX_QUESTION_CHARS,
     MAX_TOKENS,
     PEER_CLASSES,
     PROTOCOL_VERSION,
+    RIGHTS,
     DataClass,
     Message,
+    Needs,
     PeerClass,
+    Right,
     Role,
     Sampling,
     Side,
@@ -74,6 +77,7 @@ from .types import (
 )
 
 __all__ = [
+    "ANSWERS",
     "BY_CODE",
     "CLASS_OF",
     "CODE_OF",
@@ -82,8 +86,11 @@ __all__ = [
     "MAX_QUESTION_CHARS",
     "MAX_TOKENS",
     "METHODS",
+    "NEEDS_OF",
     "PEER_CLASSES",
     "PROTOCOL_VERSION",
+    "REQUESTS",
+    "RIGHTS",
     "WEIGHTS",
     "Accepted",
     "Aggregated",
@@ -112,6 +119,7 @@ __all__ = [
     "Lost",
     "Message",
     "Method",
+    "Needs",
     "Notice",
     "Options",
     "Outcome",
@@ -128,6 +136,7 @@ __all__ = [
     "Remove",
     "Removed",
     "Resume",
+    "Right",
     "Role",
     "Sampling",
     "Score",

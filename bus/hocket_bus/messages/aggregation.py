@@ -160,13 +160,13 @@ class Refused(Message, frozen=True):
 CONVERSATION = Conversation(
     codes=range(32, 48),
     entries=(
-        Entry(32, Begin, "query"),
-        Entry(33, Ready, "control"),
-        Entry(34, Draft, "drafts"),
-        Entry(35, Target, "targets"),
-        Entry(36, Aggregated, "targets"),
-        Entry(37, Sync, "control"),
-        Entry(38, End, "control"),
-        Entry(39, Refused, "control"),
+        Entry(32, Begin, "query", "pair"),
+        Entry(33, Ready, "control", "never"),
+        Entry(34, Draft, "drafts", "pair"),
+        Entry(35, Target, "targets", "pair"),
+        Entry(36, Aggregated, "targets", "pair"),
+        Entry(37, Sync, "control", "pair"),
+        Entry(38, End, "control", "pair"),
+        Entry(39, Refused, "control", "never"),
     ),
 )

@@ -77,13 +77,13 @@ class Status(Message, frozen=True):
 CONVERSATION = Conversation(
     codes=range(1, 16),
     entries=(
-        Entry(1, Hello, "control"),
-        Entry(2, Welcome, "control"),
-        Entry(3, Subscribed, "control"),
-        Entry(4, Ping, "control"),
-        Entry(5, Pong, "control"),
-        Entry(6, Error, "control"),
-        Entry(7, StatusRequest, "control"),
-        Entry(8, Status, "control"),
+        Entry(1, Hello, "control", "nothing"),
+        Entry(2, Welcome, "control", "never"),
+        Entry(3, Subscribed, "control", "never"),
+        Entry(4, Ping, "control", "nothing"),
+        Entry(5, Pong, "control", "never"),
+        Entry(6, Error, "control", "never"),
+        Entry(7, StatusRequest, "control", "watch"),
+        Entry(8, Status, "control", "never"),
     ),
 )

@@ -18,6 +18,10 @@ PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "memor
 DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
+Right = Literal["dial", "pair", "ask", "documents", "watch"]  # what a key may do; `dial`: be connected to
+RIGHTS: tuple[Right, ...] = get_args(Right)
+Needs = Right | Literal["nothing", "never"]
+
 Id = Annotated[bytes, Meta(min_length=16, max_length=16)]
 Digest = Annotated[int, Meta(ge=0)]  # msgpack itself stops at 64 bits
 Count = Annotated[int, Meta(ge=0, lt=1 << 32)]
@@ -48,11 +52,16 @@ class Sampling(Record, frozen=True):
 
 
 class Entry(NamedTuple):
-    """A message's place in the protocol: its code, and the class of data that it carries."""
+    """A message's place in the protocol: its code, the class of data that it carries, and who may send it.
+
+    `needs` is the right without which a binding end does not take it of a key: `nothing` where every key may send it
+    that is let in, `never` where no binding end takes it at all.
+    """
 
     code: int
     kind: type[Message]
     data: DataClass
+    needs: Needs
 
 
 class Conversation(NamedTuple):

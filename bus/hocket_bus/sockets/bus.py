@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import structlog
@@ -16,7 +16,7 @@ from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import Unavailable
 from hocket_bus.log import GuardedLoop
-from hocket_bus.messages import Hello
+from hocket_bus.messages import ANSWERS, REQUESTS, Hello, Message
 
 from .awake import LONGEST_STEP_S, Awake
 from .events import Event, Greeter
@@ -56,14 +56,25 @@ class Bus:
             self._thread.start()
             self._owner = self._thread.ident
 
-    def serve(self, endpoint: str, greet: Greeter) -> Server:
-        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key."""
-        server = Server(self, endpoint, greet)
+    def serve(self, endpoint: str, greet: Greeter, takes: Container[type[Message]] = REQUESTS) -> Server:
+        """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key.
+
+        What is of no kind in `takes` is refused unread.
+        """
+        server = Server(self, endpoint, greet, takes)
         self._add(server)
         return server
 
-    def dial(self, endpoint: str, hello: Hello, topic: bytes = b"", gate: Gate | None = None) -> Link:
-        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`.
+    def dial(
+        self,
+        endpoint: str,
+        hello: Hello,
+        topic: bytes = b"",
+        gate: Gate | None = None,
+        takes: Container[type[Message]] = ANSWERS,
+    ) -> Link:
+        """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`,
+        and what comes and is of no kind in `takes` is dropped unread.
 
         Raises BadConfiguration for what is no endpoint or when the keys that tcp needs are wanting, Forbidden where
         nothing may be sent there.
@@ -71,7 +82,7 @@ class Bus:
         check_endpoint(endpoint)
         gate = gate or Open()
         gate.check(hello)
-        link = Link(self, endpoint, hello, topic, gate)
+        link = Link(self, endpoint, hello, topic, gate, takes=takes)
         self._add(link)
         return link
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Container
 
 import structlog
 import zmq
@@ -15,7 +16,7 @@ from hocket_bus.estimate import Estimate
 from hocket_bus.faults import raised
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
-from hocket_bus.wire import decode, encode
+from hocket_bus.wire import decode, encode, kind_of
 
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
@@ -28,6 +29,7 @@ PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is 
 LIVENESS_S = 3.0
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
+_ALWAYS = (Welcome, Pong, Subscribed, Error)  # taken by every connecting end
 _LOOK_S = 0.02  # whether a name has been resolved
 
 log = structlog.get_logger(__name__)
@@ -36,7 +38,9 @@ log = structlog.get_logger(__name__)
 class Link:
     """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
 
-    def __init__(self, loop: Loop, endpoint: str, hello: Hello, topic: bytes, gate: Gate) -> None:
+    def __init__(
+        self, loop: Loop, endpoint: str, hello: Hello, topic: bytes, gate: Gate, *, takes: Container[type[Message]]
+    ) -> None:
         self.endpoint = endpoint
         self.up = False
         self.due_s = 0.0
@@ -46,6 +50,7 @@ class Link:
         self._hello = hello
         self._topic = topic
         self._gate = gate
+        self._takes = takes
         self._connected = False
         self._name = Name(endpoint)
         self._address = endpoint  # with the host by its address
@@ -182,7 +187,7 @@ class Link:
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
-            message = decode(frames)
+            message = self._read(frames)
         except BadMessage as error:
             self._bad_messages.note(endpoint=self.endpoint, error=str(error))
             if isinstance(error, OtherVersion) and not self.up:
@@ -196,6 +201,13 @@ class Link:
             self._fail(raised(message), REFUSED_BACKOFF_S)
         else:
             self._loop.emit(Received(self, b"", message))
+
+    def _read(self, frames: list[bytes]) -> Message:
+        """Raises BadMessage; what is not taken costs no more than its header."""
+        kind = kind_of(frames)
+        if kind not in _ALWAYS and kind not in self._takes:
+            raise BadMessage(f"no {kind.__name__} is taken here")
+        return decode(frames)
 
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import IO
 
 import structlog
 import zmq
 
+from hocket_bus.door import Door, may, require
 from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
 from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, Untrusted
 from hocket_bus.faults import error_message
-from hocket_bus.keys import SELF
+from hocket_bus.keys import SELF, Keys
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.malformed import MAX_MALFORMED, REFUSED_S, MalformedLimit
 from hocket_bus.messages import Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.topics import Topics
-from hocket_bus.wire import decode, encode
+from hocket_bus.wire import decode, encode, kind_of, request_of
 
 from .events import Gone, Greeted, Greeter, Received
 from .loop import Loop
@@ -44,14 +45,16 @@ class Server:
     Greeted and Gone tell which ends are there, in turn for each; a daemon's look at itself is not told.
     """
 
-    def __init__(self, loop: Loop, endpoint: str, greet: Greeter) -> None:
+    def __init__(self, loop: Loop, endpoint: str, greet: Greeter, takes: Container[type[Message]]) -> None:
         self.endpoint = endpoint
         self.load = 0  # requests in work
         self.waiting = 0  # steps and prompts that wait for the model
         self.bad_messages = RateLimitedLog(log, "bad message")
+        self._rightless = RateLimitedLog(log, "refused for want of a right")
         self.due_s = float("inf")  # for ends that have gone any turn is soon enough
         self._loop = loop
         self._greet = greet
+        self._door = Door(takes)
         self._lock: IO[str] | None = None
         self._ends = Ends(GONE_AFTER_S)
         self._look_s = 0.0
@@ -131,17 +134,29 @@ class Server:
             self._refuse(route, TOO_MANY)
             return
         try:
-            message = decode(rest)
+            message = self._read(rest, user)
         except BadMessage as error:
-            self._on_malformed(route, user, error)
+            self._on_malformed(route, user, error, request_of(rest))
+            return
+        except Untrusted as error:
+            self._rightless.note(endpoint=self.endpoint, user=user, error=str(error))
+            self._refuse(route, error, request_of(rest))
             return
         if isinstance(message, Ping):
             self._ends.tell_rtt(route, message.rtt_s)
             self._reply(route, Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting))
         elif isinstance(message, Hello):
             self._on_hello(route, message, user)
-        elif user != SELF:
+        else:
             self._loop.emit(Received(self, route, message, user))
+
+    def _read(self, frames: list[bytes], user: str) -> Message:
+        """Raises BadMessage, Untrusted; what is not taken costs no more than its header."""
+        self._door.check(kind_of(frames), user, self._keys)
+        message = decode(frames)
+        if isinstance(message, Hello):
+            self._door.check_hello(message, user, self._keys)
+        return message
 
     def _on_hello(self, route: bytes, hello: Hello, user: str) -> None:
         answer = self._greet(hello)
@@ -154,22 +169,25 @@ class Server:
             kind = Greeted if change.here else Gone
             self._loop.emit(kind(self, change.route, change.hello, change.user))
 
-    def _on_malformed(self, route: bytes, user: str, error: BadMessage) -> None:
+    def _on_malformed(self, route: bytes, user: str, error: BadMessage, request: bytes = b"") -> None:
         self.bad_messages.note(endpoint=self.endpoint, user=user, error=str(error))
         if user and self._malformed.count(user, time.monotonic()):
             log.warning("refused for bad messages", endpoint=self.endpoint, user=user, seconds=REFUSED_S)
-        self._refuse(route, error)
+        self._refuse(route, error, request)
 
-    def _refuse(self, route: bytes, error: HocketError) -> None:
-        self._reply(route, error_message(error))
+    def _refuse(self, route: bytes, error: HocketError, request: bytes = b"") -> None:
+        self._reply(route, error_message(error, request))
 
     def _reply(self, route: bytes, message: Message) -> None:
         self._send(self._router, [route, *encode(message)])
 
+    @property
+    def _keys(self) -> Keys | None:
+        return self._loop.sockets.keys
+
     def _allowed(self, user: str) -> bool:
-        """Whether a key that was let in still may: it can have been revoked since."""
-        keys = self._loop.sockets.keys
-        return not user or (keys is not None and user in keys.peers)
+        """Whether a key that was let in still may: its rights can have changed since."""
+        return not user or (self._keys is not None and self._keys.lets_in(user))
 
     def _on_subscription(self, frames: list[bytes], user: str = "") -> None:
         subscribe, topic = frames[0][:1] == b"\x01", frames[0][1:]
@@ -181,14 +199,30 @@ class Server:
             self._topics.give(topic, user)
             self._xpub.set(zmq.SUBSCRIBE, topic)
             self._send(self._xpub, [topic, *encode(Subscribed())])
+        elif self._allowed(user) and self._topics.owner(topic) is None:
+            self._refuse_topic(topic, user)
 
     def _may_read(self, topic: bytes, user: str) -> bool:
-        """A topic is its first subscriber's for as long as that one is allowed; on ipc, of everybody who knows it."""
+        """Who may ask reads its own topics, and every end an open one.
+
+        A topic is its first subscriber's for as long as that one is allowed; on ipc, of everybody who knows it.
+        """
+        if self._topics.opened(topic):
+            return self._allowed(user)
         owner = self._topics.owner(topic) or user
-        return self._allowed(user) and (owner == user or not self._allowed(owner))
+        return may(user, "ask", self._keys) and (owner == user or not self._allowed(owner))
+
+    def _refuse_topic(self, topic: bytes, user: str) -> None:
+        """Tell the one that has just subscribed to it, and nobody else, why it waits in vain."""
+        try:
+            require("ask", user, self._keys)
+        except Untrusted as error:
+            self._xpub.set(zmq.SUBSCRIBE, topic)
+            self._send(self._xpub, [topic, *encode(error_message(error))])
+            self._xpub.set(zmq.UNSUBSCRIBE, topic)
 
     def _publish(self, frames: list[bytes]) -> None:
-        if self._allowed(self._topics.owner(frames[0]) or ""):
+        if may(self._topics.owner(frames[0]) or "", "ask", self._keys):
             self._send(self._xpub, frames)
 
     def _send(self, socket: zmq.Socket[bytes], frames: list[bytes]) -> None:

@@ -36,7 +36,8 @@ class AggregationMode:
 
     name = "aggregation"
     opens: tuple[type[Message], ...] = (Begin,)
-    takes: tuple[type[Message], ...] = (Draft, Target, Aggregated, Sync, Ready, Refused)
+    takes: tuple[type[Message], ...] = (Draft, Target, Aggregated, Sync)
+    answers: tuple[type[Message], ...] = (Ready, Draft, Aggregated, Sync, Refused)
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(self, services: Services, settings: AggregationSettings) -> None:

@@ -98,8 +98,9 @@ class Mode(Protocol):
 
     name: str
     opens: tuple[type[Message], ...]  # what opens a session on the other side
-    takes: tuple[type[Message], ...]  # what the sides of a session say to each other
-    ends: tuple[type[Message], ...]  # what the asked side ends a session with
+    takes: tuple[type[Message], ...]  # what it is told there of an open one
+    answers: tuple[type[Message], ...]  # what it says of one
+    ends: tuple[type[Message], ...]  # what ends one there
 
     def check(self, ask: Ask) -> None:
         """Raises BadRequest for what cannot be asked of this mode."""

@@ -56,6 +56,10 @@ class Requests:
         routes.add([Cancel], self._on_cancel)
         routes.add([Resume, Credit], self._on_read)
 
+    def in_work(self, user: str) -> int:
+        """How many questions of `user` are in work; "" is everybody."""
+        return sum(user in ("", stream.user) for stream in self._streams.in_work())
+
     def tick(self, client_silence_s: float) -> None:
         """End the answers of clients that have said nothing for so long, and forget old streams."""
         for request in self._streams.unread(client_silence_s) & self._sessions.led.keys():

@@ -11,10 +11,13 @@ Handler = Callable[[Received], None]
 
 
 class Routes:
-    """What nobody takes is ignored: another version of a mode may say more than this one understands."""
+    """What is in it has a handler; a port that is given it refuses everything else unread."""
 
     def __init__(self) -> None:
         self._handlers: dict[type[Message], list[Handler]] = {}
+
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._handlers
 
     def add(self, kinds: Iterable[type[Message]], handler: Handler) -> None:
         """Hand messages of these kinds to `handler`, behind those that were added before."""

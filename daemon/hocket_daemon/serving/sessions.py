@@ -112,6 +112,10 @@ class Sessions:
         entry = self.followed.get(session)
         return entry if entry is not None and entry.peer.user == user else None
 
+    def followed_by(self, user: str) -> int:
+        """How many sessions `user` leads here; "" is everybody."""
+        return sum(user in ("", entry.peer.user) for entry in self.followed.values())
+
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
         """Tell every session that this side leads how the other side is."""
         for entry in list(self.led.values()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Ask, Credit, Error, Lost, Message, Resume
@@ -57,10 +58,13 @@ class Streams:
         if reply is not None:
             self._server.send(event.route, reply)
 
+    def in_work(self) -> Iterator[Stream]:
+        """Those that have not ended."""
+        return iter(self._in_work.values())
+
     def unread(self, silence_s: float) -> set[bytes]:
         """The requests in work whose client has said nothing at all for `silence_s`."""
-        in_work = self._in_work.values()
-        return {stream.request for stream in in_work if self._server.silence_s(stream.route) > silence_s}
+        return {stream.request for stream in self.in_work() if self._server.silence_s(stream.route) > silence_s}
 
     def forget(self) -> None:
         """Let go of those that ended long enough ago, the oldest also sooner when they keep too much together."""

@@ -126,7 +126,7 @@ class Device(Bare):
     def __init__(self, folder: Path, vocabulary: int) -> None:
         super().__init__("device", vocabulary)
         self._folder = folder
-        self._link = self.bus.dial(endpoint(folder, "cloud"), Hello(role="device"))
+        self._link = self.bus.dial(endpoint(folder, "cloud"), Hello(role="device"), takes=(Draft, Target, Sync))
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, LinkUp):

@@ -14,6 +14,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Port, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.engine.distribution import Distribution
 from hocket_tools.caller import Caller
 
@@ -118,7 +119,7 @@ class Fleet:
         try:
             hello = Hello(role="device", tokenizer=_tokenizer_of(cloud, keys))
             for number in range(devices):
-                link = self._bus.dial(cloud, hello)
+                link = self._bus.dial(cloud, hello, takes=AggregationMode.answers)
                 self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen, made)
             self._turn(WAIT_S, lambda: not self._missing)
             if self._missing:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from hocket_bus.keys import Peer
+
 app = typer.Typer(
-    help="Who this machine is, and which machines may connect to it, over tcp.",
+    help="Who this machine is, and what other machines may do here, over tcp.",
     epilog="To pair a laptop with a server: `hocket keys show` on each prints the one command for the other.",
     no_args_is_help=True,
 )
@@ -53,18 +56,29 @@ def allow(
     name: Annotated[str, typer.Argument(help="What to call that machine here.")],
     key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
     at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
+    may: Annotated[str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch.")] = "",
     home: Home = None,
 ) -> None:
-    """Let a machine connect here and, with --at, trust it to be the one at that address."""
-    from hocket_bus.keys import Peer, fingerprint, read_peers, write_peers
+    """Say what a machine may do here; what was said of it before is replaced.
+
+    With --at it is trusted to be the one at that address, and may do nothing here: this machine connects to it. Without
+    --at and --may it may pair: lead sessions of its questions, as a laptop does on its server.
+
+    pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
+    metrics, as far as they are its own.
+    """
+    from hocket_bus.keys import fingerprint, listed, read_peers, write_peers
 
     _check(at)
     folder = _folder(home)
     peers = read_peers(folder)
-    write_peers(folder, peers | {name: Peer(key, at)})
+    peer = _peer(key, at, may)
+    write_peers(folder, peers | {name: peer})
     if name in peers and peers[name].key != key:
         typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
     typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
+    here = listed(peer.rights - {"dial"})
+    typer.echo(f"it may here: {here or 'nothing; this machine connects to it'}")
 
 
 @app.command(epilog="Example: hocket keys revoke laptop")
@@ -85,23 +99,43 @@ def revoke(name: Annotated[str, typer.Argument(help="What that machine is called
 def list_peers(
     home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
 ) -> None:
-    """The machines known here."""
+    """The machines known here, and what each may do."""
     from rich.table import Table
 
-    from hocket_bus.keys import fingerprint, read_peers
+    from hocket_bus.keys import fingerprint, listed, read_peers
     from hocket_tools import console
 
     peers = sorted(read_peers(_folder(home)).items())
     if as_json:
         records = [
-            {"name": n, "key": p.key, "fingerprint": fingerprint(p.key), "endpoint": p.endpoint} for n, p in peers
+            {
+                "name": name,
+                "key": peer.key,
+                "fingerprint": fingerprint(peer.key),
+                "endpoint": peer.endpoint,
+                "may": listed(peer.rights).split(","),
+            }
+            for name, peer in peers
         ]
         typer.echo(json.dumps(records))
         return
-    table = Table("name", "fingerprint", "reached at")
+    table = Table("name", "fingerprint", "may", "reached at")
     for name, peer in peers:
-        table.add_row(name, fingerprint(peer.key), peer.endpoint or "-")
+        table.add_row(name, fingerprint(peer.key), listed(peer.rights), peer.endpoint or "-")
     console.out().print(table)
+
+
+def _peer(key: str, at: str, may: str) -> Peer:
+    """What was said of a machine. Raises BadRequest."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.keys import Peer, rights
+
+    named = rights(name.strip() for name in may.split(",") if name)
+    if at:
+        named |= {"dial"}
+    elif "dial" in named:
+        raise BadRequest("'dial' is for a machine with an address", "add --at ENDPOINT, or leave it out")
+    return Peer(key, at, named or Peer(key).rights)
 
 
 def _check(at: str) -> None:

@@ -31,7 +31,7 @@ def echo(endpoint: str, keys: Path | None = None, echoes: int = 5) -> float:
             broke.set()
 
     with Bus(on_event, keys) as bus:
-        link = bus.dial(endpoint, Hello(role="client"))
+        link = bus.dial(endpoint, Hello(role="client"), takes=())
         if not up.wait(_CONNECT_S):
             raise Unavailable(f"no daemon answers at {endpoint}", "does one run there, at that port?")
         broke.clear()

@@ -1,4 +1,4 @@
-"""Keys with which one machine may talk to itself over tcp, for pairs that are gone afterwards."""
+"""Keys with which one machine may do everything with itself over tcp, for pairs that are gone afterwards."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from hocket_bus import keys
 from hocket_bus.keys import Peer
+from hocket_bus.messages import RIGHTS
 from hocket_bus.sockets import new_key_pair
 
 
@@ -13,5 +14,6 @@ def trust_self(folder: Path, *endpoints: str) -> Path:
     """Make a key in `folder` and trust it at these endpoints; returns the folder."""
     own = new_key_pair()
     keys.write_own(folder, own)
-    keys.write_peers(folder, {f"self-{number}": Peer(own.public, at) for number, at in enumerate(endpoints)})
+    may = frozenset(RIGHTS)
+    keys.write_peers(folder, {f"self-{number}": Peer(own.public, at, may) for number, at in enumerate(endpoints)})
     return folder

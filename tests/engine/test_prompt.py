@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from hocket_daemon.engine.spelling import Spelling
 from hocket_daemon.engine.tokenizer import layout_for
 
 NAMES = ["<|bos|>", "<|eos|>", "<|pad|>"]
@@ -30,7 +31,7 @@ def test_nobody_writes_control_tokens(
 ) -> None:
     """The prompt holds the layout's special tokens and no other, and reads as the text that was given."""
     tokenizer = tokenizer_of(tiny_models, template)
-    layout = layout_for(tokenizer, "answer")
+    layout = layout_for(Spelling(tokenizer), "answer")
     ids = layout.document(passage)[len(layout.bos) :] + layout.question(question)
     assert sum(id in tokenizer.all_special_ids for id in ids) == own
     whole = layout.before + passage.strip() + layout.between + question.strip() + layout.behind
@@ -43,7 +44,7 @@ def test_ordinary_text_is_tokenised_in_one_piece_with_its_layout(
     tiny_models: dict[str, Path], template: str | None, passage: str
 ) -> None:
     tokenizer = tokenizer_of(tiny_models, template)
-    layout = layout_for(tokenizer, "answer")
+    layout = layout_for(Spelling(tokenizer), "answer")
     whole = tokenizer(layout.before + passage.strip(), add_special_tokens=False)["input_ids"]
     if not any(name in passage for name in NAMES):
         assert layout.document(passage) == [*layout.bos, *whole]

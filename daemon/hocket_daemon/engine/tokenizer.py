@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from functools import partial
 
 from transformers import PreTrainedTokenizerBase
 
 from hocket_bus.messages import Task
 
 from .prompt import Layout
+from .spelling import Spelling
 
 _PASSAGE = "\x02passage\x03"
 _QUESTION = "\x02question\x03"
@@ -31,9 +31,10 @@ def text_of(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:
     return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def layout_for(tokenizer: PreTrainedTokenizerBase, task: Task) -> Layout:
-    """The layout of a passage and a question for `tokenizer`'s model."""
-    encode, bos = partial(_ids, tokenizer), _bos(tokenizer)
+def layout_for(spelling: Spelling, task: Task) -> Layout:
+    """The layout of a passage and a question for the model of `spelling`'s tokenizer."""
+    tokenizer, encode = spelling.tokenizer, spelling.ids
+    bos = _bos(tokenizer)
     if task == "complete":
         return Layout("", "\n\n", "", bos, encode)
     if tokenizer.chat_template is None:
@@ -44,12 +45,13 @@ def layout_for(tokenizer: PreTrainedTokenizerBase, task: Task) -> Layout:
     return Layout(before, between, behind, (), encode)
 
 
-def prompt_ids(tokenizer: PreTrainedTokenizerBase, text: str, task: Task) -> list[int]:
+def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
     """A whole prompt from position 0: a user's turn where there is a chat template, or else `text` as it stands."""
+    tokenizer = spelling.tokenizer
     if task == "complete" or tokenizer.chat_template is None:
-        return [*_bos(tokenizer), *_ids(tokenizer, "", text, "")]
+        return [*_bos(tokenizer), *spelling.ids("", text, "")]
     before, behind = _turn(tokenizer, _QUESTION).split(_QUESTION)
-    return _ids(tokenizer, before, text, behind)
+    return spelling.ids(before, text, behind)
 
 
 def _bos(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
@@ -59,21 +61,3 @@ def _bos(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
 def _turn(tokenizer: PreTrainedTokenizerBase, content: str) -> str:
     messages = [{"role": "user", "content": content}]
     return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
-
-
-def _ids(tokenizer: PreTrainedTokenizerBase, before: str, text: str, behind: str) -> list[int]:
-    """Of `text` in its layout. The name of a special token in it is text like any other: nobody's passage may close
-    the user's turn."""
-    ids = _tokens(tokenizer, before + text + behind)
-    parts = _tokens(tokenizer, before), _tokens(tokenizer, behind)
-    special = set(tokenizer.all_special_ids)
-    if sum(id in special for id in ids) == sum(id in special for part in parts for id in part):
-        return ids
-    return [*parts[0], *_tokens(tokenizer, text, split_special_tokens=True), *parts[1]]
-
-
-def _tokens(tokenizer: PreTrainedTokenizerBase, text: str, *, split_special_tokens: bool = False) -> list[int]:
-    if not text:
-        return []
-    options = {"add_special_tokens": False, "split_special_tokens": split_special_tokens}
-    return list(tokenizer(text, **options)["input_ids"])

@@ -25,6 +25,7 @@ from .prompt import Layout, Prefix
 from .segments import Segment
 from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
+from .spelling import Spelling
 from .stored import open_store
 from .tokenizer import fingerprint, layout_for, prompt_ids, text_of
 from .voice import Rows
@@ -44,6 +45,7 @@ class TransformersVoice:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         folder = self.folder = place_of(settings.name, side)
         self._weights, self.tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
+        self._spelling = Spelling(self.tokenizer)
         text = self._weights.config.get_text_config()
         self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
         window = getattr(text, "sliding_window", None)
@@ -124,11 +126,11 @@ class TransformersVoice:
 
     def layout(self, task: Task) -> Layout:
         """How a passage and a question are laid out."""
-        return layout_for(self.tokenizer, task)
+        return layout_for(self._spelling, task)
 
     def prompt(self, text: str, task: Task) -> list[int]:
         """Ids of a whole prompt: a user's turn where the model has a chat template, or else `text` as it stands."""
-        return prompt_ids(self.tokenizer, text, task)
+        return prompt_ids(self._spelling, text, task)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""

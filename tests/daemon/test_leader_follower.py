@@ -369,7 +369,7 @@ def test_a_token_that_no_model_has_ends_the_partnership(sides: Made) -> None:
     both.begin()
     both.run_to_the_end()
     both.check_closed()
-    assert [message.reason for message in both.said if isinstance(message, End)] == ["unknown token"]
+    assert [message.reason for message in both.said if isinstance(message, End)] == ["unusable draft"]
     assert both.reader.done.token_ids == both.expected()
     both = sides()
     leader = both.begin()

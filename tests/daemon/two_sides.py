@@ -25,7 +25,9 @@ from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
 from hocket_daemon.serving import stream
 
-SETTINGS = AggregationSettings(connect_wait_s=2.0, peer_wait_s=10.0, rejoin_wait_s=1.0, reweigh_every=3)
+SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
+    connect_wait_s=2.0, peer_wait_s=10.0, rejoin_wait_s=1.0, reweigh_every=3, trust_cloud=True
+)
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
 DOWN = Unavailable("the cloud fell silent")

@@ -21,7 +21,7 @@ from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 
-WAITS = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s")
+AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
 
@@ -116,7 +116,7 @@ class Pair:
         return self.cloud
 
     def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
-        waits = {name: options.pop(name) for name in WAITS if name in options}
+        set_here = {name: options.pop(name) for name in AGGREGATION if name in options}
         self.device = DeviceDaemon(
             DeviceSettings(
                 endpoint=self.endpoint("device"),
@@ -124,7 +124,7 @@ class Pair:
                 keys=self.keys,
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
-                aggregation=AggregationSettings(**{"peer_wait_s": WAIT_S} | waits),  # type: ignore[arg-type]
+                aggregation=AggregationSettings(**{"peer_wait_s": WAIT_S} | set_here),  # type: ignore[arg-type]
                 **options,  # type: ignore[arg-type]
             )
         )

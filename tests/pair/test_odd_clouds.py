@@ -145,7 +145,7 @@ def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) 
     done, notices, cloud = answer(parts, on_begin)
     assert done.aggregation.method == "alone"
     assert any("a token that this model does not have: use models of one family; answering" in said for said in notices)
-    assert any(isinstance(message, End) and message.reason == "unknown token" for message in cloud.heard)
+    assert any(isinstance(message, End) and message.reason == "unusable draft" for message in cloud.heard)
 
 
 def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:

@@ -51,7 +51,7 @@ class AggregatorExchange(Exchange):
     def take_verdicts(self) -> list[Verdict]:
         """Verdicts that this side has made since the last call, in order."""
         made, self._made = self._made, []
-        return made
+        return [verdict for verdict in made if verdict.step < len(self.confirmed)]  # not of a token that is not said
 
     def go_alone(self, alone: bool) -> None:
         """R6, device: only a new epoch ends solo steps, for in this one the cloud may be aggregating already."""

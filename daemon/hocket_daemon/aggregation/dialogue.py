@@ -16,6 +16,7 @@ from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
+from .relevance import claims
 from .schedule import Aggregating
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
@@ -39,17 +40,19 @@ class Dialogue:
         aggregating: Aggregating = "scheduler",
         *,
         shares_drafts: bool = True,
+        watches: bool = False,
         vocabulary: int = codec.VOCABULARY_LIMIT,
     ) -> None:
         """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only.
 
+        With `watches` it stops where the other side steers the answer.
         `vocabulary` is the number of the model's tokens.
         """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts)
+        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts, watches)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word
@@ -57,6 +60,7 @@ class Dialogue:
         self._side = side
         self._session = begin.session
         self._vocabulary = vocabulary
+        self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
 
     def own(self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float) -> Effects:
         """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds."""
@@ -71,7 +75,8 @@ class Dialogue:
     def receive(self, message: PeerMessage) -> Effects:
         """A message of the other side.
 
-        Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have.
+        Raises BadMessage for a distribution that cannot be read, BadRequest for a token that the model does not have
+        and for a log h that no scorer gives.
         """
         effects = Effects()
         if isinstance(message, Sync) and self._side == "cloud" and message.epoch > self.epoch:
@@ -132,6 +137,8 @@ class Dialogue:
         elif self._side == "cloud" and self.exchange.out_of_step and not self._asked:
             self._asked = True
             effects.send.append(self._sync())
+        if self.exchange.steered:
+            effects.send = [message for message in effects.send if not isinstance(message, wire.Draft)]
         return effects
 
     def _gives_word(self) -> bool:
@@ -142,6 +149,8 @@ class Dialogue:
     def _draft(self, message: wire.Draft) -> Draft:
         distribution = codec.decode(message.payload)
         self._check([message.token, int(distribution.ids[-1])])
+        if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
+            raise BadRequest("the other side claims a relevance that no scorer gives", "use one version on both sides")
         return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
 
     def _check(self, tokens: list[int]) -> None:

@@ -74,13 +74,17 @@ class _Decoding:
 class Drafter:
     """Searches, reads and then drafts for as long as the dialogue has a step to draft."""
 
-    def __init__(self, services: Services, begin: Begin, owner: Owner, aggregating: Aggregating) -> None:
+    def __init__(
+        self, services: Services, begin: Begin, owner: Owner, aggregating: Aggregating, *, watches: bool = False
+    ) -> None:
+        """`watches`: it stops where the other side steers the answer."""
         self.begin = begin
         self.dialogue = Dialogue(
             services.side,
             begin,
             aggregating,
             shares_drafts=services.shares_drafts,
+            watches=watches,
             vocabulary=services.voice.vocabulary,
         )
         self.closed = False

@@ -14,6 +14,7 @@ from ..engine.sampling import Rule, sample
 from .prefix import PrefixChain
 from .sampler import target
 from .schedule import Aggregating, other
+from .steering import Steering
 from .window import MAX_LOOKAHEAD, draft_window
 
 _MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
@@ -57,7 +58,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What both sides of a session agree on, and whether this one shares its drafts."""
+    """What both sides of a session agree on, and whether this one shares its drafts, and is on its guard."""
 
     session: bytes
     rule: Rule
@@ -66,6 +67,7 @@ class Terms:
     max_tokens: int
     aggregating: Aggregating = "scheduler"
     shares_drafts: bool = True
+    watches: bool = False
 
 
 class Exchange:
@@ -77,12 +79,14 @@ class Exchange:
         self.window = 4 if terms.method in _DRAFT_AHEAD else 1
         self.solo = False
         self.out_of_step = False
+        self.steered = False  # by the other side: nothing more is decided with it
         self.corrections = 0
         self.rollbacks = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
         self.drafted = PrefixChain(terms.session, terms.rule.seed)  # always extends `confirmed`
         self._side = side
         self._terms = terms
+        self._steering = Steering() if terms.watches else None
         self._own: dict[int, Draft] = {}
         self._remote: dict[int, Draft] = {}
         self._word: dict[int, int] = {}
@@ -94,6 +98,11 @@ class Exchange:
         """Whether the confirmed tokens end the answer: its last is an EOS, or there is no room for more."""
         ids = self.confirmed.ids
         return len(ids) >= self._terms.max_tokens or bool(ids and ids[-1] in self._terms.eos)
+
+    @property
+    def pushed(self) -> bool:
+        """Whether the other side has pushed the answer so far that it should not hear what comes without it."""
+        return self._steering is not None and self._steering.has_pushed
 
     @property
     def sends_drafts(self) -> bool:
@@ -162,9 +171,12 @@ class Exchange:
     def advance(self) -> list[Confirmed]:
         """Confirm every step that both drafts, or the device's word, decide."""
         news: list[Confirmed] = []
-        while not self.ended:
+        while not (self.ended or self.steered):
             confirmed = self._judge(len(self.confirmed))
             if confirmed is None:
+                break
+            if self._is_steered(confirmed):
+                self.steered = True
                 break
             self._confirm(confirmed.token)
             news.append(confirmed)
@@ -182,7 +194,7 @@ class Exchange:
         """R6, device: draw from p_device only, or stop doing so."""
         if alone and not self.solo:
             self._remote.clear()
-        self.solo = alone
+        self.solo, self.steered = alone, False
 
     def awaits_peer(self) -> bool:
         """Whether the next step lacks nothing but the other side's draft."""
@@ -209,6 +221,12 @@ class Exchange:
         device, cloud = self._sides(own, remote)
         token = target(self._terms.rule, step, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
+
+    def _is_steered(self, confirmed: Confirmed) -> bool:
+        own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
+        if self._steering is None or confirmed.source == "solo" or own is None or remote is None:
+            return False
+        return self._steering.add(own.distribution, remote.distribution, confirmed.token)
 
     def _sides(self, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
         return (own, remote) if self._side == "device" else (remote, own)

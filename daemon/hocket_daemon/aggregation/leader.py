@@ -41,10 +41,11 @@ from .window import MAX_LOOKAHEAD
 
 @dataclass(frozen=True, slots=True)
 class LeaderTerms:
-    """What a mode gives each of its leaders: how long to wait, who aggregates, how a session is opened."""
+    """What a mode gives each of its leaders: how long to wait, who aggregates, whether to be on guard, how to open."""
 
     waits: Waits
     aggregating: Aggregating
+    watches: bool  # whether the other side is left where it steers the answer
     opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
     agreed: Callable[[str], None]  # is told the scorer that both sides have
 
@@ -115,7 +116,8 @@ class Leader:
 
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer)
-        self._drafter = Drafter(self._services, self._begin, self, self._terms.aggregating)
+        terms = self._terms
+        self._drafter = Drafter(self._services, self._begin, self, terms.aggregating, watches=terms.watches)
         self._known = _Known()
         self._partner = Partner(
             self._terms.waits,
@@ -175,7 +177,7 @@ class Leader:
         try:
             effects = self._drafter.dialogue.receive(message)
         except BadRequest as error:
-            self._do(self._partner.leave("unknown token", error.text, error.remedy))
+            self._do(self._partner.leave("unusable draft", error.text, error.remedy))
             return
         self.act(effects)
         progress = len(exchange.confirmed) > confirmed or not exchange.awaits_peer()
@@ -234,9 +236,7 @@ class Leader:
                     effects.send.insert(0, self._opening())
                     self.act(effects)
                 case GoAlone():
-                    effects = self._drafter.dialogue.go_alone()
-                    if self._drafter.passages is None or self._check_documents():
-                        self.act(effects)
+                    self._go_alone()
                 case Leave(reason):
                     self._send(End(session=self.id, reason=reason))
                     self._partner.mute()
@@ -244,6 +244,14 @@ class Leader:
                     self._reply.notice(text)
                 case Fail(error):
                     self.fail(error)
+
+    def _go_alone(self) -> None:
+        dialogue = self._drafter.dialogue
+        if self._partner.exists and dialogue.exchange.pushed:
+            self._do(self._partner.part("silent behind a push"))  # or else it would hear all when it is back
+        effects = dialogue.go_alone()
+        if self._drafter.passages is None or self._check_documents():
+            self.act(effects)
 
     def act(self, effects: Effects) -> None:
         """Talk to the other side, which waits for it, and draft on; then publish what was confirmed, and end."""
@@ -257,6 +265,8 @@ class Leader:
             self._do(self._partner.on_joint_token(time.monotonic()))
         if finish is not None:
             self._finish(finish)
+        elif self._drafter.dialogue.exchange.steered:
+            self._do(self._partner.leave("steered", _STEERED, ""))
 
     def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
         """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
@@ -307,6 +317,7 @@ class Leader:
         return self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
 
 
+_STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
 _NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 
 

@@ -65,7 +65,13 @@ class AggregationMode:
         def agreed(scorer: str) -> None:
             self._scorer = scorer
 
-        terms = LeaderTerms(self._waits, self._settings.aggregating, lambda scorer: self._opening(ask, scorer), agreed)
+        terms = LeaderTerms(
+            self._waits,
+            self._settings.aggregating,
+            not self._settings.trust_cloud,
+            lambda scorer: self._opening(ask, scorer),
+            agreed,
+        )
         leader = Leader(self._services, reply, peer, terms, self._scorer)
         leader.start()
         return leader

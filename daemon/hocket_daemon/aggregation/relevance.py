@@ -6,12 +6,14 @@ n·⌊t/n⌋ - n, so that both sides weigh alike however late a score arrives, a
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _FEWEST_WORDS = 2
+_ROUNDING = 1e-6
 
 
 def weigh(scores: list[float], temperature: float) -> tuple[list[float], float | None]:
@@ -21,6 +23,13 @@ def weigh(scores: list[float], temperature: float) -> tuple[list[float], float |
     logits = np.array(scores) / temperature
     log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
     return [float(weight) for weight in np.exp(logits - log_h)], log_h
+
+
+def claims(weights: str, documents: int, temperature: float) -> tuple[float, float]:
+    """The least and the largest log h of at most so many documents whose scores lie in [-1, 1]; all 0 with `off`."""
+    most = 0.0 if weights == "off" else 1.0 / temperature
+    rounding = _ROUNDING * (1.0 + most)
+    return -most - rounding, most + math.log(max(1, documents)) + rounding
 
 
 def weighed_by(step: int, every: int) -> int:

@@ -26,6 +26,9 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         float, Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone")
     ] = 10.0
     rejoin_wait_s: Annotated[float, Meta(gt=0, description="the same for the first joint step after a break")] = 1.0
+    trust_cloud: Annotated[
+        bool, Meta(description="stay with a cloud whose words would have this side tell what was not asked for")
+    ] = False
     aggregating: Annotated[
         Aggregating, Meta(description="benchmarks only: what decides which side aggregates (independent)")
     ] = "scheduler"

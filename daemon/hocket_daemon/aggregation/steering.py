@@ -1,0 +1,51 @@
+"""Whether the other side steers an answer to where this side's passages speak: a rule over the tokens so far. Pure.
+
+Whoever forces a beginning that nobody asked for, and then gives way, hears it finished from the other side's passages.
+Each half alone is what honest sides do all the time: the one that knows leads the other. One behind the other is rare.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from ..engine.distribution import Distribution
+
+LEAST = 1e-4  # what a token has at least: none, however improbable, says more than 9.2 nats
+SURE = 2.0  # a side leads only where it is sure: every nat that it lacks itself counts so often against it
+PUSHED = 3.0  # nats by which the other side has led, and behind which it may hear no more than
+GIVEN = 2.5  # nats by which this side leads
+
+
+class Steering:
+    """Sums what the tokens say: first how far the other side has led, then how far this one does behind it.
+
+    A sum that would be negative begins anew, so only runs count (Page 1954, CUSUM).
+    """
+
+    def __init__(self) -> None:
+        self.has_pushed = False  # far enough that what this side says next may have been asked for by nobody
+        self._pushed = 0.0
+        self._given = 0.0
+
+    def add(self, own: Distribution, other: Distribution, token: int) -> bool:
+        """Whether `token`, which the two distributions of a step made, is one too many: better not said."""
+        here, there = _log(own, token), _log(other, token)
+        if self.has_pushed:
+            self._given = max(0.0, self._given + _lead(here, there))
+        self._pushed = max(0.0, self._pushed + _lead(there, here))
+        self.has_pushed = self.has_pushed or self._pushed > PUSHED
+        return self._given > GIVEN
+
+
+def _lead(leading: float, led: float) -> float:
+    """Nats by which one side leads the other, from the logarithms of what a token has on each."""
+    return (1 + SURE) * leading - led
+
+
+def _log(distribution: Distribution, token: int) -> float:
+    at = int(np.searchsorted(distribution.ids, token))
+    inside = at < len(distribution.ids) and distribution.ids[at] == token
+    share = float(distribution.probabilities[at]) * distribution.kept if inside else 0.0
+    return log(max(share, LEAST))

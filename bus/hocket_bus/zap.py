@@ -6,7 +6,7 @@ is answered "later" (300), after which the other end tries again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -25,7 +25,13 @@ def answer(frames: Sequence[bytes], keys: Keys) -> list[bytes]:
         return _judged(request, frames, keys)
     except Exception:
         log.exception("a connection could not be judged")
-        return [_VERSION, request, b"300", b"try again", b"", b""]
+        return _later(request)
+
+
+def let_in(reply: list[bytes], lets_in: Callable[[str], bool]) -> list[bytes]:
+    """The same reply; or "later" for a key that is allowed, but not now."""
+    _, request, status, _, user, _ = reply
+    return reply if status != b"200" or lets_in(user.decode()) else _later(request)
 
 
 def _judged(request: bytes, frames: Sequence[bytes], keys: Keys) -> list[bytes]:
@@ -48,6 +54,10 @@ def _not_let_in(key: str, address: str, keys: Keys) -> bytes:
         return b"this key is not allowed"
     log.warning("refused a key that may only be dialled", address=address, name=name, allow=keys.giving(name, "ask"))
     return b"this key may be dialled only"
+
+
+def _later(request: bytes) -> list[bytes]:
+    return [_VERSION, request, b"300", b"try again", b"", b""]
 
 
 def _refused(request: bytes, why: bytes) -> list[bytes]:

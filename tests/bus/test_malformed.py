@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from hocket_bus.malformed import MAX_MALFORMED, REFUSED_S, WINDOW_S, MalformedLimit
+from hocket_bus.malformed import MAX_MALFORMED, WINDOW_S, MalformedLimit
+from hocket_bus.shares import REFUSED_S, TOO_MANY, Shares
 from hocket_bus.topics import Topics
 
 
 def test_who_reaches_the_limit_within_the_window_is_refused_for_a_while() -> None:
     """The message that reaches it begins the refusal, which ends by itself; the count then begins anew."""
-    limit = MalformedLimit()
-    for _ in range(2):
-        assert [limit.count("eve", 10.0) for _ in range(MAX_MALFORMED)] == [False] * (MAX_MALFORMED - 1) + [True]
-        assert limit.refuses("eve", 10.0)
-        assert limit.refuses("eve", 10.0 + REFUSED_S - 0.1)
-        assert not limit.refuses("eve", 10.0 + REFUSED_S)
-        assert not limit.refuses("alice", 10.0)
+    shares = Shares()
+    for start in (10.0, 10.0 + REFUSED_S):
+        assert [shares.malformed("eve", start) for _ in range(MAX_MALFORMED)] == [False] * (MAX_MALFORMED - 1) + [True]
+        assert not any(shares.malformed("eve", start) for _ in range(2 * MAX_MALFORMED)), "it is refused already"
+        assert shares.refusal("eve", start) is shares.refusal("eve", start + REFUSED_S - 0.1) is TOO_MANY
+        assert shares.refusal("eve", start + REFUSED_S) is shares.refusal("alice", start) is None
 
 
 def test_a_few_a_minute_are_never_refused() -> None:

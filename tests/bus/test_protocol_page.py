@@ -7,8 +7,9 @@ from pathlib import Path
 
 from hocket_bus.ends import GONE_AFTER_S, MAX_ENDS
 from hocket_bus.keys import SELF
-from hocket_bus.malformed import MAX_MALFORMED, REFUSED_S
+from hocket_bus.malformed import MAX_MALFORMED
 from hocket_bus.messages import BY_CODE, CLASS_OF, PROTOCOL_VERSION
+from hocket_bus.shares import REFUSED_S
 from hocket_bus.sockets.server import TOPIC_BYTES
 from hocket_bus.topics import MAX_TOPICS
 

@@ -155,6 +155,7 @@ class Bus:
             log.info("the machine slept; connecting anew")
             for port in self._ports:
                 port.on_wake()
+        self.sockets.door.look(now)
         for port in self._ports:
             port.tick(now)
 
@@ -199,7 +200,7 @@ class Bus:
         if self._commands:  # left by a turn that failed
             return 0
         now = time.monotonic()
-        due = min([port.due_s for port in self._ports] + [now + LONGEST_STEP_S, until_s])
+        due = min([port.due_s for port in self._ports] + [self.sockets.door.due_s, now + LONGEST_STEP_S, until_s])
         return int((due - now) * 1000) + 1 if due > now else 0
 
     def _stop(self, linger_s: float) -> None:

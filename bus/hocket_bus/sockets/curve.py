@@ -13,7 +13,8 @@ from hocket_bus.errors import HocketError, Unavailable, Untrusted
 from hocket_bus.keys import KeyPair, Keys, fingerprint
 
 MONITORED = (
-    zmq.EVENT_HANDSHAKE_SUCCEEDED
+    zmq.EVENT_CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
     | zmq.EVENT_DISCONNECTED
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Container
+from collections.abc import Callable, Container
+from functools import partial
+from math import inf
 
 import structlog
 import zmq
 
 from hocket_bus.egress import Gate
-from hocket_bus.endpoints import publish_endpoint
-from hocket_bus.errors import BadMessage, HocketError, OtherVersion, Unavailable, Untrusted
+from hocket_bus.endpoints import is_tcp, publish_endpoint
+from hocket_bus.errors import BadMessage, HocketError, OtherVersion, ProtocolError, Unavailable, Untrusted
 from hocket_bus.estimate import Estimate
 from hocket_bus.faults import raised
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Error, Hello, Message, Ping, Pong, Subscribed, Welcome
+from hocket_bus.shares import REFUSED_S
 from hocket_bus.wire import decode, encode, kind_of
 
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
 from .greeting import Greeting
+from .incoming import Incoming
+from .inflow import LOOK_S, Inflow
 from .loop import Loop
 from .names import Name
 from .opened import HANDSHAKE_S
@@ -43,10 +48,12 @@ class Link:
     ) -> None:
         self.endpoint = endpoint
         self.up = False
-        self.due_s = 0.0
         self.round_trip = Estimate()
         self.load = self.waiting = 0  # the other end's, as its latest pong says
         self._loop = loop
+        self._due_s = 0.0
+        self._look_s = inf  # when to look at what has come
+        self._inflows: list[Inflow] = []  # of the sockets, over tcp
         self._hello = hello
         self._topic = topic
         self._gate = gate
@@ -66,6 +73,11 @@ class Link:
         self._bad_messages = RateLimitedLog(log, "bad message")
 
     @property
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return min(self._due_s, self._look_s)
+
+    @property
     def rtt_s(self) -> float:
         """The round trip now, by the echo of pings in this very connection; 0 while the link is down."""
         return self.round_trip.now
@@ -82,7 +94,9 @@ class Link:
 
     def tick(self, now: float) -> None:
         """Connect, greet and ping when it is time; give up an end that is silent."""
-        if now < self.due_s:
+        if now >= self._look_s:
+            self._look(now)
+        if now < self._due_s:
             return
         if not self._sockets:
             self._try_open()
@@ -91,19 +105,19 @@ class Link:
             self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
             return
         if not self._connected:
-            self.due_s = now + PING_S
+            self._due_s = now + PING_S
             return
         if self._welcome is None:
             self._send(self._hello, encode(self._hello))
         ping = Ping(sent_s=now, rtt_s=self.rtt_s)
         self._send(ping, encode(ping))
-        self.due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
+        self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
     def on_wake(self) -> None:
         """After a sleep the other end has most likely let go: do not wait for its silence."""
         if self._sockets:
             self._fail(Unavailable("this machine was asleep", "wait a moment for the connection"), 0.0)
-        self.due_s = 0.0
+        self._due_s = 0.0
 
     def on_close(self) -> None:
         """Its sockets close with the bus."""
@@ -113,62 +127,93 @@ class Link:
         try:
             address = self._name.found(self._failures)
             if address is None:
-                self.due_s = time.monotonic() + _LOOK_S
+                self._due_s = time.monotonic() + _LOOK_S
             else:
                 self._open(address)
         except HocketError as error:
             self._fail(error, REFUSED_BACKOFF_S)
         except zmq.ZMQError as error:
-            reason = Unavailable(f"no connection to {self.endpoint}: {error}", "see what this machine lacks")
-            self._fail(reason, REFUSED_BACKOFF_S)
+            self._fail(self._lacking(error), REFUSED_BACKOFF_S)
+
+    def _lacking(self, error: zmq.ZMQError) -> HocketError:
+        return Unavailable(f"no connection to {self.endpoint}: {error}", "see what this machine lacks")
 
     def _open(self, address: str) -> None:
         now, self._address = time.monotonic(), address
         self._opening_timeout_s = min(LIVENESS_S * (1 + self._failures), HANDSHAKE_S)
         self._welcome, self._subscribed = None, not self._topic
-        self._opened_s, self.due_s, self._quiet_since_s = now, now, self._loop.awake.s
+        self._opened_s, self._due_s, self._quiet_since_s = now, now, self._loop.awake.s
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
-        options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 0, zmq.SNDHWM: 10_000}
+        options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 1000, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         # The handshake gives up before the link does, so that the link knows what it was that did not answer.
         options[zmq.HANDSHAKE_IVL] = int(self._opening_timeout_s * 1000) - 500
         server = self._server_key()
         self._sockets = [self._loop.sockets.open(zmq.DEALER, address, options, server)]
-        if self._subscriber is not None:
-            self._loop.sockets.drop(self._subscriber)
+        self._drop_subscriber()
+        self._inflows = []
         if self._topic:
             subscriber = self._subscriber = self._loop.sockets.open(zmq.SUB, address, options, server)
             subscriber.set(zmq.SUBSCRIBE, self._topic)
+            inflow = self._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+            self._loop.sockets.monitor(subscriber, zmq.EVENT_CONNECTED, inflow.on_event)
             subscriber.connect(publish_endpoint(address))
-            self._loop.sockets.watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+        inflow = self._watch(self._sockets[0], self._on_frames)
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
-        monitor = self._sockets[0].get_monitor_socket(MONITORED)
-        self._loop.sockets.watch(monitor, self._on_monitored)
+        self._loop.sockets.monitor(self._sockets[0], MONITORED, partial(self._on_monitored, inflow))
         self._sockets[0].connect(address)
-        self._loop.sockets.watch(self._sockets[0], self._on_frames)
-        self._sockets.append(monitor)
+
+    def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> Inflow:
+        """Read a socket. What comes over tcp is counted; over ipc, this machine's folders say who may send it."""
+        inflow = Inflow()
+
+        def take(message: Incoming) -> None:
+            inflow.take(message)
+            on_frames(message.texts())
+
+        if is_tcp(self.endpoint):
+            self._inflows.append(inflow)
+            self._look_s = 0.0
+            self._loop.sockets.watch_whole(socket, take)
+        else:
+            self._loop.sockets.watch(socket, on_frames)
+        return inflow
+
+    def _look(self, now: float) -> None:
+        """Have nothing more to do with an end that sends what cannot be read."""
+        self._look_s = now + LOOK_S
+        excess = next(filter(None, (inflow.excess() for inflow in self._inflows)), None)
+        if excess is not None:
+            self._drop_subscriber()
+            self._fail(ProtocolError(f"{self.endpoint}: {excess.text}", excess.remedy), REFUSED_S)
 
     def _server_key(self) -> str | None:
         keys = self._loop.sockets.load_keys(self.endpoint)
         return None if keys is None else keys.server_key(self.endpoint)
 
-    def _on_monitored(self, frames: list[bytes]) -> None:
+    def _on_monitored(self, inflow: Inflow, frames: list[bytes]) -> None:
+        if inflow.on_event(frames):
+            return
         if connected(frames):
-            self._connected, self.due_s = True, 0.0
+            self._connected, self._due_s = True, 0.0
             return
         self._hear_out()
         if not self._sockets:  # its last words were that it refuses us
             return
         if doubtful(frames) and not self._encrypts:
-            self._look()
+            self._greet_plainly()
             return
         reason = verdict(frames, self.endpoint, self._loop.sockets.keys)
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
 
-    def _look(self) -> None:
+    def _greet_plainly(self) -> None:
         """Whether the end that hung up encrypts at all; if so it is tried once more, for it may have been ending."""
         self._drop_sockets()
-        socket = self._loop.sockets.open_plain(self._address)
+        try:
+            socket = self._loop.sockets.open_plain(self._address)
+        except zmq.ZMQError as error:
+            self._fail(self._lacking(error), REFUSED_BACKOFF_S)
+            return
         self._sockets = [socket]
         self._loop.sockets.watch(socket, Greeting(socket, self._on_greeted).take)
         socket.connect(self._address)
@@ -178,7 +223,7 @@ class Link:
             self._fail(unencrypted(self.endpoint), REFUSED_BACKOFF_S)
             return
         self._drop_sockets()
-        self._encrypts, self.due_s = True, time.monotonic() + BACKOFF_S[0]
+        self._encrypts, self._due_s = True, time.monotonic() + BACKOFF_S[0]
 
     def _hear_out(self) -> None:
         """What the other end said before it hung up has arrived by now."""
@@ -221,7 +266,7 @@ class Link:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
             self.up, self._failures, self._quiet_since_s = True, 0, self._loop.awake.s
-            self.due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
+            self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
             self._loop.emit(LinkUp(self, self._welcome))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
@@ -229,13 +274,18 @@ class Link:
         self.up, self._encrypts, self.round_trip = False, False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
-        self.due_s = time.monotonic() + max(wait_s, backoff_s)
+        self._due_s = time.monotonic() + max(wait_s, backoff_s)
         self._loop.emit(LinkDown(self, reason))
 
     def _drop_sockets(self) -> None:
         for socket in self._sockets:
             self._loop.sockets.drop(socket)
         self._connected, self._sockets = False, []
+
+    def _drop_subscriber(self) -> None:
+        if self._subscriber is not None:
+            self._loop.sockets.drop(self._subscriber)
+            self._subscriber = None
 
     def _send(self, message: Message, frames: list[bytes]) -> None:
         if not self._connected:

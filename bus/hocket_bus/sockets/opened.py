@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,11 +14,19 @@ from hocket_bus.keys import Keys
 from hocket_bus.wire import MAX_BODY_BYTES
 
 from .curve import guard, open_judge, user_of
+from .door import EVENTS, Door, Refusal
+from .incoming import Incoming, receive
 
 HANDSHAKE_S = 12.0  # a handshake takes five round trips
-_DRAIN = 32  # messages read from one socket before the others get their turn
+_DRAIN, _DRAIN_S = 32, 0.005  # messages read from one socket, and for how long, before the others get their turn
 
 Socket = zmq.Socket[bytes]
+
+
+OnEvent = Callable[[list[bytes]], object]
+OnFrames = Callable[[list[bytes]], None]
+OnRequest = Callable[[list[bytes], str], None]
+OnRefused = Callable[[bytes, Refusal], None]
 
 
 class Sockets:
@@ -26,12 +35,14 @@ class Sockets:
     def __init__(self, keys_folder: Path, wake: int, on_wake: Callable[[], None]) -> None:
         """`on_wake` is called when the descriptor `wake` is readable."""
         self.keys: Keys | None = None  # of this machine, once tcp has needed them
+        self.door = Door()
         self._keys_folder = keys_folder
         self._context = zmq.Context(io_threads=1)
         self._context.set(zmq.MAX_SOCKETS, 1023)
         self._poller = zmq.Poller()
         self._poller.register(wake, zmq.POLLIN)
         self._readers: dict[Socket | int, Callable[[], None]] = {wake: on_wake}
+        self._monitors: dict[Socket, Socket] = {}
 
     def load_keys(self, endpoint: str) -> Keys | None:
         """The keys, which tcp needs; None for ipc, which the file system guards. Raises BadConfiguration."""
@@ -42,7 +53,7 @@ class Sockets:
             judge = open_judge(self._context)
 
             def decide(frames: list[bytes]) -> None:
-                judge.send_multipart([*frames[:2], *zap.answer(frames[2:], keys)])
+                judge.send_multipart([*frames[:2], *zap.let_in(zap.answer(frames[2:], keys), self.door.lets_in)])
 
             self.watch(judge, decide)
         return self.keys
@@ -61,6 +72,8 @@ class Sockets:
             socket.set(option, value)
         if keys is not None:
             guard(socket, keys, server)
+            if server is None:
+                self.monitor(socket, EVENTS, self.door.on_event)
         return socket
 
     def open_plain(self, endpoint: str) -> Socket:
@@ -69,33 +82,54 @@ class Sockets:
         socket.linger, socket.ipv6 = 0, "[" in endpoint
         return socket
 
-    def watch(self, socket: Socket, on_frames: Callable[[list[bytes]], None]) -> None:
+    def watch(self, socket: Socket, on_frames: OnFrames) -> None:
         """From the next turn on hand every message that comes to `on_frames`."""
+        self.watch_whole(socket, lambda message: on_frames(message.texts()))
+
+    def watch_whole(self, socket: Socket, on_message: Callable[[Incoming], object]) -> None:
+        """The same, with how large each message was."""
+        routed = socket.type == zmq.ROUTER
 
         def drain() -> None:
+            until = time.monotonic() + _DRAIN_S
             for _ in range(_DRAIN):
                 if socket.closed:  # by what the last message led to
                     return
                 try:
-                    frames = socket.recv_multipart(zmq.NOBLOCK)
+                    message = receive(socket, routed)
                 except zmq.Again:
                     return
-                on_frames(frames)
-
-        self._add(socket, drain)
-
-    def watch_users(self, socket: Socket, on_frames: Callable[[list[bytes], str], None]) -> None:
-        """The same for a socket that tells with each message under which name its sender's key is allowed."""
-
-        def drain() -> None:
-            for _ in range(_DRAIN):
-                try:
-                    frames = socket.recv_multipart(zmq.NOBLOCK, copy=False)
-                except zmq.Again:
+                on_message(message)
+                if time.monotonic() > until:
                     return
-                on_frames([frame.bytes for frame in frames], user_of(frames[-1]))
 
-        self._add(socket, drain)
+        self._readers[socket] = drain
+        self._poller.register(socket, zmq.POLLIN)
+
+    def watch_users(self, socket: Socket, on_request: OnRequest, on_refused: OnRefused) -> None:
+        """The same for a bound tcp socket: with each message comes the name under which its sender's key is allowed.
+
+        What goes beyond a key's share is told, with its first frame, to `on_refused` instead.
+        """
+        topics = socket.type == zmq.XPUB
+
+        def take(message: Incoming) -> None:
+            refusal = self.door.refuses(message, topics=topics)
+            if refusal is None:
+                on_request(message.texts(), user_of(message.frames[-1]))
+            else:
+                on_refused(message.frames[0].bytes, refusal)
+
+        self.watch_whole(socket, take)
+
+    def monitor(self, socket: Socket, events: int, on_event: OnEvent) -> None:
+        """Hand every such event of a socket's connections to `on_event`, for as long as it is open."""
+        name = f"inproc://monitor.{socket.underlying}"
+        socket.monitor(name, events)
+        monitor = self._monitors[socket] = self._context.socket(zmq.PAIR)
+        monitor.rcvhwm = 0  # libzmq waits where it is full, on the thread that carries every connection
+        monitor.connect(name)
+        self.watch_whole(monitor, lambda message: on_event(message.texts()))
 
     def turn(self, wait_ms: int) -> None:
         """Wait at most `wait_ms` for messages, and hand over those that came."""
@@ -112,6 +146,8 @@ class Sockets:
 
     def drop(self, socket: Socket) -> None:
         """Close a socket now; what it has not sent is lost."""
+        if socket in self._monitors:
+            self.drop(self._monitors.pop(socket))
         if self._readers.pop(socket, None) is not None:  # not one whose making failed half-way
             self._poller.unregister(socket)
         socket.close(0)
@@ -129,7 +165,3 @@ class Sockets:
 
     def _watched(self) -> list[Socket]:
         return [socket for socket in self._readers if not isinstance(socket, int)]
-
-    def _add(self, socket: Socket, drain: Callable[[], None]) -> None:
-        self._readers[socket] = drain
-        self._poller.register(socket, zmq.POLLIN)

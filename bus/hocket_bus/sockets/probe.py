@@ -8,7 +8,7 @@ from collections.abc import Callable
 import structlog
 import zmq
 
-from hocket_bus.errors import BadMessage
+from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.keys import SELF
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.wire import decode, encode
@@ -41,7 +41,12 @@ class Probe:
         if self._socket is not None:
             log.warning("this daemon does not answer itself", endpoint=self._endpoint, waited_s=ANSWER_S)
             self._hang_up()
-        self._greet(now)
+        self.due_s = now + ANSWER_S
+        try:
+            self._greet()
+        except (HocketError, zmq.ZMQError) as error:  # no descriptor is left, say: this look failed, and no turn
+            log.warning("this daemon cannot look at itself", endpoint=self._endpoint, error=str(error))
+            self._hang_up()
 
     def on_wake(self) -> None:
         """The next look is due anyway."""
@@ -49,14 +54,13 @@ class Probe:
     def on_close(self) -> None:
         """It holds nothing but its socket."""
 
-    def _greet(self, now: float) -> None:
+    def _greet(self) -> None:
         sockets = self._loop.sockets
         keys = sockets.load_keys(self._endpoint)
         self._socket = sockets.open(zmq.DEALER, self._endpoint, {}, None if keys is None else keys.own.public)
         sockets.watch(self._socket, self._on_frames)
         self._socket.connect(self._endpoint)
         self._socket.send_multipart(encode(Hello(role="client", name=SELF)), zmq.NOBLOCK)
-        self.due_s = now + ANSWER_S
 
     def _on_frames(self, frames: list[bytes]) -> None:
         try:
@@ -69,6 +73,6 @@ class Probe:
             self._answered()
 
     def _hang_up(self) -> None:
-        assert self._socket is not None
-        self._loop.sockets.drop(self._socket)
-        self._socket = None
+        if self._socket is not None:
+            self._loop.sockets.drop(self._socket)
+            self._socket = None

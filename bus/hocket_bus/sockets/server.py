@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Iterable
 from typing import IO
 
 import structlog
 import zmq
 
-from hocket_bus.door import Door, may, require
 from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
 from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, Untrusted
 from hocket_bus.faults import error_message
 from hocket_bus.keys import SELF, Keys
 from hocket_bus.log import RateLimitedLog
-from hocket_bus.malformed import MAX_MALFORMED, REFUSED_S, MalformedLimit
 from hocket_bus.messages import Hello, Message, Ping, Pong, Subscribed, Welcome
+from hocket_bus.rights import Taken, may, require
+from hocket_bus.shares import REFUSED_S
 from hocket_bus.topics import Topics
 from hocket_bus.wire import decode, encode, kind_of, request_of
 
+from .door import Refusal
 from .events import Gone, Greeted, Greeter, Received
 from .loop import Loop
 
 TOPIC_BYTES = 16
 LOOK_S = 0.5  # between two looks for ends that have gone
+# What comes faster than it is read waits at its sender: of each connection this many messages are here at most. libzmq
+# keeps a subscription's every byte 50-fold; its longest frame is the handshake's.
+ROUTER_OPTIONS = {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 64}
+XPUB_OPTIONS = {zmq.XPUB_MANUAL: 1, zmq.SNDHWM: 10_000, zmq.RCVHWM: 64, zmq.MAXMSGSIZE: 512}
 
-TOO_MANY = Untrusted(
-    f"{MAX_MALFORMED} messages of this key within a minute were malformed; it is refused for {REFUSED_S:.0f} s",
-    "install the same hocket on both ends; see what else uses this key",
-)
 REVOKED = Untrusted(
     "this machine's key is no longer allowed there",
     "see it with: hocket keys show; allow it there with: hocket keys allow",
@@ -54,12 +54,11 @@ class Server:
         self.due_s = float("inf")  # for ends that have gone any turn is soon enough
         self._loop = loop
         self._greet = greet
-        self._door = Door(takes)
+        self._taken = Taken(takes)
         self._lock: IO[str] | None = None
         self._ends = Ends(GONE_AFTER_S)
         self._look_s = 0.0
         self._topics = Topics()
-        self._malformed = MalformedLimit()
 
     def send(self, route: bytes, message: Message) -> None:
         """Send to one connected end; a message to an end that left is dropped."""
@@ -92,23 +91,24 @@ class Server:
         """Bind. Raises BadConfiguration when it cannot."""
         self._lock = claim(self.endpoint)
         open_socket = self._loop.sockets.open
-        self._router = open_socket(
-            zmq.ROUTER, self.endpoint, {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 10_000}
-        )
-        self._xpub = open_socket(zmq.XPUB, self.endpoint, {zmq.XPUB_MANUAL: 1, zmq.SNDHWM: 10_000})
+        self._router = open_socket(zmq.ROUTER, self.endpoint, ROUTER_OPTIONS)
+        self._xpub = open_socket(zmq.XPUB, self.endpoint, XPUB_OPTIONS)
         try:
             self._router.bind(self.endpoint)
             self._xpub.bind(publish_endpoint(self.endpoint))
         except zmq.ZMQError as error:
-            self._router.close()
-            self._xpub.close()
+            self._loop.sockets.drop(self._router)
+            self._loop.sockets.drop(self._xpub)
             raise BadConfiguration(f"cannot listen at {self.endpoint}: {error}", "choose a free endpoint") from error
         if not is_tcp(self.endpoint):
             share(self.endpoint)
             share(publish_endpoint(self.endpoint))
-        watch = self._loop.sockets.watch_users if is_tcp(self.endpoint) else self._loop.sockets.watch
-        watch(self._router, self._on_request)
-        watch(self._xpub, self._on_subscription)
+        if is_tcp(self.endpoint):
+            self._loop.sockets.watch_users(self._router, self._on_request, self._on_refused)
+            self._loop.sockets.watch_users(self._xpub, self._on_subscription, lambda *_: None)
+        else:
+            self._loop.sockets.watch(self._router, self._on_request)
+            self._loop.sockets.watch(self._xpub, self._on_subscription)
 
     def tick(self, now: float) -> None:
         """Tell which ends have gone."""
@@ -130,9 +130,6 @@ class Server:
             self._refuse(route, REVOKED)
             return
         self._tell(self._ends.hear(route, user, self._loop.awake.s))
-        if self._malformed.refuses(user, time.monotonic()):
-            self._refuse(route, TOO_MANY)
-            return
         try:
             message = self._read(rest, user)
         except BadMessage as error:
@@ -152,11 +149,15 @@ class Server:
 
     def _read(self, frames: list[bytes], user: str) -> Message:
         """Raises BadMessage, Untrusted; what is not taken costs no more than its header."""
-        self._door.check(kind_of(frames), user, self._keys)
+        self._taken.check(kind_of(frames), user, self._keys)
         message = decode(frames)
         if isinstance(message, Hello):
-            self._door.check_hello(message, user, self._keys)
+            self._taken.check_hello(message, user, self._keys)
         return message
+
+    def _on_refused(self, route: bytes, refusal: Refusal) -> None:
+        if refusal.first:
+            self._refuse(route, refusal.error)
 
     def _on_hello(self, route: bytes, hello: Hello, user: str) -> None:
         answer = self._greet(hello)
@@ -171,7 +172,7 @@ class Server:
 
     def _on_malformed(self, route: bytes, user: str, error: BadMessage, request: bytes = b"") -> None:
         self.bad_messages.note(endpoint=self.endpoint, user=user, error=str(error))
-        if user and self._malformed.count(user, time.monotonic()):
+        if user and self._loop.sockets.door.malformed(user):
             log.warning("refused for bad messages", endpoint=self.endpoint, user=user, seconds=REFUSED_S)
         self._refuse(route, error, request)
 

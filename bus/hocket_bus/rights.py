@@ -9,7 +9,7 @@ from .keys import Keys
 from .messages import NEEDS_OF, Hello, Message, Right
 
 
-class Door:
+class Taken:
     """The kinds of messages that a binding end takes, and what a key needs to send each of them.
 
     Users are as in Received: "" is everybody who reaches a socket that the file system guards, and may do all.

@@ -1,0 +1,37 @@
+"""One message as it came: its frames, of too many only the first, and how large all of it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import zmq
+
+from hocket_bus.connections import wire_bytes
+from hocket_bus.wire import MAX_FRAMES
+
+_KEPT = MAX_FRAMES + 2  # with a route, and one that is too many
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """`number` and `size` count every frame that came over the wire, and its bytes there."""
+
+    frames: list[zmq.Frame]
+    number: int
+    size: int
+
+    def texts(self) -> list[bytes]:
+        """The frames' bytes."""
+        return [frame.bytes for frame in self.frames]
+
+
+def receive(socket: zmq.Socket[bytes], route: bool = False) -> Incoming:
+    """What has come, or zmq.Again; with `route` the socket itself has put the first frame before it."""
+    frame = socket.recv(zmq.NOBLOCK, copy=False)
+    frames, number, size = [frame], 0 if route else 1, 0 if route else wire_bytes(len(frame))
+    while frame.more:
+        frame = socket.recv(zmq.NOBLOCK, copy=False)
+        number, size = number + 1, size + wire_bytes(len(frame))
+        if len(frames) < _KEPT:
+            frames.append(frame)
+    return Incoming(frames, number, size)

@@ -76,7 +76,7 @@ def kind_of(frames: Sequence[bytes]) -> type[Message]:
 def request_of(frames: Sequence[bytes]) -> bytes:
     """The number of the request that `frames` are about, without the rest of them; empty where none can be told."""
     try:
-        if kind_of(frames).__struct_fields__[0] != "request":
+        if kind_of(frames).__struct_fields__[:1] != ("request",):
             return b""
         body = msgpack.Unpacker()
         body.feed(frames[1][:_NUMBER_END])

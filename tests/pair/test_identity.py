@@ -14,6 +14,7 @@ from msgspec import structs
 
 from hocket_bus.keys import Peer, write_own, write_peers
 from hocket_bus.messages import (
+    ANSWERS,
     Accepted,
     AggregationOptions,
     Ask,
@@ -26,17 +27,20 @@ from hocket_bus.messages import (
     Message,
     Ready,
     Resume,
+    Right,
     Sampling,
     Sync,
     Token,
 )
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
+from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.config import CloudSettings
 from ports import free_port
 from waiting import WAIT_S
 
 AT = f"tcp://127.0.0.1:{free_port()}"
 
+TAKEN = ANSWERS | set(AggregationMode.answers)
 ALONE = AggregationOptions(alone=True)
 
 
@@ -45,7 +49,7 @@ class Machine:
 
     def __init__(self, bus: Bus, inbox: SimpleQueue[Event], tokenizer: str) -> None:
         self.inbox, self.topic = inbox, os.urandom(16)
-        self._link = bus.dial(AT, Hello(role="device", tokenizer=tokenizer), self.topic)
+        self._link = bus.dial(AT, Hello(role="device", tokenizer=tokenizer), self.topic, takes=TAKEN)
         assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
 
     def send(self, message: Message) -> None:
@@ -67,7 +71,8 @@ def machines(tiny_models: dict[str, Path]) -> Iterator[tuple[Machine, Machine]]:
         for name, key in own.items():
             write_own(Path(folder) / name, key)
             write_peers(Path(folder) / name, {"cloud": Peer(own["cloud"].public, AT)})
-        write_peers(Path(folder) / "cloud", {name: Peer(own[name].public) for name in ("alice", "mallory")})
+        may: frozenset[Right] = frozenset({"pair", "ask"})
+        write_peers(Path(folder) / "cloud", {name: Peer(own[name].public, may=may) for name in ("alice", "mallory")})
         made.keys = f"{folder}/cloud"
         with made.stack:
             made.start_retrieval("cloud")

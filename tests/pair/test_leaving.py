@@ -16,6 +16,7 @@ from harness import Pair, pair
 
 from hocket_bus.messages import Begin, Hello, Message, Ready, Sampling, Sync
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
+from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.serving.sessions import place_of_session
 from processes import guarded
 from waiting import WAIT_S
@@ -74,7 +75,8 @@ def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
             pass
 
     with Bus(inbox.put) as bus:
-        link = bus.dial(slow.endpoint("cloud"), Hello(role="device", tokenizer=cloud.services.voice.fingerprint))
+        hello = Hello(role="device", tokenizer=cloud.services.voice.fingerprint)
+        link = bus.dial(slow.endpoint("cloud"), hello, takes=AggregationMode.answers)
         assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
         for _ in range(2):  # a device that connects anew is told again
             link.send(BEGIN)

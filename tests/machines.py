@@ -11,7 +11,7 @@ from queue import SimpleQueue
 
 import zmq
 
-from hocket_bus.keys import Keys, Peer, write_own, write_peers
+from hocket_bus.keys import Keys, Peer, exist, write_own, write_peers
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, Link, LinkUp, Received, Server, new_key_pair
 from hocket_bus.sockets.curve import guard
@@ -23,12 +23,13 @@ AT = f"tcp://127.0.0.1:{PORT}"
 
 
 class Machine:
-    """A machine with keys of its own."""
+    """A machine with keys of its own, those in the folder if there are any."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.own = new_key_pair()
-        write_own(folder, self.own)
+        if not exist(folder):
+            write_own(folder, new_key_pair())
+        self.own = Keys(folder).own
         self.inbox: SimpleQueue[Event] = SimpleQueue()
 
     def knows(self, **peers: Peer) -> Machine:

@@ -339,8 +339,7 @@ def test_a_laptop_by_the_book_lets_nobody_in(tmp_path: Path, capsys: pytest.Capt
     write_peers(thief, peers | {"laptop": Peer(own, AT)})
     with Bus(events.append, laptop / "keys") as bus:
         serve(bus)
-        machine = Machine.__new__(Machine)
-        machine.folder = thief
+        machine = Machine(thief)
         with machine.raw(zmq.DEALER) as raw, machine.raw(zmq.SUB, port=PORT + 1) as spy:
             spy.subscribe(b"")
             for message in EACH.values():
@@ -352,8 +351,7 @@ def test_a_laptop_by_the_book_lets_nobody_in(tmp_path: Path, capsys: pytest.Capt
     write_peers(laptop / "keys", {"cloud": Peer(Keys(thief).own.public, AT)})
     with Bus(events.append, thief) as bus:
         serve(bus)
-        machine.folder = laptop / "keys"
-        with machine.raw(zmq.DEALER) as raw:
+        with Machine(laptop / "keys").raw(zmq.DEALER) as raw:
             for kind in (ListDocuments, Ask, StatusRequest, Begin):
                 said = list(replies(raw, encode(EACH[kind])))
                 assert [type(each) for each in said] == ([] if kind is Begin else [Error])

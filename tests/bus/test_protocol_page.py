@@ -8,7 +8,7 @@ from pathlib import Path
 from hocket_bus.ends import GONE_AFTER_S, MAX_ENDS
 from hocket_bus.keys import SELF
 from hocket_bus.malformed import MAX_MALFORMED
-from hocket_bus.messages import BY_CODE, CLASS_OF, PROTOCOL_VERSION
+from hocket_bus.messages import BY_CODE, CLASS_OF, NEEDS_OF, PROTOCOL_VERSION, RIGHTS
 from hocket_bus.shares import REFUSED_S
 from hocket_bus.sockets.server import TOPIC_BYTES
 from hocket_bus.topics import MAX_TOPICS
@@ -36,6 +36,17 @@ def test_every_message_stands_in_the_table_of_classes() -> None:
         for kind in kinds:
             assert documented.setdefault(kind, names.strip("`")) == names.strip("`")
     assert documented == CLASS_OF
+
+
+def test_the_table_of_rights_is_the_codes() -> None:
+    """Which messages need which right; those that it does not name no binding end takes."""
+    table = PAGE.partition("### Rights")[2].partition("###")[0]
+    rows = dict(re.findall(r"^\| `?(\w+)`? \| (.+) \|$", table, flags=re.M))
+    named = {"nothing": rows["any"]} | {right: rows[right] for right in RIGHTS if right != "dial"}
+    documented = {
+        kind: needs for needs, row in named.items() for kind in BY_CODE.values() if f"`{kind.__name__}`" in row
+    }
+    assert documented == {kind: needs for kind, needs in NEEDS_OF.items() if needs != "never"}
 
 
 def test_the_version_is_the_codes() -> None:

@@ -78,7 +78,7 @@ def _start(stack: ExitStack, folder: Path, at: str) -> None:
     (folder / "cloud.toml").write_text(cloud + "silence_s = 30.0\n")
     for name, code in RUN.items():
         arguments = [sys.executable, "-c", code, str(folder / f"{name}.toml")]
-        process = subprocess.Popen(arguments, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         stack.callback(process.wait, 20)
         stack.callback(process.terminate)
     text = " ".join(

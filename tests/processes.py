@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 @contextmanager
@@ -16,3 +18,9 @@ def guarded(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
         except BaseException:
             process.kill()
             raise
+
+
+def with_helpers() -> dict[str, str]:
+    """The environment of a program that imports what lies beside this file."""
+    places = (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
+    return os.environ | {"PYTHONPATH": os.pathsep.join(place for place in places if place)}

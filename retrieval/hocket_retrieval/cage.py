@@ -25,9 +25,10 @@ from .errors import DocumentError
 from .frames import MEMORY_BYTES, Asked, Outgrown, Reading, Refused, read_frame, write_frame
 from .readers import shown
 
-PROCESSOR_S = 10.0
-PROCESSOR_S_PER_MIB = 16.0
+PROCESSOR_S = 7.0
+PROCESSOR_S_PER_MIB = 8.0
 MAX_PROCESSOR_S = 300.0
+PATIENCE = 2.5  # times as long as that it may take where others want the processors, too
 _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
 _ANSWER = msgspec.msgpack.Decoder(Reading | Refused | Outgrown)
@@ -58,7 +59,7 @@ class Cage:
         asked = msgspec.msgpack.encode(Asked(str(path), len(data), words, limit_s))
         process = self._begun()
         overdue = threading.Event()
-        frame = _exchange(process, asked, data, 2 * limit_s, overdue)
+        frame = _exchange(process, asked, data, PATIENCE * limit_s, overdue)
         try:
             answer = _ANSWER.decode(frame) if frame is not None else None
         except msgspec.DecodeError:

@@ -19,7 +19,6 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -28,14 +27,17 @@ from .chunking import spans
 from .errors import DocumentError
 from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, Reading, Refused, read_frame, write_frame
 
-WORN_KIB = 256 << 10  # from here on the memory of one document may be missing for the next
+WORN_BYTES = 192 << 20  # from here on the memory of one document may be missing for the next
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _LAZY = ("encodings", "pypdf", "docx")  # they import parts of themselves when those are first used
 _PDF = b"""%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
 3 0 obj <</Type /Page /Parent 2 0 R /Contents 4 0 R /Resources <</Font <</F 5 0 R>>>>>> endobj
 4 0 obj <</Length 21>> stream\nBT /F 9 Tf (a) Tj ET \nendstream endobj
-5 0 obj <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>> endobj trailer <</Root 1 0 R>>"""
+5 0 obj <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>> endobj trailer <</Root 1 0 R>>
+startxref
+0
+%%EOF"""
 
 
 def main() -> None:
@@ -43,32 +45,33 @@ def main() -> None:
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints is no answer
     _load_parsers()
+    memory = os.open("/proc/self/statm", os.O_RDONLY)
     _lock_in()
     write_frame(answers, b"")  # ready
     while (frame := read_frame(asked)) is not None:
         question = msgspec.msgpack.decode(frame, type=Asked)
         _let_run(question.processor_s)
-        write_frame(answers, _answered(question, asked))
+        write_frame(answers, _answered(question, asked.read(question.size), memory))
 
 
-def _answered(question: Asked, asked: BinaryIO) -> bytes:
+def _answered(question: Asked, data: bytes, memory: int) -> bytes:
     try:
-        return msgspec.msgpack.encode(_answer(question, asked))
+        return msgspec.msgpack.encode(_answer(question, data, memory))
     except MemoryError:
         return msgspec.msgpack.encode(Outgrown())
 
 
-def _answer(question: Asked, asked: BinaryIO) -> Reading | Refused:
+def _answer(question: Asked, data: bytes, memory: int) -> Reading | Refused:
     try:
         path = Path(question.path)
-        content = readers.read(path, asked.read(question.size))
+        content = readers.read(path, data)
         if len(content.text.encode()) > MAX_TEXT_BYTES:
             text = f"{readers.shown(path)}: its text is over {MAX_TEXT_BYTES >> 20} MiB"
             return Refused(text, "split it")
         borders = [border for span in spans(content.text, question.words) for border in span]
-        return Reading(content.title, content.text, borders, _is_worn())
+        return Reading(content.title, content.text, borders, _is_worn(memory))
     except DocumentError as error:
-        return Refused(error.text, error.remedy, _is_worn())
+        return Refused(error.text, error.remedy, _is_worn(memory))
 
 
 def _load_parsers() -> None:
@@ -105,8 +108,9 @@ def _let_run(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 
 
-def _is_worn() -> bool:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > WORN_KIB
+def _is_worn(memory: int) -> bool:
+    pages = int(os.pread(memory, 64, 0).split()[0])
+    return pages * resource.getpagesize() > WORN_BYTES
 
 
 if __name__ == "__main__":

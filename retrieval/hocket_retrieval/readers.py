@@ -62,7 +62,7 @@ def reader_of(path: Path) -> Callable[[bytes], Content]:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:200]
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:200]
 
 
 def _clean(text: str) -> str:

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from conftest import ToyEmbedder
 from hocket_retrieval import ingest
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.job import Progress
+from toys import ToyEmbedder
 
 ingest.BATCH_CHUNKS = 4
 

@@ -11,7 +11,7 @@ import pytest
 from hocket_bus.errors import Cancelled
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import IndexBuilding
-from processes import guarded
+from processes import guarded, with_helpers
 from waiting import WAIT_S
 
 HERE = Path(__file__).parent
@@ -116,7 +116,8 @@ def test_a_killed_ingestion_goes_on_where_it_stopped(tmp_path, toys):
         text = " ".join(f"The {name} number {n} is a whole sentence." for n in range(20))
         (files / f"{name}.txt").write_text(text)
     command = [sys.executable, str(HERE / "ingest_slowly.py"), str(tmp_path / "state"), str(files)]
-    with guarded(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": with_helpers()}
+    with guarded(subprocess.Popen(command, **pipes)) as process:
         for line in process.stdout:
             if int(line) == 32:
                 break

@@ -52,6 +52,11 @@ def printable(text: str) -> str:
     return text.translate(_CONTROL)
 
 
+def one_line(text: str) -> str:
+    """`text`, such as a file's name, without line breaks either."""
+    return " ".join(printable(text).split("\n"))
+
+
 def summary(done: Done) -> str:
     """Counts and times of a finished answer in one line."""
     parts = [

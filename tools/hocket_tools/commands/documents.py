@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from hocket_bus.messages import Document, Ingested
+    from hocket_bus.messages import Document, Ingested, Progress
     from hocket_tools.caller import Caller
 
 Side = Annotated[Literal["device", "cloud"], typer.Option(help="Whose documents: private ones belong on the device.")]
@@ -89,7 +89,8 @@ def documents(
 
 def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Ingested:
     """Ingest `paths` with a progress bar on standard error."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
 
     from hocket_bus import messages as m
     from hocket_bus.errors import ProtocolError
@@ -97,18 +98,39 @@ def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Inges
     from hocket_tools.caller import Caller
 
     message = m.Ingest(request=os.urandom(16), paths=[str(path.expanduser().resolve()) for path in paths])
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
     err = console.err()
-    bar = Progress(*columns, console=err, transient=True, disable=not err.is_terminal)
+    bar = Bar(*columns, console=err, transient=True, disable=not err.is_terminal)
     with Caller(endpoint, keys=keys, role="retrieval") as caller, bar:
-        task = bar.add_task("reading", total=None)
+        task = bar.add_task("reading", total=None, left="")
         for reply in caller.replies(message, SILENCE_S):
             if isinstance(reply, m.Progress):
-                name = console.printable(Path(reply.current).name)[:40]
-                bar.update(task, total=reply.files_total, completed=reply.files_done, description=name or "reading")
+                doing, left = _doing(reply), _left(reply)
+                bar.update(task, total=reply.chunks_total, completed=reply.chunks_done, description=doing, left=left)
             elif isinstance(reply, m.Ingested):
                 return reply
     raise ProtocolError(f"{endpoint} did not say how the ingestion ended", "is that a retrieval daemon?")
+
+
+def _doing(progress: Progress) -> str:
+    """What is read, or waited for, in a few words."""
+    from hocket_tools import console
+
+    name = console.one_line(Path(progress.current).name)[:40]
+    if progress.waiting:
+        return f"waiting for {name}" if name else "waiting for an earlier ingestion"
+    return name or "reading"
+
+
+def _left(progress: Progress) -> str:
+    """How much there is to do, and for how long by the pace so far."""
+    files = (
+        f"{progress.files_done}/{progress.files_total} files, {progress.chunks_done}/{progress.chunks_total} passages"
+    )
+    if progress.waiting or not progress.left_s:
+        return files
+    minutes, seconds = divmod(round(min(progress.left_s, 359_999.0)), 60)
+    return f"{files}, about {minutes // 60}:{minutes % 60:02d}:{seconds:02d} left"
 
 
 def _check_names(names: list[str], option: str) -> None:
@@ -129,6 +151,8 @@ def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:
 
 
 def _tell(side: str, ingested: Ingested) -> None:
+    from rich.markup import escape
+
     from hocket_tools import console
 
     rate = ingested.chunks / ingested.seconds if ingested.seconds > 0 else 0.0
@@ -138,7 +162,7 @@ def _tell(side: str, ingested: Ingested) -> None:
         f"of it {ingested.embedding_s:.1f} s embedding)"
     )
     for line in ingested.failures:
-        console.err().print(f"[yellow]not read:[/yellow] {console.printable(line)}", markup=True)
+        console.err().print(f"[yellow]not read:[/yellow] {escape(console.one_line(line))}", markup=True)
 
 
 def _list(caller: Caller) -> Iterator[Document]:
@@ -178,7 +202,7 @@ def _show(side: str, listed: list[Document]) -> None:
     table.add_column("title", overflow="fold")
     table.add_column("passages", justify="right")
     for one in listed:
-        table.add_row(Text(console.printable(one.name)), Text(console.printable(one.title)), str(one.chunks))
+        table.add_row(Text(console.one_line(one.name)), Text(console.one_line(one.title)), str(one.chunks))
     if listed:
         console.out().print(table)
     else:

@@ -1,0 +1,129 @@
+"""Laws of what is left on the disk: nothing of a removed text, and nothing that others may read."""
+
+import os
+import random
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from hocket_bus.errors import BadConfiguration
+from hocket_retrieval.collection import Collection
+from hocket_retrieval.errors import StoreError
+from hocket_retrieval.job import Job
+from hocket_retrieval.store import _SCHEMA, Store
+from toys import ToyEmbedder
+
+SECRET = "Quixomel Zbrandovar"
+
+
+def on_disk(folder: Path) -> bool:
+    """Whether any file there holds one of the secret's words, as it is written or as it is indexed."""
+    held = b"".join(path.read_bytes() for path in folder.iterdir()).lower()
+    return any(word[:6].lower().encode() in held for word in SECRET.split())
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced", "removed during a job"])
+def test_removed_text_is_gone_from_every_byte(tmp_path, how):
+    """From the text, the passages, the index of words and the log beside the file, while the daemon runs on."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    file = folder / "a.txt"
+    words = random.Random(1)
+    for number in range(30):
+        said = " ".join(words.choices(["old", "mill", "river", "bridge", "tower", "street"], k=200))
+        (folder / f"{number}.txt").write_text(said)
+    file.write_text(f"The name is {SECRET}. " * 40)
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([folder])
+        assert on_disk(tmp_path / "state")
+        if how == "removed":
+            collection.remove([str(file)])
+        elif how == "replaced":
+            file.write_text("The name is not told.")
+            collection.ingest([file])
+        else:
+            (folder / "later.txt").write_text("Another mill.")
+            collection.ingest([folder], lambda _: collection.remove([str(file)]) if file.exists() else None)
+            file.unlink()
+            collection.remove([str(file)])
+        assert not on_disk(tmp_path / "state")
+
+
+def test_state_is_its_owner_s_alone(tmp_path):
+    """Whatever the mask, and whatever an earlier hocket left; another user's folder is refused."""
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "documents.sqlite").touch()
+    for path, mode in ((state, 0o755), (state / "documents.sqlite", 0o644)):
+        path.chmod(mode)
+    mask = os.umask(0)
+    try:
+        with Collection(state, ToyEmbedder()) as collection:
+            collection.add([("a", "", "The old mill.")])
+            modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
+            assert len(list(state.iterdir())) == 5
+    finally:
+        os.umask(mask)
+    assert (state.stat().st_mode & 0o777, modes) == (0o700, {0o600})
+    if os.geteuid() == 0:
+        os.chown(state, 12345, 12345)
+        with pytest.raises(BadConfiguration, match="belongs to another user"):
+            Collection(state, ToyEmbedder())
+
+
+def test_a_damaged_page_is_one_line(tmp_path):
+    """Wherever it is met: in a search, in an ingestion, at a start."""
+    texts = [(f"{n}", "", f"The mill number {n} burned. " * 60) for n in range(40)]
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.add(texts)
+    file = tmp_path / "state" / "documents.sqlite"
+    data = bytearray(file.read_bytes())
+    for page in range(2, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 100] = b"\xa5" * 100
+    file.write_bytes(data)
+    (tmp_path / "a.txt").write_text("Another mill.")
+    uses = [
+        lambda collection: collection.search("mill number 3", 3),
+        lambda collection: collection.documents(),
+        lambda collection: collection.ingest([tmp_path / "a.txt"]),
+        lambda collection: collection.remove(["3"]),
+    ]
+    line = r"documents\.sqlite: .*(malformed|not a database).*ingest the documents"
+    for use in uses:
+        with pytest.raises(StoreError, match=line), Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as opened:
+            use(opened)
+
+
+def test_a_store_of_version_1_is_taken_over(tmp_path, toy):
+    """What it had still to read is read."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "a.txt").write_text("The old mill.")
+    old = sqlite3.connect(tmp_path / "state" / "documents.sqlite")
+    start, end = _SCHEMA.index("CREATE TABLE queue"), _SCHEMA.index("CREATE VIRTUAL")
+    old.executescript(f"{_SCHEMA[:start]}CREATE TABLE queue (name TEXT PRIMARY KEY);{_SCHEMA[end:]}")
+    old.execute("INSERT INTO queue VALUES (?)", (str(tmp_path / "a.txt"),))
+    old.execute("PRAGMA user_version = 1")
+    old.commit()
+    old.close()
+    for added in (1, 0):
+        with Collection(tmp_path / "state", toy) as collection:
+            assert (collection.status().queued, collection.resume().added) == (added, added)
+
+
+def test_what_is_accepted_is_on_the_disk_and_so_is_what_is_done(tmp_path, toy):
+    """Before the first progress is told, and before the end of a job, the log is written through to the disk."""
+    (tmp_path / "a.txt").write_text("The old mill.")
+    said, told = [], []
+
+    def note(*_):
+        told.append([statement for statement in said if "synchronous" in statement or statement == "COMMIT"][-2:])
+
+    with Collection(tmp_path / "state", toy) as collection:
+        collection._store._writer.set_trace_callback(said.append)
+        collection.accept([tmp_path / "a.txt"], Job(note, note))
+        collection.work(Job())
+    assert told[0] == told[-1] == ["PRAGMA synchronous = FULL", "COMMIT"]
+    assert len(told) > 2
+    with Store(tmp_path / "state" / "documents.sqlite") as store:
+        assert store._writer.execute("PRAGMA secure_delete").fetchone() == (1,)

@@ -28,7 +28,7 @@ from .readers import shown
 PROCESSOR_S = 7.0
 PROCESSOR_S_PER_MIB = 8.0
 MAX_PROCESSOR_S = 300.0
-PATIENCE = 2.5  # times as long as that it may take where others want the processors, too
+PATIENCE = 2.25  # times as long as that it may take where others want the processors, too
 _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
 _ANSWER = msgspec.msgpack.Decoder(Reading | Refused | Outgrown)

@@ -36,6 +36,7 @@ def test_removed_text_is_gone_from_every_byte(tmp_path, how):
     file.write_text(f"The name is {SECRET}. " * 40)
     with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
         collection.ingest([folder])
+        collection._store.purge()  # an index that is merged keeps a word until it is merged again
         assert on_disk(tmp_path / "state")
         if how == "removed":
             collection.remove([str(file)])

@@ -21,6 +21,7 @@ from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 
+ABOUT_VOICES = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
 AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
@@ -124,7 +125,7 @@ class Pair:
                 keys=self.keys,
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
-                aggregation=AggregationSettings(**{"peer_wait_s": WAIT_S} | set_here),  # type: ignore[arg-type]
+                aggregation=AggregationSettings(**ABOUT_VOICES | set_here),  # type: ignore[arg-type]
                 **options,  # type: ignore[arg-type]
             )
         )

@@ -67,6 +67,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "What of private documents reaches the cloud, with drafts and without, read off the wire.",
         "--json privacy.json",
     ),
+    "lies": (
+        "What a cloud that lies hears of private facts, and how often an honest one is taken for one.",
+        "--model FOLDER --data FOLDER --json lies.json",
+    ),
 }
 
 app = typer.Typer(

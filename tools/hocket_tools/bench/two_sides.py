@@ -1,0 +1,108 @@
+"""Honest answers of two sides in one process, several at a time: what each side gave at every step, and the tokens.
+
+The law is the daemons' own (relevance, truncation, aggregation, sampling); there is no bus, and no step is alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hocket_bus.messages import Side
+from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.sampler import target
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
+from hocket_daemon.engine.voice import Voice
+
+SIDES: tuple[Side, Side] = ("device", "cloud")
+Scores = Callable[[str, Sequence[str]], list[float]]  # how well passages match a text
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and what each side has found for it."""
+
+    kind: str
+    question: str
+    device: tuple[str, ...]
+    cloud: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What both sides gave at one step, and the token that the law made of it."""
+
+    token: int
+    log_h: tuple[float | None, float | None]
+    device: Distribution
+    cloud: Distribution
+
+
+@dataclass
+class _Writing:
+    """One answer under way."""
+
+    asked: Asked
+    rule: Rule
+    groups: dict[Side, SequenceGroup]
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def ids(self) -> list[int]:
+        return [step.token for step in self.steps]
+
+
+class TwoSides:
+    """Both sides' voice, which is one, and the scorer of their passages."""
+
+    def __init__(self, voice: Voice, scores: Scores, max_tokens: int) -> None:
+        self._voice = voice
+        self._scores = scores
+        self._max_tokens = max_tokens
+        self._settings = AggregationSettings()
+
+    def answers(self, asked: Sequence[Asked], rules: Sequence[Rule]) -> list[list[Step]]:
+        """The steps of each answer; all are decoded in one batch."""
+        writing = [self._begin(*each) for each in zip(asked, rules, strict=True)]
+        while open := [one for one in writing if not self._ended(one.ids)]:
+            self._step(open)
+        for one in writing:
+            for group in one.groups.values():
+                group.close()
+        return [one.steps for one in writing]
+
+    def _begin(self, asked: Asked, rule: Rule) -> _Writing:
+        texts = {"device": asked.device, "cloud": asked.cloud}
+        groups = {
+            side: read_at_once(self._voice, asked.question, list(texts[side]), task="answer", room=self._max_tokens)
+            for side in SIDES
+        }
+        return _Writing(asked, rule, groups)
+
+    def _ended(self, ids: list[int]) -> bool:
+        return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._voice.eos)
+
+    def _step(self, open: list[_Writing]) -> None:
+        groups = [(one, side) for one in open for side in SIDES]
+        segments = [one.groups[side].roll_back(one.ids) for one, side in groups]
+        rows = self._voice.read(segments) if open[0].ids else [None] * len(groups)
+        found: dict[tuple[int, Side], tuple[Distribution, float | None]] = {}
+        for (one, side), read in zip(groups, rows, strict=True):
+            taken = one.groups[side].take(one.ids, None if read is None else np.asarray(read))
+            weights, log_h = self._weigh(one, side)
+            found[id(one), side] = truncate(mix(taken, weights), self._settings.wire_mass), log_h
+        for one in open:
+            (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
+            token = target(one.rule, len(one.ids), device, cloud, (own, other))
+            one.steps.append(Step(token, (own, other), device, cloud))
+
+    def _weigh(self, one: _Writing, side: Side) -> tuple[list[float], float | None]:
+        length = weighed_by(len(one.ids), self._settings.reweigh_every)
+        text = query(one.asked.question, self._voice.text(one.ids[:length]))
+        texts = one.asked.device if side == "device" else one.asked.cloud
+        return weigh(self._scores(text, texts), self._settings.relevance_temperature)

@@ -62,14 +62,14 @@ def read() -> dict[str, object]:
 
 
 @contextmanager
-def opened(documents: dict[str, list[str]]) -> Iterator[Client]:
-    """A pair of the bundled models with these documents."""
+def opened(documents: dict[str, list[str]], **device: object) -> Iterator[Client]:
+    """A pair of the bundled models with these documents; `device` is what else is set there."""
     models = {side: hocket_models.path(side) for side in ("device", "cloud")}  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
         for side, texts in documents.items():
             made.stack.callback(Shelf(made.endpoint(f"{side}-retrieval"), side, texts).close)
         made.start_cloud()
-        made.start_device()
+        made.start_device(**device)
         client = made.client()
         client.ask(".", max_tokens=1, require_cloud=True, deadline_s=WAIT_S).result()
         yield client

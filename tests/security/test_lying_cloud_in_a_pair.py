@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from golden import Shelf
+import pytest
+from golden import Shelf, answers, key, opened, read
 from harness import pair
 from liar import Liar
 from transformers import AutoTokenizer
 
 import hocket_models
+from hocket_bus.messages import Sampling
 from hocket_client import Client
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.egress import EgressSettings
+from hocket_tools.bench.forced import MANNERS, Manner, attack, forced
 from waiting import WAIT_S
 
 NOTE = (
@@ -25,6 +31,8 @@ NOTE = (
 QUESTION = "Where does the key of the cabin hang?"
 BEGINNING = " The password for the wireless network at Lumtarn is"
 VALUE = "quartzheron58"
+MODEL = "HOCKET_TEST_MODEL"
+SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=0, max_tokens=40)
 
 
 @contextmanager
@@ -89,3 +97,27 @@ def test_a_claim_out_of_range_ends_alone_with_a_notice_before_any_token() -> Non
         assert [notice for notice in notices if "a relevance that no scorer gives" in notice]
         assert liar.parted
         assert liar.told == []
+
+
+def test_honest_answers_are_written_together_as_before() -> None:
+    """Greedy ones that end by themselves: to be left would fail them, since they ask for both sides."""
+    file = read()
+    questions: list[str] = file["questions"]  # type: ignore[assignment]
+    numbers = [n for n in range(len(questions)) if n % 3][::4]
+    with opened(file["documents"], trust_cloud=False) as client:  # type: ignore[arg-type]
+        expected: list[list[int]] = file["ids"][key("coupled", 0.0)]  # type: ignore[index]
+        assert answers(client, questions, numbers, "coupled", 0.0) == [expected[n] for n in numbers]
+
+
+@pytest.mark.long
+@pytest.mark.skipif(MODEL not in os.environ, reason=f"{MODEL} names no folder of a model that writes sentences")
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_model_that_writes_sentences_tells_a_liar_nothing(manner: Manner) -> None:
+    """Fifty beginnings, greedy, drafts at home: without the rule most values are heard, with it at most one in ten."""
+    voice = TransformersVoice(ModelSettings(name=os.environ[MODEL], slots=4, context=1024), "device")
+    heard = {
+        watches: sum(attack(voice, case, manner, SAMPLING, drafts=False, watches=watches).value for case in forced())
+        for watches in (False, True)
+    }
+    assert heard[False] > 25 or manner == "loud"  # its claims are out of range in any case
+    assert heard[True] <= 5

@@ -43,7 +43,7 @@ def wire_bytes(length: int) -> int:
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One of them. `user` is None while it is mute, `refusal` while it may stay; `told` once it was told why not."""
+    """One of them. `user` is None while it is mute, `refusal` while it may stay. `told` is why it was last refused."""
 
     number: int
     ends: Ends
@@ -53,7 +53,7 @@ class Connection:
     came: int = 0  # bytes, when it was last looked at
     taken: int = 0
     refusal: HocketError | None = None
-    told: bool = False
+    told: HocketError | None = None
     going: bool = False  # it was shown out
     topics: set[bytes] = field(default_factory=set)
 

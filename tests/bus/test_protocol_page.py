@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import zmq
+
+from hocket_bus.connections import MAX_MUTE, MAX_OF_KEY, MAX_TOPICS_OF_KEY, MAX_UNHEARD, MAX_WAITING_BYTES, MUTE_S
 from hocket_bus.ends import GONE_AFTER_S, MAX_ENDS
 from hocket_bus.keys import SELF
 from hocket_bus.malformed import MAX_MALFORMED
 from hocket_bus.messages import BY_CODE, CLASS_OF, NEEDS_OF, PROTOCOL_VERSION, RIGHTS
-from hocket_bus.shares import REFUSED_S
-from hocket_bus.sockets.server import TOPIC_BYTES
+from hocket_bus.shares import BURST_BYTES, RATE_BYTES, REFUSED_S
+from hocket_bus.sockets.door import MAX_CONNECTIONS
+from hocket_bus.sockets.inflow import BURST_FRAMES, FRAMES_PER_S
+from hocket_bus.sockets.server import ROUTER_OPTIONS, TOPIC_BYTES
 from hocket_bus.topics import MAX_TOPICS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
@@ -64,6 +69,16 @@ def test_bounds_are_the_codes() -> None:
         f"of each key the newest {MAX_TOPICS:,}",
         f"A key that sends {MAX_MALFORMED} malformed messages",
         f"for the next {REFUSED_S:.0f} s",
+        f"at most {RATE_BYTES >> 20} MiB a second, {BURST_BYTES >> 20} MiB at once",
+        f"at most {MAX_OF_KEY} connections",
+        f"at most {MAX_TOPICS_OF_KEY} topics",
+        f"is ended after {MUTE_S:.0f} s",
+        f"has more than {MAX_MUTE} of them",
+        f"was let in {MAX_UNHEARD} times",
+        f"at most {MAX_CONNECTIONS:,} connections",
+        f"more than {MAX_WAITING_BYTES >> 20} MiB that wait",
+        f"more than {BURST_FRAMES:,} frames at once and {FRAMES_PER_S:,} a second",
+        f"hold {ROUTER_OPTIONS[zmq.RCVHWM]} messages",
         f"Topics are {TOPIC_BYTES} bytes",
     ):
         assert fact in rules, fact

@@ -11,6 +11,7 @@ import pytest
 from msgspec import Struct
 
 from hocket_bus.config import load
+from hocket_bus.sockets.door import MAX_CONNECTIONS
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
 from waiting import WAIT_S
@@ -68,6 +69,8 @@ def test_units_keep_to_what_the_daemons_do(unit: str) -> None:
     for line in ("Type=notify", "WatchdogSec=30s", "RestartPreventExitStatus=78", "ExecReload=kill -HUP $MAINPID"):
         assert f"\n{line}\n" in text
     assert text.index("SystemCallFilter=sched_setscheduler") > text.index("SystemCallFilter=~@privileged @resources")
+    descriptors = int(re.search(r"\nLimitNOFILE=(\d+)\n", text)[1])  # type: ignore[index]
+    assert descriptors // 2 >= MAX_CONNECTIONS, "what the bus takes at most leaves as many for all else"
     longest_s = int(re.search(r"\nTimeoutStopSec=(\d+)s\n", text)[1])  # type: ignore[index]
     assert longest_s > CloudSettings(endpoint="ipc:///x", retrieval="ipc:///y").drain_s + 5
 

@@ -53,7 +53,7 @@ class Door:
         self._connections = Connections(room)
         self._shares = Shares()
         self._look_s = 0.0
-        self._leaving: deque[tuple[float, Connection]] = deque()
+        self._leaving: deque[tuple[float, Connection, str]] = deque()
 
     @property
     def due_s(self) -> float:
@@ -86,10 +86,13 @@ class Door:
             return None if error is None else Refusal(error, first=False)
         if topics and error is None:
             self._note_topic(connection, user, message.frames[0].bytes)
-        if connection.refusal is not None and not connection.told:
-            self._leaving.append((now + TELL_S, connection))
-        error = error or connection.refusal
-        first, connection.told = not connection.told, error is not None
+        if error is None and connection.refusal is not None:
+            error = connection.refusal
+            if error is not connection.told:
+                self._leaving.append((now + TELL_S, connection, error.text))
+        if topics and error is not None and not connection.going:  # who subscribes cannot be told
+            self._hang_up(connection, error.text)
+        first, connection.told = error is not connection.told, error
         return None if error is None else Refusal(error, first)
 
     def malformed(self, user: str) -> bool:
@@ -109,8 +112,7 @@ class Door:
             for connection in self._connections.of(user):
                 self._hang_up(connection, "its key is refused")
         while self._leaving and self._leaving[0][0] <= now:
-            _, connection = self._leaving.popleft()
-            self._hang_up(connection, str(connection.refusal))
+            self._hang_up(*self._leaving.popleft()[1:])
 
     def _note_topic(self, connection: Connection, user: str, frame: bytes) -> None:
         if frame[:1] == b"\x01":

@@ -32,12 +32,13 @@ TOO_MANY_TOPICS = Untrusted(f"this key reads {MAX_TOPICS_OF_KEY} topics", "close
 Address = tuple[str | int, ...]  # of one end, as the system writes it
 Ends = tuple[Address, Address]  # this machine's and the other's: no other connection has both
 
-_SHORT, _SECURED = 255, 33  # bytes that a short frame holds; what CURVE adds to one
+SECURED_BYTES = 33  # what CURVE adds to a frame
+_SHORT = 255  # bytes that a short frame holds
 
 
 def wire_bytes(length: int) -> int:
     """How many bytes a frame of a message takes on an encrypted connection (RFC 23, RFC 26)."""
-    secured = length + _SECURED
+    secured = length + SECURED_BYTES
     return secured + (2 if secured <= _SHORT else 9)
 
 

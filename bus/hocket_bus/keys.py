@@ -91,6 +91,10 @@ class Keys:
         """What the key of this name may do here, by all names that it has; nothing where none is known."""
         return self._rights.get(name, frozenset())
 
+    def unsaid(self) -> list[str]:
+        """The names of which nobody has said what they may do."""
+        return [name for name, peer in self.peers.items() if peer.may is None]
+
     def lets_in(self, name: str) -> bool:
         """Whether the key of this name may connect here at all."""
         return bool(self.may(name) - {"dial"})

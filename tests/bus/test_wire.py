@@ -12,7 +12,7 @@ from hocket_bus import messages
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import BY_CODE, CODE_OF, CONVERSATIONS, Message, Ping, Search
 from hocket_bus.messages.types import Record
-from hocket_bus.wire import MAX_FRAMES, decode, encode
+from hocket_bus.wire import MAX_FRAMES, decode, encode, request_of
 
 
 @settings(max_examples=300)
@@ -42,6 +42,23 @@ def test_any_frames_are_a_message_or_a_bad_one(frames: list[bytes]) -> None:
     """Garbage raises nothing but BadMessage."""
     with pytest.raises(BadMessage):
         decode(frames)
+
+
+def test_the_number_of_a_request_is_told_without_decoding() -> None:
+    """It is the one that decoding finds, also where everything behind it is missing; other messages have none."""
+    for message in corpus(3):
+        number = message.request if message.__struct_fields__[:1] == ("request",) else b""  # type: ignore[attr-defined]
+        frames = encode(message)
+        assert request_of(frames) == number
+        if number:
+            assert request_of([frames[0], frames[1][:23] + b"\xc1"]) == number
+
+
+@given(st.binary(max_size=30))
+def test_any_body_has_a_number_or_none(body: bytes) -> None:
+    """Whatever stands in the place of one, nothing is raised."""
+    assert len(request_of([header(Search), body])) in (0, 16)
+    assert request_of([body, body]) == b""
 
 
 def header(kind: type[Message], version: int = messages.PROTOCOL_VERSION) -> bytes:

@@ -308,6 +308,10 @@ def test_entries_without_rights_get_the_least(tmp_path: Path) -> None:
         "server": {"dial"},
         "laptop": {"pair"},
     }
+    keys = Machine(tmp_path)
+    with structlog.testing.capture_logs() as log, keys.bus() as bus:
+        serve(bus)
+    assert [line["peers"] for line in log if "without `may`" in line["event"]] == [["server", "laptop"]]
 
 
 def told(capsys: pytest.CaptureFixture[str], *command: str) -> str:
@@ -366,10 +370,12 @@ def test_keys_allow_gives_what_it_is_told(tmp_path: Path, capsys: pytest.Capture
     ):  # fmt: skip
         options = [*(["--at", at] if at else []), *(["--may", may] if may else [])]
         said = told(capsys, "allow", "peer", "k" * 40, *options, *home)
+        assert "no longer" not in said
         assert f"it may here: {given.removeprefix('dial').strip(',') or 'nothing'}" in said
         (peer,) = json.loads(told(capsys, "list", "--json", *home))
         assert ",".join(peer["may"]) == given
         assert given in told(capsys, "list", *home)
+    assert f"at {AT}, and is no longer" in told(capsys, "allow", "peer", "k" * 40, *home)
     for wrong in ("ask,everything", "dial"):
         assert run(["keys", "allow", "peer", "k" * 40, "--may", wrong, *home]) == 2
-    assert read_peers(tmp_path / "keys")["peer"].rights == {"dial", "watch"}
+    assert read_peers(tmp_path / "keys")["peer"].rights == {"pair"}

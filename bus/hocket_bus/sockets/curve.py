@@ -11,6 +11,7 @@ from zmq.utils.monitor import parse_monitor_message
 from hocket_bus import zap
 from hocket_bus.errors import HocketError, Unavailable, Untrusted
 from hocket_bus.keys import KeyPair, Keys, fingerprint
+from hocket_bus.messages import Role
 
 MONITORED = (
     zmq.EVENT_CONNECTED
@@ -75,14 +76,14 @@ def unencrypted(endpoint: str) -> Untrusted:
     return Untrusted(f"{endpoint} does not speak encrypted", "is hocket listening there, or another program?")
 
 
-def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None) -> HocketError:
-    """What an event of a connection's monitor means, and what to do about it."""
+def verdict(frames: Sequence[bytes], endpoint: str, keys: Keys | None, role: Role) -> HocketError:
+    """What an event of a connection's monitor means to an end of this role, and what to do about it."""
     event = parse_monitor_message(list(frames))
     kind = int(event["event"])
     if kind == zmq.EVENT_HANDSHAKE_FAILED_AUTH and keys is not None:
         return Untrusted(
             f"{endpoint} does not allow this machine's key {fingerprint(keys.own.public)}",
-            f"there, run: hocket keys allow NAME '{keys.own.public}'",
+            f"there, run: hocket keys allow NAME '{keys.own.public}'" + (" --may ask" if role == "client" else ""),
         )
     if kind == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
         return unencrypted(endpoint)

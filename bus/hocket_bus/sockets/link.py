@@ -203,7 +203,7 @@ class Link:
         if doubtful(frames) and not self._encrypts:
             self._greet_plainly()
             return
-        reason = verdict(frames, self.endpoint, self._loop.sockets.keys)
+        reason = verdict(frames, self.endpoint, self._loop.sockets.keys, self._hello.role)
         self._fail(reason, REFUSED_BACKOFF_S if isinstance(reason, Untrusted) else 0.0)
 
     def _greet_plainly(self) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import zmq
 
 from hocket_bus import zap
+from hocket_bus.connections import SECURED_BYTES
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.keys import Keys
 from hocket_bus.wire import MAX_BODY_BYTES
@@ -64,7 +65,7 @@ class Sockets:
         """A socket for `endpoint`; `server` is the public key that the other end must have, None on the binding end."""
         keys = self.load_keys(endpoint)
         socket: Socket = self._context.socket(kind)
-        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.MAXMSGSIZE: MAX_BODY_BYTES}
+        common: dict[zmq.SocketOption, int] = {zmq.LINGER: 0, zmq.MAXMSGSIZE: MAX_BODY_BYTES + SECURED_BYTES}
         common |= {zmq.HANDSHAKE_IVL: int(HANDSHAKE_S * 1000), zmq.IPV6: "[" in endpoint}
         common |= {zmq.TCP_KEEPALIVE: 1, zmq.TCP_KEEPALIVE_IDLE: 10, zmq.TCP_KEEPALIVE_INTVL: 5}
         common |= {zmq.TCP_KEEPALIVE_CNT: 3, zmq.TCP_MAXRT: 10_000}

@@ -109,6 +109,10 @@ class Server:
         else:
             self._loop.sockets.watch(self._router, self._on_request)
             self._loop.sockets.watch(self._xpub, self._on_subscription)
+        if self._keys is not None and (unsaid := self._keys.unsaid()):
+            log.warning(
+                "peers without `may`: they may be dialled, or pair", peers=unsaid, say="hocket keys allow … --may"
+            )
 
     def tick(self, now: float) -> None:
         """Tell which ends have gone."""

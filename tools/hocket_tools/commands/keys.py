@@ -76,6 +76,8 @@ def allow(
     write_peers(folder, peers | {name: peer})
     if name in peers and peers[name].key != key:
         typer.echo(f"{name} had another key, {fingerprint(peers[name].key)}, which is no longer allowed")
+    if name in peers and peers[name].endpoint not in ("", at):
+        typer.echo(f"{name} was connected to at {peers[name].endpoint}, and is no longer; --at says where")
     typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
     here = listed(peer.rights - {"dial"})
     typer.echo(f"it may here: {here or 'nothing; this machine connects to it'}")

@@ -12,7 +12,7 @@ from hocket_bus.wire import MAX_FRAMES
 _KEPT = MAX_FRAMES + 2  # with a route, and one that is too many
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Incoming:
     """`number` and `size` count every frame that came over the wire, and its bytes there."""
 

@@ -75,6 +75,11 @@ def serve(bus: Bus) -> Server:
     return bus.serve(AT, lambda _: Welcome(role="cloud", epoch=1))
 
 
+def all_but_documents(machine: Machine) -> Peer:
+    """As a cloud knows a machine that brings sessions and questions, and watches."""
+    return Peer(machine.own.public, may=frozenset({"pair", "ask", "watch"}))
+
+
 def dial(bus: Bus, topic: bytes = b"") -> Link:
     return bus.dial(AT, Hello(role="client"), topic)
 

@@ -20,7 +20,7 @@ import zmq
 from attackers import ATTACKS
 
 from hocket_bus.keys import Keys, Peer, write_own, write_peers
-from hocket_bus.messages import Hello, Message, Ping, Pong, Welcome
+from hocket_bus.messages import Hello, Message, Ping, Pong, Right, Welcome
 from hocket_bus.sockets import new_key_pair
 from hocket_bus.sockets.curve import guard
 from hocket_bus.wire import decode, encode
@@ -28,6 +28,7 @@ from ports import free_port
 
 ECHO_S, ADMISSION_S, LATE_S = 0.02, 0.5, 5.0
 HERE = Path(__file__).parent
+MAY: frozenset[Right] = frozenset({"pair", "ask", "watch"})
 
 
 @dataclass
@@ -90,7 +91,7 @@ def cloud(folder: Path, model: Path | None = None) -> Iterator[Cloud]:
     for name, pair in own.items():
         write_own(folder / name, pair)
         write_peers(folder / name, {"cloud": Peer(own["cloud"].public, at)})
-    write_peers(folder / "cloud", {name: Peer(own[name].public) for name in ("alice", "mallory")})
+    write_peers(folder / "cloud", {name: Peer(own[name].public, may=MAY) for name in ("alice", "mallory")})
     named = f'[model]\nname = "{model}"\n' if model else ""
     (folder / "cloud.toml").write_text(
         f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{folder}/cloud"\nlog_level = "error"\n{named}'

@@ -9,11 +9,14 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from hocket_bus.keys import Peer, write_own, write_peers
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Hello, Message, Sampling
+from hocket_bus.messages import ANSWERS, AggregationOptions, Ask, Begin, Hello, Message, Right, Sampling
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
+from hocket_daemon.aggregation.mode import AggregationMode
 from waiting import WAIT_S
 
 MACHINES = ("alice", "bob", "mallory")
+MAY: frozenset[Right] = frozenset({"pair", "ask", "watch"})
+TAKEN = ANSWERS | set(AggregationMode.answers)
 M = TypeVar("M", bound=Message)
 
 
@@ -23,7 +26,7 @@ def make_keys(folder: Path, at: str) -> None:
     for name, key in own.items():
         write_own(folder / name, key)
         write_peers(folder / name, {"cloud": Peer(own["cloud"].public, at)})
-    write_peers(folder / "cloud", {name: Peer(own[name].public) for name in MACHINES})
+    write_peers(folder / "cloud", {name: Peer(own[name].public, may=MAY) for name in MACHINES})
 
 
 class Machine:
@@ -34,7 +37,7 @@ class Machine:
         self._bus = Bus(self._inbox.put, keys)
         self.topic = os.urandom(16)
         hello = Hello(role=role, tokenizer=tokenizer)  # type: ignore[arg-type]
-        self._link = self._bus.dial(at, hello, self.topic if role == "device" else b"")
+        self._link = self._bus.dial(at, hello, self.topic if role == "device" else b"", takes=TAKEN)
         while not isinstance(self._inbox.get(timeout=WAIT_S), LinkUp):
             pass
 

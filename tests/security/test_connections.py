@@ -18,10 +18,10 @@ from curveclient import CurveClient, connected
 from hocket_bus import connections, shares
 from hocket_bus.connections import MAX_MUTE, MAX_TOPICS_OF_KEY, MAX_UNHEARD, NO_ROOM, Connections
 from hocket_bus.keys import Keys, Peer
-from hocket_bus.messages import Cancel, Hello, Message, Welcome
+from hocket_bus.messages import Cancel, Hello, Message, Notice, Welcome
 from hocket_bus.sockets import Bus, Received, Server
 from hocket_bus.wire import decode, encode
-from machines import AT, PORT, Machine, dial, is_up, serve
+from machines import AT, PORT, Machine, all_but_documents, dial, is_up, serve
 from waiting import WAIT_S, until
 
 HERE = ("127.0.0.1", PORT)
@@ -40,7 +40,7 @@ def alice(tmp_path: Path, server: Machine) -> Machine:
 @pytest.fixture
 def mallory(tmp_path: Path, server: Machine, alice: Machine) -> Machine:
     mallory = Machine(tmp_path / "mallory").knows(server=Peer(server.own.public, AT))
-    server.knows(alice=Peer(alice.own.public), mallory=Peer(mallory.own.public))
+    server.knows(alice=all_but_documents(alice), mallory=all_but_documents(mallory))
     return mallory
 
 
@@ -192,7 +192,7 @@ def test_a_key_reads_so_many_topics(server: Machine, alice: Machine, mallory: Ma
         for _ in range(MAX_TOPICS_OF_KEY + 1):
             reader.raw.sendall(reader.message(b"\x01" + os.urandom(16), more=False))
         assert has_ended(reader)
-        serving.publish(topic, Cancel(request=bytes(16)))
+        serving.publish(topic, Notice(request=bytes(16), seq=0, text=""))
         assert alice.received().port is link
 
 

@@ -19,7 +19,7 @@ from hocket_daemon.engine.distribution import Distribution
 from hocket_tools.caller import Caller
 
 WAIT_S = 60.0
-LOG_H = -2.0  # a device's word weighs less than its cloud's, so that most of the cloud's drafts are accepted
+LOG_H = -2.0  # the least that may be claimed: most of the cloud's drafts are accepted
 DISTRIBUTIONS, IDS = 1024, 16
 _NUMBERS = np.arange(2, 300)  # of which they are
 
@@ -59,7 +59,7 @@ class ScriptedDevice:
         terms = Begin(
             session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
             sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), method="coupled",
-            documents=1, eos=[], weights="off", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98,
+            documents=1, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5, wire_mass=0.98,
         )  # fmt: skip
         self._dialogue, self._key, self._last_s = Dialogue("device", terms), terms.session, None
         self._send(terms)

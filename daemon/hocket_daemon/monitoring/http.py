@@ -19,6 +19,7 @@ class PageServer(ThreadingMixIn, WSGIServer):
 
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128  # a reader behind silent ones does not wait for its connection to be tried again
 
     def __init__(self, address: tuple[str, int], handler: type[WSGIRequestHandler]) -> None:
         """Listen. Raises OSError."""

@@ -71,7 +71,7 @@ def test_an_end_that_speaks_another_version_gets_one_line(tmp_path: Path) -> Non
             assert old.poll(WAIT_S * 1000)
             answer = decode(old.recv_multipart())
             assert isinstance(answer, Error)
-            assert str(raised(answer)) .startswith(f"protocol version 4, this end speaks {PROTOCOL_VERSION}: ")
+            assert str(raised(answer)).startswith(f"protocol version 4, this end speaks {PROTOCOL_VERSION}: ")
             assert (answer.code, answer.request) == ("bad_message", b"")
         assert server.bad_messages.count == 2
         assert inbox.empty()

@@ -57,14 +57,17 @@ def daemons(folder: Path) -> list[str]:
 def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     folder: Path, tiny_models: dict[str, Path]
 ) -> None:
-    """Random weights stream an answer; the demo says what it lacks, exits with 1 and leaves no process or file."""
+    """Random weights stream an answer; the demo says what it lacks, fails and leaves no process or file."""
     with guarded(demo(folder, tiny_models)) as process:
         _, errors = process.communicate(timeout=START_S + WAIT_S)
-    assert process.returncode == 1, errors
     assert "the device has read 6 documents" in errors
     assert "the cloud has read 6 documents" in errors
-    assert "ms per token" in errors
-    assert "the answer lacks Oakhaven" in errors
+    if "the cloud's words do not fit" in errors:  # random weights may lead each other as a cloud that lies does
+        assert process.returncode == 69, errors
+    else:
+        assert process.returncode == 1, errors
+        assert "ms per token" in errors
+        assert "the answer lacks Oakhaven" in errors
     assert daemons(folder) == []
     assert list((folder / "t").iterdir()) == []
 

@@ -12,7 +12,19 @@ import zmq
 
 from generated import Frames, changed_somewhere, corpus
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import Cancel, End, Error, Hello, Ingest, Message, Ping, Pong, Status, StatusRequest
+from hocket_bus.messages import (
+    Cancel,
+    End,
+    Error,
+    Hello,
+    Ingest,
+    Message,
+    Ping,
+    Pong,
+    Remove,
+    Status,
+    StatusRequest,
+)
 from hocket_bus.wire import decode, encode
 from waiting import WAIT_S
 
@@ -39,6 +51,8 @@ class Fuzzer:
         message = self._message()
         if isinstance(message, Ingest):  # a path could become "/", and the daemon would read the whole machine
             message = msgspec.structs.replace(message, paths=[])
+        if isinstance(message, Remove):  # that of "/" is a valid one, behind which nothing is left to answer from
+            message = msgspec.structs.replace(message, documents=[name for name in message.documents if name != "/"])
         costly = type(message).__name__ in _COSTLY and self._rng.random() > 0.02
         frames = encode(message)
         return changed_somewhere(frames, self._rng) if chance < 0.8 or costly else frames

@@ -1,6 +1,7 @@
 """What one key may send, and who is refused for a while. Pure; knows no socket.
 
-A message costs its bytes and FRAME_BYTES for each of its frames, since a frame costs time however short it is.
+A message costs its bytes and FRAME_BYTES for each of its frames, since a frame costs time however short it is. One that
+begins or ends a subscription costs SUBSCRIPTION_BYTES more: libzmq keeps a tree of topics.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from .malformed import MAX_MALFORMED, MalformedLimit
 RATE_BYTES = 8 << 20  # a second
 BURST_BYTES = 16 << 20  # at once; as much again is read, and refused, before the key is
 FRAME_BYTES = 1 << 10
+SUBSCRIPTION_BYTES = 32 << 10  # so 250 a second, and twice as many at once
 REFUSED_S = 60.0
 
 TOO_FAST = Busy(f"this key sends more than {RATE_BYTES >> 20} MiB a second", "send less at a time", 1.0)

@@ -1,19 +1,22 @@
 """The questions that wait for an answer: a few threads serve them, and whoever asks has a turn.
 
-A line has MAX_WAITING questions at most. When all lines together have MAX_TOTAL, the longest loses its newest, so that
-one who has nothing waiting is always taken.
+No asker has all the threads, so that one who has asked for nothing is answered at once. A line has MAX_WAITING
+questions at most. When all lines together have MAX_TOTAL, the longest loses its newest, so that one who has nothing
+waiting is always taken.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from hocket_bus.errors import Busy, Cancelled, HocketError
 from hocket_bus.turns import Turns
 
-THREADS = 2
+THREADS = 3
+THREADS_OF_ONE = 2
 MAX_WAITING = 64
 MAX_TOTAL = 512
 
@@ -22,6 +25,7 @@ MAX_TOTAL = 512
 class Waiting:
     """`answer` is called on one of the threads, or `refuse` instead of it, on any."""
 
+    asker: str | bytes
     id: bytes
     answer: Callable[[], None]
     refuse: Callable[[HocketError], None]
@@ -32,7 +36,7 @@ class Answering:
 
     def __init__(self) -> None:
         self._turns: Turns[str | bytes, Waiting] = Turns()
-        self._running = 0
+        self._running: Counter[str | bytes] = Counter()  # questions of each asker
         self._open = True
         self._news = threading.Condition()
         self._threads = [threading.Thread(target=self._run, name=f"answer-{n}", daemon=True) for n in range(THREADS)]
@@ -43,12 +47,12 @@ class Answering:
     def load(self) -> int:
         """Questions that wait or are being answered."""
         with self._news:
-            return len(self._turns) + self._running
+            return len(self._turns) + self._running.total()
 
-    def ask(self, asker: str | bytes, question: Waiting) -> None:
-        """Take a question of `asker`'s, or refuse it, or another one for it."""
+    def ask(self, question: Waiting) -> None:
+        """Take a question, or refuse it, or another one for it."""
         with self._news:
-            surplus = self._put(asker, question)
+            surplus = self._put(question)
             self._news.notify()
         if surplus is not None:
             surplus.refuse(Busy("too many requests are waiting already"))
@@ -68,22 +72,31 @@ class Answering:
         for thread in self._threads:
             thread.join()
 
-    def _put(self, asker: str | bytes, question: Waiting) -> Waiting | None:
-        if self._turns.length(asker) >= MAX_WAITING or not self._open:
+    def _put(self, question: Waiting) -> Waiting | None:
+        if self._turns.length(question.asker) >= MAX_WAITING or not self._open:
             return question
-        self._turns.put(asker, question)
+        self._turns.put(question.asker, question)
         return self._turns.cut_longest() if len(self._turns) > MAX_TOTAL else None
 
     def _run(self) -> None:
-        while True:
-            with self._news:
-                self._news.wait_for(lambda: len(self._turns) or not self._open)
-                question = self._turns.take()
-                if question is None:
-                    return
-                self._running += 1
+        while (question := self._next()) is not None:
             try:
                 question.answer()
             finally:
                 with self._news:
-                    self._running -= 1
+                    self._running[question.asker] -= 1
+                    self._running += Counter()  # without those who have none
+                    self._news.notify()
+
+    def _next(self) -> Waiting | None:
+        """Wait for the question whose turn it is; None when there will be none any more."""
+        with self._news:
+            while (question := self._turns.take(self._may)) is None:
+                if not self._open and not len(self._turns):
+                    return None
+                self._news.wait()
+            self._running[question.asker] += 1
+            return question
+
+    def _may(self, asker: str | bytes) -> bool:
+        return self._running[asker] < THREADS_OF_ONE

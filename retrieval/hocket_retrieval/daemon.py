@@ -121,7 +121,7 @@ class Daemon:
         def refuse(error: HocketError) -> None:
             answer(error_message(error, message.request))
 
-        self._answering.ask(asker, Waiting(message.request, partial(self._serve, answer, message), refuse))
+        self._answering.ask(Waiting(asker, message.request, partial(self._serve, answer, message), refuse))
         self._server.load = self._answering.load
 
     # --- the answering threads --------------------------------------------------------------------------------------

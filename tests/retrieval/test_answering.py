@@ -8,7 +8,7 @@ from functools import partial
 from queue import SimpleQueue
 
 from hocket_bus.errors import Busy, Cancelled, HocketError
-from hocket_retrieval.answering import MAX_TOTAL, MAX_WAITING, THREADS, Answering, Waiting
+from hocket_retrieval.answering import MAX_TOTAL, MAX_WAITING, THREADS, THREADS_OF_ONE, Answering, Waiting
 from waiting import WAIT_S
 
 
@@ -19,25 +19,25 @@ class Asked:
         self.answering, self.gate = Answering(), threading.Semaphore(0)
         self.answered: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
         self.refused: list[tuple[str, bytes, type[HocketError]]] = []
-        self.begun = threading.Semaphore(0)
+        self.begun: SimpleQueue[str] = SimpleQueue()
 
     def ask(self, asker: str, id: bytes = b"") -> None:
         def answer() -> None:
-            self.begun.release()
+            self.begun.put(asker)
             assert self.gate.acquire(timeout=WAIT_S)
             self.answered.put((asker, id))
 
         def refuse(error: HocketError) -> None:
             self.refused.append((asker, id, type(error)))
 
-        self.answering.ask(asker, Waiting(id, answer, refuse))
+        self.answering.ask(Waiting(asker, id, answer, refuse))
 
     def hold(self) -> None:
         """Every thread stands at the gate."""
+        for number in range(THREADS):
+            self.ask(f"held {number}")
         for _ in range(THREADS):
-            self.ask("held")
-        for _ in range(THREADS):
-            assert self.begun.acquire(timeout=WAIT_S)
+            self.begun.get(timeout=WAIT_S)
 
     def go(self, number: int) -> list[str]:
         """Let so many be answered; by whom they were asked."""
@@ -60,6 +60,20 @@ def test_one_who_asks_much_keeps_nobody_waiting() -> None:
     assert asked.answering.load == 0
 
 
+def test_one_asker_never_has_all_threads() -> None:
+    """However many questions one asks, another's first one begins before any of them is answered."""
+    asked = Asked()
+    for _ in range(MAX_WAITING):
+        asked.ask("flood")
+    asked.go(MAX_WAITING // 2)
+    for _ in range(THREADS_OF_ONE + MAX_WAITING // 2):
+        assert asked.begun.get(timeout=WAIT_S) == "flood"
+    asked.ask("other")
+    assert asked.begun.get(timeout=WAIT_S) == "other"
+    asked.go(1 + MAX_WAITING // 2)
+    asked.answering.close()
+
+
 def test_one_who_has_nothing_waiting_is_always_taken() -> None:
     """When all lines together are full the longest loses its newest, whoever else comes."""
     asked = Asked()
@@ -74,7 +88,8 @@ def test_one_who_has_nothing_waiting_is_always_taken() -> None:
     assert loser in crowd
     assert error is Busy
     served = Counter(asked.go(THREADS + MAX_TOTAL))
-    assert served == Counter(crowd * MAX_WAITING) - Counter([loser]) + Counter(["held"] * THREADS + ["late"])
+    held = [f"held {number}" for number in range(THREADS)]
+    assert served == Counter(crowd * MAX_WAITING) - Counter([loser]) + Counter([*held, "late"])
     asked.answering.close()
 
 
@@ -86,13 +101,13 @@ def test_a_dropped_question_is_refused_unless_it_has_begun() -> None:
         asked.ask(asker, b"1")
     asked.ask("a", b"2")
     asked.answering.drop("c", b"1")
-    asked.answering.drop("held", b"")
+    asked.answering.drop("held 0", b"")
     assert asked.refused == []
     asked.answering.drop("a", b"1")
     assert asked.refused == [("a", b"1", Cancelled)]
     closing = threading.Thread(target=partial(asked.answering.close))
     closing.start()
-    assert sorted(asked.go(THREADS + 2)) == ["a", "b", "held", "held"]
+    assert sorted(asked.go(THREADS + 2)) == ["a", "b", "held 0", "held 1", "held 2"]
     closing.join(WAIT_S)
     asked.ask("late")
     assert asked.refused[1:] == [("late", b"", Busy)]

@@ -21,10 +21,10 @@ from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.scripted import Fleet
 from hocket_tools.bench.settings import Option
-from hocket_tools.pair.state import daemon_state
 
 SPEED_UP = 5.0
 SETTLE_S = 3.0
+COUNTED = ("batches", "batch_steps", "batch_rows")  # by the cloud daemon, since its start
 QUESTIONS = ("What is kept in the north tower?", "Who looks after the gate?", "When was the mill built?")
 DOCUMENTS = {
     "device.txt": "The gate is looked after by Mira Tolen. The north tower keeps the bells.",
@@ -69,19 +69,20 @@ def _measure(pair: BenchPair, client: Client, alone: list[list[int]], devices: i
     with Fleet(pair.endpoint("cloud", far=True), pair.keys, devices, settings.tokens) as fleet:
         fleet.drive(SETTLE_S)
         real = RealDevice(client, alone)
-        before = daemon_state(pair.home, "cloud")
+        before = pair.cloud_metrics()
         seen = fleet.drive(settings.seconds)
-        after = daemon_state(pair.home, "cloud")
+        after = pair.cloud_metrics()
         real.stop()
         fleet.drive(0.0)
-    batches = after.metrics["batches"] - before.metrics["batches"]
+    counted = {name: after[f"hocket_{name}"] - before[f"hocket_{name}"] for name in COUNTED}
+    batches = max(1.0, counted["batches"])
     return {
         "drafts_per_s": seen.drafts / settings.seconds,
         "drafts_per_token": seen.drafts / max(1, seen.tokens),
         "gap_p50_ms": percentile(seen.gaps_s or [0.0], 0.5) * 1000,
         "gap_p99_ms": percentile(seen.gaps_s or [0.0], 0.99) * 1000,
-        "sessions_per_step": (after.metrics["batch_steps"] - before.metrics["batch_steps"]) / max(1.0, batches),
-        "rows_per_step": (after.metrics["batch_rows"] - before.metrics["batch_rows"]) / max(1.0, batches),
+        "sessions_per_step": counted["batch_steps"] / batches,
+        "rows_per_step": counted["batch_rows"] / batches,
         "refused": seen.refused,
         "breaks": seen.breaks,
         "cloud_mib": memory_mib(pair.pid("cloud")),

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.request import urlopen
+
+from prometheus_client.parser import text_string_to_metric_families
 
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side
@@ -58,6 +61,11 @@ class Ports:
     def kv(self, *, far: bool = False) -> str:
         """Where a baseline offers the KV of the cloud's documents."""
         return f"tcp://{address(self.first + 4 + FAR * far)}"
+
+    @property
+    def metrics(self) -> str:
+        """Where the cloud daemon offers its metrics, of everybody's requests."""
+        return address(self.first + 6)
 
     @property
     def endpoints(self) -> list[str]:
@@ -105,6 +113,12 @@ class BenchPair:
         if found is None:
             raise Unavailable(f"the {name} daemon has ended", "that is a fault of its own: run the benchmark again")
         return found
+
+    def cloud_metrics(self) -> dict[str, float]:
+        """The cloud daemon's metrics, by name; over the bus it tells a device of its own requests alone."""
+        with urlopen(f"http://{self._ports.metrics}/metrics", timeout=START_S) as page:
+            families = text_string_to_metric_families(page.read().decode())
+        return {sample.name: sample.value for family in families for sample in family.samples}
 
     def ingest(self, side: str, documents: Mapping[str, str]) -> None:
         """Let a side read texts, given by file name."""
@@ -191,6 +205,8 @@ def _configure(
     ]
     if side == "device":
         lines.append(f'cloud = "{ports.cloud(far=True)}"')
+    else:
+        lines.append(f'metrics = "{ports.metrics}"')
     lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     lines += ["[model]", *(f"{key} = {json.dumps(value)}" for key, value in model.items())]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -50,14 +50,17 @@ class Shares:
         self._malformed = MalformedLimit()
         self._refused: dict[str, tuple[float, HocketError]] = {}  # since when, and why
 
-    def spend(self, user: str, size: int, frames: int, now: float) -> HocketError | None:
-        """Count a message of so many bytes; why it is not taken, or None. Far too much begins a refusal."""
+    def spend(self, user: str, size: int, frames: int, now: float, *, topics: bool = False) -> HocketError | None:
+        """Count a message of so many bytes; why it is not taken, or None. Far too much begins a refusal.
+
+        With `topics` it begins or ends a subscription.
+        """
         if self._refused and (refusal := self.refusal(user, now)) is not None:
             return refusal
         bucket = self._buckets.get(user)
         if bucket is None:
             bucket = self._buckets[user] = Bucket(RATE_BYTES, BURST_BYTES, now)
-        left = bucket.spend(size + FRAME_BYTES * frames, now)
+        left = bucket.spend(size + FRAME_BYTES * frames + SUBSCRIPTION_BYTES * topics, now)
         if left >= 0:
             return None
         if left >= -BURST_BYTES:

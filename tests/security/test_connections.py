@@ -16,7 +16,7 @@ import zmq
 from curveclient import CurveClient, connected
 
 from hocket_bus import connections, shares
-from hocket_bus.connections import MAX_MUTE, MAX_TOPICS_OF_KEY, MAX_UNHEARD, NO_ROOM, Connections
+from hocket_bus.connections import MAX_MUTE, MAX_UNHEARD, NO_ROOM, Connections
 from hocket_bus.keys import Keys, Peer
 from hocket_bus.messages import Cancel, Hello, Message, Notice, Welcome
 from hocket_bus.sockets import Bus, Received, Server
@@ -176,22 +176,45 @@ def test_a_key_has_so_many_connections(
         alice.until(is_up)
 
 
-def test_a_key_reads_so_many_topics(server: Machine, alice: Machine, mallory: Machine) -> None:
+def test_a_key_reads_so_many_topics(
+    server: Machine, alice: Machine, mallory: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Those that it gave up do not count; the one too many ends the connection that asks. Others' streams go on."""
+    topics = 32
+    monkeypatch.setattr(connections, "MAX_TOPICS_OF_KEY", topics)
     with served(server) as (_, serving), alice.bus() as here, raw(mallory, server, b"SUB", PORT + 1) as reader:
         topic = os.urandom(16)
         link = dial(here, topic)
         alice.until(is_up)
-        for _ in range(2 * MAX_TOPICS_OF_KEY):
+        for _ in range(2 * topics):
             wanted = os.urandom(16)
             reader.raw.sendall(reader.message(b"\x01" + wanted, more=False))
             assert reader.read()
             reader.raw.sendall(reader.message(b"\x00" + wanted, more=False))
             for _ in range(2):
                 assert reader.read(), "all of its three frames"
-        for _ in range(MAX_TOPICS_OF_KEY + 1):
+        for _ in range(topics + 1):
             reader.raw.sendall(reader.message(b"\x01" + os.urandom(16), more=False))
         assert has_ended(reader)
+        serving.publish(topic, Notice(request=bytes(16), seq=0, text=""))
+        assert alice.received().port is link
+
+
+def test_a_key_that_subscribes_on_and_on_is_refused(
+    server: Machine, alice: Machine, mallory: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few topics it reads at a time, and however often it comes again. Others' streams go on."""
+    monkeypatch.setattr(shares, "SUBSCRIPTION_BYTES", shares.BURST_BYTES // 2)
+    with served(server) as (_, serving), alice.bus() as here:
+        topic = os.urandom(16)
+        link = dial(here, topic)
+        alice.until(is_up)
+        for _ in range(8):
+            with suppress(ConnectionError, TimeoutError), raw(mallory, server, b"SUB", PORT + 1) as reader:
+                reader.raw.sendall(reader.message(b"\x01" + os.urandom(16), more=False))
+                reader.read()
+        with pytest.raises((ConnectionError, TimeoutError)), raw(mallory, server, b"SUB", PORT + 1):
+            pass
         serving.publish(topic, Notice(request=bytes(16), seq=0, text=""))
         assert alice.received().port is link
 

@@ -18,7 +18,7 @@ import zmq
 from hocket_bus.connections import ENDLESS, Connection, Connections, Ends
 from hocket_bus.errors import HocketError, Untrusted
 from hocket_bus.log import RateLimitedLog
-from hocket_bus.shares import REFUSED_S, SUBSCRIPTION_BYTES, Shares
+from hocket_bus.shares import REFUSED_S, Shares
 
 from .curve import GONE, user_of
 from .descriptors import ends_of, hang_up, received
@@ -80,8 +80,7 @@ class Door:
         user, now = user_of(last), time.monotonic()
         if user == GONE:
             return None
-        size = message.size + (SUBSCRIPTION_BYTES if topics else 0)
-        error = self._shares.spend(user, size, message.number, now)
+        error = self._shares.spend(user, message.size, message.number, now, topics=topics)
         connection = self._connections.take(last.get(zmq.SRCFD), user, message.size)
         if connection is None:  # it has left meanwhile
             return None if error is None else Refusal(error, first=False)

@@ -154,8 +154,8 @@ def nearest(question: str, documents: Sequence[str], count: int = 2) -> list[str
 
 
 def bench(pair: Pair) -> list[Record]:
-    """answers.json with the nearest documents of each side, two rows a side."""
-    data = json.loads((TOOLS / "bench" / "answers.json").read_text("utf-8"))
+    """invented.json with the nearest documents of each side, two rows a side."""
+    data = json.loads((TOOLS / "bench" / "invented.json").read_text("utf-8"))
     texts = {s: [d["text"] for d in data[s]] for s in SIDES}
     rows = {
         q["id"]: {s: [Row(s, t, 0.5) for t in nearest(q["question"], texts[s])] for s in SIDES}

@@ -1,10 +1,10 @@
-"""Laws of what `hocket bench answers` and `real` claim: what was not asked neither holds nor misses."""
+"""Laws of what `hocket bench invented` and `real` claim: what was not asked neither holds nor misses."""
 
 from __future__ import annotations
 
 import pytest
 
-from hocket_tools.bench import answers, real
+from hocket_tools.bench import invented, real
 from hocket_tools.bench.report import Report
 
 KINDS = ("device", "cloud", "two-part")
@@ -14,8 +14,8 @@ def answered(kinds: tuple[str, ...]) -> Report:
     """A summary in which the pair is right always, and a side alone about its own documents."""
     report = Report({})
     for kind in kinds:
-        for asker in answers.ASKERS:
-            right = 1.0 if asker == "pair" or answers.KNOWING.get(kind) == asker else 0.0
+        for asker in invented.ASKERS:
+            right = 1.0 if asker == "pair" or invented.KNOWING.get(kind) == asker else 0.0
             report.rows.append({"kind": kind, "asker": asker, "right": right})
     return report
 
@@ -24,7 +24,7 @@ def answered(kinds: tuple[str, ...]) -> Report:
 def test_what_was_not_asked_cannot_be_told(kinds: tuple[str, ...]) -> None:
     """With --limit some kinds of questions are left out; no share of none is small or large."""
     report = answered(kinds)
-    answers._claim(report)
+    invented._claim(report)
     told = {kind: [claim["holds"] for claim in report.claims if str(claim["name"]).startswith(kind)] for kind in KINDS}
     for kind, number in zip(KINDS, (2, 2, 3), strict=True):
         assert told[kind] == [True if kind in kinds else None] * number
@@ -34,7 +34,7 @@ def test_a_side_that_answers_two_part_questions_is_a_miss() -> None:
     """They were made so that one side cannot."""
     report = answered(KINDS)
     report.rows[-1]["right"] = 0.06
-    answers._claim(report)
+    invented._claim(report)
     assert [claim["holds"] for claim in report.claims] == [True] * 6 + [False]
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import hocket_models
-from hocket_tools.bench import aggregation, answers, identity, kv, real, report, retrieval
+from hocket_tools.bench import aggregation, identity, invented, kv, real, report, retrieval
 from hocket_tools.bench.machine import describe
 from hocket_tools.bench.report import Report, bootstrap, percentile
 
@@ -83,7 +83,7 @@ class Looked(Exception):
 
 
 def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other questions or documents are other settings; those of `answers` come with it."""
+    """Other questions or documents are other settings; those of `invented` come with it."""
     words = tmp_path / "wikitext2"
     chats = tmp_path / "lihua_world"
 
@@ -99,7 +99,7 @@ def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest
             (kv, lambda: kv.run(tmp_path, kv.Settings([4], 1, 1, 1), None)),
             (real, lambda: real.run(tmp_path, real.Settings(1, 1, 1, 1, 1, 0), None)),
             (retrieval, lambda: retrieval.run(tmp_path, retrieval.Settings(tmp_path / "store"), None)),
-            (answers, lambda: answers.run(answers.Settings(4, 1, 1), None)),
+            (invented, lambda: invented.run(invented.Settings(4, 1, 1), None)),
         )  # fmt: skip
         for bench, run in runs:
             monkeypatch.setattr(bench, "Report", look)

@@ -1,135 +1,182 @@
-"""`hocket bench answers`: is the pair right where one side alone cannot be? Questions were fixed before training."""
+"""`hocket bench answers`: is the pair as good as the side that knows? Real questions, of which other ones tune.
+
+Both sides write by the daemons' own law in this process, a few questions at a time (two_sides.py).
+"""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import resources
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from statistics import fmean
+from typing import Annotated
 
-from rich.progress import track
+from rich.progress import Progress
 
-from hocket_client import Client
+from hocket_bus.messages import WEIGHTS, Weights
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools import console
-from hocket_tools.bench.identity import digest
-from hocket_tools.bench.report import Report, Row, Value
-from hocket_tools.bench.running import bench_pair
+from hocket_tools.bench.dealt import Scores
+from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.question_sets import FILES, SETS, Question, questions
+from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.two_sides import Asked, TwoSides
+from hocket_tools.bench.wording import contains, f1
 
-ASKERS = ("pair", "device alone", "cloud alone")
-KNOWING = {"device": "device alone", "cloud": "cloud alone"}
+GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
+PAIRS = tuple(f"pair {weights}" for weights in WEIGHTS)
+WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
+KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
+AT_ONCE = 8
+_SLOTS_EACH = 6
+_RATIO, _RATIO_LOW = 0.95, 0.85
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
+    model: Annotated[str, Option("Folder of both sides' model.")] = BUNDLED
+    dtype: Annotated[str, Option("Of its weights.")] = "auto"
+    threads: Annotated[int, Option("CPU threads of a forward pass.", min=1)] = 1
+    squad: Annotated[int, Option("SQuAD's questions, half of them the device's.", min=0)] = 300
+    two_sided: Annotated[int, Option("Questions of two parts, one on each side.", min=0)] = 100
+    chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
+    half: Annotated[str, Option("Which of SQuAD's articles: reported, or tuning.")] = "reported"
+    who: Annotated[Sequence[str], Option("Who answers.", choices=WHO)] = WHO
+    relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = (
+        AggregationSettings().relevance_temperature
+    )
     documents: Annotated[int, Option("Passages a side.", min=1)] = 2
-    limit: Annotated[int | None, Option("Only the first so many questions.", min=1)] = None
+    max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 40
+    seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
 
 
-def run(settings: Settings, json_path: Path | None) -> bool:
-    """Ask every question of the pair and of each side alone, greedily; returns whether every claim holds."""
-    text = (resources.files("hocket_tools") / "bench" / "answers.json").read_text(encoding="utf-8")
-    data = json.loads(text)
-    questions = data["questions"][: settings.limit]
-    how = {"temperature": 0.0, "max_tokens": settings.max_tokens, "documents": settings.documents}
-    report = Report({"questions": len(questions), "inputs": {"questions": digest([text])}} | how, json_path)
-    if len(report.rows) < len(questions) * len(ASKERS):
-        _measure(report, data, questions, how)
-    detail, report.rows = report.rows, _summary(report.rows)
-    _claim(report)
-    report.show()
-    report.rows = detail
-    report.write()
-    return all(claim["holds"] is not False for claim in report.claims)
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Ask whoever has not answered yet, greedily; returns whether every claim holds."""
+    read = {"inputs": digest_of_files([data / file for file in FILES])}
+    report = Report(asdict(settings) | read, json_path)
+    each = {"squad device": settings.squad // 2, "squad cloud": settings.squad // 2}
+    asked = questions(
+        data, settings.half, each | {"two-sided": settings.two_sided, "chats": settings.chats}, settings.seed
+    )
+    if len(report.rows) < len(asked) * len(settings.who):
+        _measure(report, asked, settings)
+    report.summary = summary(report.rows)
+    claim(report)
+    return report.finish()
 
 
-def _measure(report: Report, data: dict[str, Any], questions: Sequence[dict[str, Any]], how: dict[str, Any]) -> None:
-    with bench_pair() as pair:
-        for side in ("device", "cloud"):
-            pair.ingest(side, {document["name"]: document["text"] for document in data[side]})
-        with pair.client("device") as device, pair.client("cloud") as cloud:
-            askers: dict[str, tuple[Client, bool]] = {
-                "pair": (device, False),
-                "device alone": (device, True),
-                "cloud alone": (cloud, True),
-            }
-            for question in track(questions, "asking", console=console.err(), transient=True):
-                for asker, (client, alone) in askers.items():
-                    if report.find(id=question["id"], asker=asker) is None:
-                        done = client.ask(question["question"], alone=alone, seed=0, **how).result()
-                        report.add(_row(question, asker, done.text))
+def _measure(report: Report, asked: Sequence[Question], settings: Settings) -> None:
+    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Progress(console=console.err()) as progress:
+        model = ModelSettings(
+            name=settings.model, dtype=settings.dtype, threads=settings.threads, slots=AT_ONCE * _SLOTS_EACH,
+            context=2048, prefill_tokens=512,
+        )  # fmt: skip
+        voice = TransformersVoice(model, "device", KVSettings(folder=folder))
+        assert voice.stored is not None
+        with closing(voice.stored):
+            _ask_all(voice, asked, settings, report, progress)
 
 
-def _row(question: dict[str, Any], asker: str, text: str) -> Row:
-    right = [holds(text, part["answers"]) for part in question["parts"]]
+def _ask_all(
+    voice: TransformersVoice, asked: Sequence[Question], settings: Settings, report: Report, progress: Progress
+) -> None:
+    scores, numbered = Scores(), list(enumerate(asked))
+    bar = progress.add_task("answers", total=len(asked) * len(settings.who))
+    for first in range(0, len(asked), AT_ONCE):
+        some = numbered[first : first + AT_ONCE]
+        for who in settings.who:
+            new = [(at, question) for at, question in some if report.find(id=at, who=who) is None]
+            texts = _answers(voice, scores, who, [question for _, question in new], settings)
+            for (at, question), text in zip(new, texts, strict=True):
+                report.add(_row(at, question, who, text))
+            progress.advance(bar, len(some))
+
+
+def _answers(
+    voice: TransformersVoice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
+) -> Iterator[str]:
+    weights: Weights = next((each for each in ("off", "static") if who == f"pair {each}"), "dynamic")
+    aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
+    two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
+    asked = [_asked(question, who, scores, settings.documents) for question in some]
+    for steps in two.answers(asked, [Rule(settings.seed, 0.0, 1.0)] * len(asked)):
+        yield voice.text([step.token for step in steps])
+
+
+def _asked(question: Question, who: str, scores: Scores, documents: int) -> Asked:
+    """What each side reads where `who` answers."""
+    if who == GOLD:
+        return Asked(question.of, question.text, ("\n\n".join(part.gold for part in question.parts),), ())
+    device, cloud = (
+        tuple(scores.nearest(question.text, passages, documents)) for passages in (question.device, question.cloud)
+    )
+    if who == DRCG_TEXT:
+        return Asked(question.of, question.text, ("\n\n".join((*device, *cloud)),), ())
+    return Asked(question.of, question.text, device if who != CLOUD else (), cloud if who != DEVICE else ())
+
+
+def _row(at: int, question: Question, who: str, text: str) -> Row:
     return {
-        "id": question["id"],
-        "kind": question["kind"],
-        "asker": asker,
+        "id": at,
+        "set": question.of,
+        "who": who,
+        "contains": all(contains(text, part.answers) for part in question.parts),
+        "f1": fmean(f1(text, part.answers) for part in question.parts),
+        "question": question.text,
         "text": text.strip(),
-        "right": all(right),
-        "first_right": right[0],
-        "last_right": right[-1],
     }
 
 
-def holds(text: str, accepted: Sequence[str]) -> bool:
-    """Whether `text` contains one of the accepted values as whole words, whatever the case and spacing."""
-    return any(re.search(rf"(?<!\w){re.escape(_plain(value))}(?!\w)", _plain(text)) for value in accepted)
+def summary(rows: Sequence[Row]) -> list[Row]:
+    """Of each set and each who answered it: shares of answers that contain the accepted one, with their interval."""
+    found: list[Row] = []
+    for of in SETS:
+        for who in WHO:
+            mine = [row for row in rows if (row["set"], row["who"]) == (of, who)]
+            if mine:
+                right = [float(bool(row["contains"])) for row in mine]
+                low, high = bootstrap(right)
+                words = fmean(float(row["f1"] or 0.0) for row in mine)
+                found.append(
+                    {"set": of, "who": who, "n": len(mine), "contains": fmean(right), "f1": words, "low": low,
+                     "high": high}
+                )  # fmt: skip
+    return found
 
 
-def _plain(text: str) -> str:
-    return " ".join(text.lower().split())
+def claim(report: Report) -> None:
+    """The pair beside the side that knows, and beside one that has read everything."""
+    report.claims.clear()
+    for of, knowing in KNOWING.items():
+        _compare(report, of, knowing, _RATIO, _RATIO_LOW if of != "chats" else 0.0)
+    _compare(report, "two-sided", DRCG_TEXT, 1.0, 0.0)
 
 
-def _summary(rows: Sequence[Row]) -> list[Row]:
-    kinds = ("device", "cloud", "two-part")
-    return [
-        {
-            "kind": kind,
-            "asker": asker,
-            "questions": len(mine),
-            "right": _share(mine, "right"),
-            "first half": _share(mine, "first_right"),
-            "second half": _share(mine, "last_right"),
-        }
-        for kind in kinds
-        for asker in ASKERS
-        if (mine := [row for row in rows if row["kind"] == kind and row["asker"] == asker])
-    ]
+def _compare(report: Report, of: str, other: str, target: float, least: float) -> None:
+    """The pair's share of right answers over another's, question by question."""
+    right: dict[str, Mapping[object, bool]] = {
+        who: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, who)}
+        for who in (PAIRS[-1], other)
+    }
+    both = [(float(ours), float(right[other][at])) for at, ours in right[PAIRS[-1]].items() if at in right[other]]
+    name = f"{of}: {PAIRS[-1]} over {other}"
+    wanted = f">= {target:g}" + (f", lower end >= {least:g}" if least else "")
+    if not any(theirs for _, theirs in both):
+        report.claim(name, wanted, "nothing to compare", None)
+        return
+    ratio = _ratio(both)
+    low, high = bootstrap(range(len(both)), lambda drawn: _ratio([both[int(at)] for at in drawn]))
+    report.claim(name, wanted, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", ratio >= target and low >= least)
 
 
-def _share(rows: Sequence[Row], key: str) -> float:
-    return sum(bool(row[key]) for row in rows) / len(rows)
-
-
-def _claim(report: Report) -> None:
-    """From the summary's rows; what was not asked cannot be told."""
-
-    def right(kind: str, asker: str) -> float:
-        row = report.find(kind=kind, asker=asker)
-        value: Value = row["right"] if row is not None else 0.0
-        return float(value or 0.0)
-
-    def claim(kind: str, name: str, target: str, measured: float | str, holds: bool) -> None:
-        asked = report.find(kind=kind) is not None
-        report.claim(f"{kind} questions, {name}", target, *((measured, holds) if asked else ("none asked", None)))
-
-    for kind, knowing in KNOWING.items():
-        alone, pair = right(kind, knowing), right(kind, "pair")
-        ratio = pair / alone if alone else 0.0
-        other = right(kind, ASKERS[1] if knowing == ASKERS[2] else ASKERS[2])
-        claim(kind, "pair / knowing side alone", ">= 0.9", ratio, ratio >= 0.9)
-        name = "pair right and the other side alone wrong"
-        claim(kind, name, "pair > other", f"{pair:.2f} > {other:.2f}", pair > other)
-    both = right("two-part", "pair")
-    claim("two-part", "both halves right", ">= 0.5", both, both >= 0.5)
-    for asker in ASKERS[1:]:
-        share = right("two-part", asker)
-        claim("two-part", asker, "<= 0.05", share, share <= 0.05)
+def _ratio(both: Sequence[tuple[float, float]]) -> float:
+    theirs = sum(other for _, other in both)
+    return sum(ours for ours, _ in both) / theirs if theirs else 1.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hocket_bus.messages import Side
+from hocket_bus.messages import Side, Weights
 from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -60,11 +60,20 @@ class _Writing:
 class TwoSides:
     """Both sides' voice, which is one, and the scorer of their passages."""
 
-    def __init__(self, voice: Voice, scores: Scores, max_tokens: int) -> None:
+    def __init__(
+        self,
+        voice: Voice,
+        scores: Scores,
+        max_tokens: int,
+        weights: Weights = "dynamic",
+        settings: AggregationSettings | None = None,
+    ) -> None:
+        """`weights` says how passages are weighed, as `hocket ask --weights` does."""
         self._voice = voice
         self._scores = scores
         self._max_tokens = max_tokens
-        self._settings = AggregationSettings()
+        self._weights = weights
+        self._settings = settings or AggregationSettings()
 
     def answers(self, asked: Sequence[Asked], rules: Sequence[Rule]) -> list[list[Step]]:
         """The steps of each answer; all are decoded in one batch."""
@@ -102,7 +111,12 @@ class TwoSides:
             one.steps.append(Step(token, (own, other), device, cloud))
 
     def _weigh(self, one: _Writing, side: Side) -> tuple[list[float], float | None]:
-        length = weighed_by(len(one.ids), self._settings.reweigh_every)
-        text = query(one.asked.question, self._voice.text(one.ids[:length]))
         texts = one.asked.device if side == "device" else one.asked.cloud
-        return weigh(self._scores(text, texts), self._settings.relevance_temperature)
+        scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._scores(self._query(one), texts)
+        return weigh(scores, self._settings.relevance_temperature)
+
+    def _query(self, one: _Writing) -> str:
+        if self._weights == "static":
+            return one.asked.question
+        length = weighed_by(len(one.ids), self._settings.reweigh_every)
+        return query(one.asked.question, self._voice.text(one.ids[:length]))

@@ -18,8 +18,12 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "--rtt 0,100,300 --systems sync,sync-both,coupled --json a.json",
     ),
     "answers": (
-        "Is the pair right where one side alone cannot be? Over 100 questions, greedily.",
-        "--json answers.json",
+        "Is the pair as good as the side that knows? Real questions: SQuAD's, a year of chats, and two-sided ones.",
+        "--model FOLDER --data FOLDER --json answers.json",
+    ),
+    "invented": (
+        "Is the pair right where one side alone cannot be? Invented questions, for the bundled models.",
+        "--json invented.json",
     ),
     "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
     "retrieval": (

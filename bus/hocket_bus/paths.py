@@ -8,10 +8,16 @@ from pathlib import Path
 
 def home() -> Path:
     """$HOCKET_HOME, else hocket's folder in the XDG state directory."""
-    if os.environ.get("HOCKET_HOME"):
-        return Path(os.environ["HOCKET_HOME"])
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "hocket"
+    return Path(os.environ.get("HOCKET_HOME") or _state())
+
+
+def models() -> Path:
+    """$HOCKET_MODELS, else the folder of this user's models, which all pairs of the user share."""
+    return Path(os.environ.get("HOCKET_MODELS") or _state() / "models")
+
+
+def _state() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hocket"
 
 
 def endpoint(name: str, at: Path | None = None) -> str:

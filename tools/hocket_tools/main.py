@@ -23,6 +23,7 @@ from hocket_tools.commands import (
     explain,
     keys,
     link,
+    model,
     pair,
     profile,
     serve,
@@ -43,6 +44,7 @@ for room in (ask, explain, pair, top, documents, audit, demo, serve, link, profi
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(keys.app, name="keys")
+app.add_typer(model.app, name="model")
 app.add_typer(simulate.app, name="simulate")
 
 

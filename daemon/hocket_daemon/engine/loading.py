@@ -12,13 +12,16 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from .published import PUBLISHED, installed
 from .settings import BUNDLED
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal
 
 
 def place_of(name: str, side: Side) -> str:
-    """The folder or Hugging Face name of the model that `name` means on a side."""
+    """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
+    if name in PUBLISHED:
+        return str(installed(name))
     if name != BUNDLED:
         return name
     import hocket_models

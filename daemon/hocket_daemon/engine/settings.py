@@ -12,7 +12,12 @@ BUNDLED = "bundled"
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The language model. Both sides need models with the same tokenizer; sizes may differ."""
 
-    name: Annotated[str, Meta(description="`bundled`, a folder, or a Hugging Face name")] = BUNDLED
+    name: Annotated[
+        str,
+        Meta(
+            description="`bundled`, `smollm2` once `hocket model get smollm2` has run, a folder, or a Hugging Face name"
+        ),
+    ] = BUNDLED
     context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
     slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[

@@ -1,0 +1,66 @@
+"""A GGUF file made into a folder that transformers reads: float32 weights, configuration, tokenizer, chat template.
+
+The folder is written beside its place and renamed, so that it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.private import private_folder
+
+_TIED = {"lm_head.weight"}  # is the embedding where a file has none
+
+
+def convert(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+    """Make `folder`, which may be there already, of a GGUF file; `tell` hears what is done.
+
+    Raises BadRequest for a file that transformers does not understand.
+    """
+    private_folder(folder.parent)
+    partial = folder.with_name(f".{folder.name}-{os.getpid()}")
+    try:
+        private_folder(partial)
+        _write(file, partial, tell)
+        _swap_in(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+    from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    tell("reading the tokenizer")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, trust_remote_code=False)
+        weights = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+        tell("reading the weights")
+        read = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=weights)
+        lacking = weights.load_state_dict(read["tensors"], strict=False).missing_keys
+    except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError) as error:
+        raise BadRequest(f"{file.name} does not load ({error})", "take a GGUF file of a Llama-like model") from error
+    if not set(lacking) <= _TIED:
+        raise BadRequest(f"{file.name} lacks {', '.join(lacking[:3])}", "take a whole GGUF file")
+    weights.tie_weights()
+    tell("writing the weights")
+    weights.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _swap_in(partial: Path, folder: Path) -> None:
+    old = folder.with_name(f".{folder.name}-old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)
+    partial.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)

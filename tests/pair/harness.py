@@ -22,7 +22,7 @@ from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 
 ABOUT_VOICES = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
-AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "trust_cloud")
+AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
 

@@ -17,7 +17,7 @@ ALL = pytest.param(range(len(QUESTIONS)), marks=pytest.mark.long)
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    with opened(FILE["documents"]) as client:  # type: ignore[arg-type]
+    with opened(FILE["documents"], relevance_temperature=0.1) as client:  # type: ignore[arg-type]
         yield client
 
 

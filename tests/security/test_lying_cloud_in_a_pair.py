@@ -18,6 +18,7 @@ from transformers import AutoTokenizer
 import hocket_models
 from hocket_bus.messages import Sampling
 from hocket_client import Client
+from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.egress import EgressSettings
@@ -32,6 +33,7 @@ QUESTION = "Where does the key of the cabin hang?"
 BEGINNING = " The password for the wireless network at Lumtarn is"
 VALUE = "quartzheron58"
 MODEL = "HOCKET_TEST_MODEL"
+CLAIM = 0.9 / AggregationSettings().relevance_temperature  # the log h of passages that match very well
 SAMPLING = Sampling(temperature=0.0, top_p=0.9, seed=0, max_tokens=40)
 
 
@@ -63,7 +65,7 @@ def text_of(ids: list[int]) -> str:
 
 def test_a_cloud_that_is_trusted_hears_the_value() -> None:
     """What the tests below prevent does happen without the rule."""
-    with beside("yield", 7.0, trust=True) as (liar, client):
+    with beside("yield", CLAIM, trust=True) as (liar, client):
         text, notices, _ = ask(client)
         assert VALUE in text
         assert notices == []
@@ -72,7 +74,7 @@ def test_a_cloud_that_is_trusted_hears_the_value() -> None:
 
 def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard() -> None:
     """Not its first token; the reader has it, from the device alone."""
-    with beside("yield", 7.0, trust=False) as (liar, client):
+    with beside("yield", CLAIM, trust=False) as (liar, client):
         text, notices, _ = ask(client)
         assert VALUE in text
         assert [notice for notice in notices if "do not fit" in notice and notice.endswith("; answering alone")]
@@ -82,7 +84,7 @@ def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard(
 
 def test_a_cloud_that_falls_silent_behind_a_push_does_not_hear_what_it_missed() -> None:
     """It could otherwise yield by silence, and be told all when it is greeted again."""
-    with beside("silence", 7.0, trust=False) as (liar, client):
+    with beside("silence", CLAIM, trust=False) as (liar, client):
         text, notices, _ = ask(client)
         assert VALUE in text
         assert [notice for notice in notices if notice.endswith("answering alone")]
@@ -104,7 +106,7 @@ def test_honest_answers_are_written_together_as_before() -> None:
     file = read()
     questions: list[str] = file["questions"]  # type: ignore[assignment]
     numbers = [n for n in range(len(questions)) if n % 3][::4]
-    with opened(file["documents"], trust_cloud=False) as client:  # type: ignore[arg-type]
+    with opened(file["documents"], trust_cloud=False, relevance_temperature=0.1) as client:  # type: ignore[arg-type]
         expected: list[list[int]] = file["ids"][key("coupled", 0.0)]  # type: ignore[index]
         assert answers(client, questions, numbers, "coupled", 0.0) == [expected[n] for n in numbers]
 

@@ -140,7 +140,7 @@ class Sides:
         if isinstance(message, Begin):
             self._open(message, known)
         elif known is not None and isinstance(message, End):
-            known.close()
+            known.end(message)
         elif known is not None:
             known.receive(message)
 

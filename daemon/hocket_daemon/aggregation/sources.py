@@ -22,7 +22,7 @@ from ..engine.voice import Rows
 from ..serving.reply import UNSOURCED, Sourced
 
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
-Table: TypeAlias = NDArray[np.float64]  # [tokens, passages]; a row sums to 1, and to 0 where it is not known
+Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
 _SCALE = 65_535  # what two bytes hold
 
 
@@ -38,7 +38,7 @@ class Trace:
     """Where one token comes from: this side's part in the mixture, and each row's part within the side, if known."""
 
     part: float
-    rows: Rows | None
+    rows: Table | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,12 +55,12 @@ def made(rows: Rows, weights: list[float], wire_mass: float) -> Made:
     return Made(distribution, rows.take(distribution.ids, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
 
 
-def within(own: Made, token: int) -> Rows | None:
+def within(own: Made, token: int) -> Table | None:
     """Each row's part in what its side says of `token`; None where the side leaves it out."""
     at = own.distribution.place(token)
     if at is None:
         return None
-    parts = own.parts[:, at]
+    parts = own.parts[:, at].astype(np.float64)
     return np.asarray(parts / parts.sum())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fakes import FakePeer, part
 from msgspec import structs
-from two_sides import CLOCKED, SETTINGS, TEXTS, Clock, Sides, ask, weighed_rows
+from two_sides import CLOCKED, SETTINGS, TEXTS, Clock, Sides, ask, strange, weighed_rows
 
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import METHODS, WEIGHTS, Done, Draft, End, Message, Sources, Target
@@ -150,6 +150,25 @@ def test_with_breaks_no_share_is_lost(sides: Made, method: str) -> None:
         check(both, told=told)
         both_told.add(told)
     assert True in both_told
+
+
+@pytest.mark.parametrize("drafts", range(2, 9))
+def test_a_cloud_that_was_left_had_its_part_until_then(sides: Made, drafts: int) -> None:
+    """It tells what it knows when it is left; the rest of its share has no name, and none is lost."""
+    seen: list[Message] = []
+
+    def forge(message: Message) -> Message:
+        seen.extend([message] * isinstance(message, Draft))
+        return strange(message) if len(seen) > drafts else message
+
+    both = sides(ask(weights="off", max_tokens=16, ignore_eos=True), forge=forge)
+    both.begin()
+    both.run_to_the_end()
+    both.check_closed()
+    done = both.reader.done
+    assert 0 < len(done.aggregation.solo_steps) < 16
+    check(both, told=all(origin.document for origin in done.sources))
+    assert [origin for origin in done.sources if origin.side == "cloud"]
 
 
 def written(both: Sides) -> None:

@@ -70,6 +70,8 @@ def test_the_shares_are_those_of_the_models_own_rows(tiny_models: dict[str, Path
         bare = client.ask(QUESTION, deadline_s=WAIT_S, **asked(documents=0)).result()  # type: ignore[arg-type]
         assert (bare.sources, bare.token_sources) == ([], [])
         assert bare.token_ids
+        there = made.client("cloud").ask(QUESTION, deadline_s=WAIT_S, **asked()).result()  # type: ignore[arg-type]
+        assert {origin.side for origin in there.sources} == {"cloud"}
         frames = [frame for recorded in tap.recorded() for each in messages(recorded) for frame in each]
         assert len(frames) > len(WAYS)
         assert not [frame for frame in frames if b"device-" in frame]

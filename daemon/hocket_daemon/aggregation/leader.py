@@ -228,9 +228,9 @@ class Leader:
     # --- actions
 
     def _do(self, actions: list[Action]) -> None:
-        """Carry out what the partner's state leads to; behind a failure there is nothing left to do."""
+        """Carry out what the partner's state leads to; behind the end there is nothing left to do."""
         for action in actions:
-            if self.closed:
+            if self.closed or self._written:
                 return
             self._account.note(self._reply.age_s, action)
             match action:

@@ -221,9 +221,7 @@ def _claim(report: Report, number: int) -> None:
         equal = row["ledger"] == row["bytes"]
         report.claim(f"{name}: sentences in any text, or room for more", of, row["in texts"] or 0, not row["in texts"])
         report.claim(f"{name}: names of documents in any frame", "0", row["names"] or 0, not row["names"])
-        report.claim(
-            f"{name}: answers that name one to their reader", "some", row["sourced"] or 0, bool(row["sourced"])
-        )
+        report.claim(f"{name}: answers that name one to the reader", "some", row["sourced"] or 0, bool(row["sourced"]))
         report.claim(f"{name}: bytes of the ledger", f"{row['bytes']} captured", row["ledger"] or 0, equal)
         if not drafts:
             outside = row["beyond the answer"]

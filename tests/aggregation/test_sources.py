@@ -8,7 +8,7 @@ import pytest
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
 from hocket_daemon.aggregation import sources
-from hocket_daemon.aggregation.exchange import Exchange, Terms
+from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
 from hocket_daemon.aggregation.sampler import mix
 from hocket_daemon.aggregation.sources import Told, Trace, decode, device_part, encode, made, sourced, table, within
 from hocket_daemon.engine.sampling import Rule
@@ -122,3 +122,16 @@ def test_what_was_rejected_or_taken_back_does_not_count(seed: int) -> None:
             assert trace.rows == pytest.approx(within(own, exchange.confirmed.ids[step]))
             known += 1
     assert known > 5
+
+
+def test_a_draft_that_is_kept_for_the_other_side_keeps_no_rows() -> None:
+    """What the rows gave to a confirmed token stays, and what they gave to all others goes."""
+    rng = np.random.default_rng(0)
+    exchange = Exchange("device", Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
+    own, remote, start = made(*side(rng, 3), 0.98), made(*side(rng, 3), 0.98), exchange.confirmed.digest
+    exchange.add_own(0, start, own.distribution, 0.0, 0.0, parts=own.parts)
+    exchange.add_remote(Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
+    (confirmed,) = exchange.advance()
+    (kept,) = exchange.kept_drafts(0)
+    assert kept.parts is None
+    assert exchange.traces[0].rows == pytest.approx(within(own, confirmed.token))

@@ -5,7 +5,7 @@ A pure state machine: drafts and targets in, confirmed tokens out. It knows noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
 
@@ -273,6 +273,8 @@ class Exchange:
     def _confirm(self, token: int) -> None:
         step = len(self.confirmed)
         self.confirmed.append(token)
+        if step in self._own:  # it may be kept for long, and its rows have been traced
+            self._own[step] = replace(self._own[step], parts=None)
         self._remote.pop(step, None)
         self._word.pop(step, None)
         if len(self.drafted) <= step or self.drafted.ids[step] != token:  # own draft rejected

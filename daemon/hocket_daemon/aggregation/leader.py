@@ -309,8 +309,8 @@ class Leader:
 
     def _finish(self, finish: Finish) -> None:
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
-        together = self._partner.together and self._peer is not None and self._peer.up
-        if together and self._drafter.dialogue.shared(len(self._steps)):
+        there = self._peer is not None and self._peer.up and not self.closed
+        if there and self._partner.together and self._drafter.dialogue.shared(len(self._steps)):
             self._written, self._told_by_s = finish, time.monotonic() + TELL_S + self.rtt_s
             self._send(*self._drafter.dialogue.rest(len(self._steps)), self._farewell(finish))
             self._drafter.close()

@@ -18,7 +18,8 @@ from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import independent
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
-from hocket_daemon.aggregation.sampler import target
+from hocket_daemon.aggregation.sampler import eta_device, target
+from hocket_daemon.aggregation.sources import device_part
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule, sample
@@ -252,4 +253,14 @@ def check(seed: int, aggregation: str, *, breaks: bool, near_ties: bool, shares_
     solo = frozenset(step for step, source in enumerate(device.sources) if source == "solo")
     assert device.ids == reference(world.begin, world.salt, solo), f"seed {seed}"
     assert device.ids == device.dialogue.exchange.confirmed.ids
+    assert [trace.part for trace in device.dialogue.exchange.traces] == parts(world, device.ids, solo), f"seed {seed}"
     return world
+
+
+def parts(world: World, ids: list[int], solo: frozenset[int]) -> list[float]:
+    """The device's part in the probability of each of these tokens."""
+    eta, found = eta_device(LOG_H["device"], LOG_H["cloud"]), []
+    for step, token in enumerate(ids):
+        device, cloud = (model(side, world.salt, ids[:step]) for side in ("device", "cloud"))
+        found.append(1.0 if step in solo else device_part(device, cloud, eta, token))
+    return found

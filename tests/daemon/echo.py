@@ -66,6 +66,9 @@ class Echo:
         self.heard.append(error)
         self.closed = True
 
+    def end(self, message: Message) -> None:
+        self.close()
+
     def close(self) -> None:
         self.closed = True
 

@@ -23,6 +23,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
+from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import stream
 
 SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
@@ -140,7 +141,7 @@ class Sides:
         if isinstance(message, Begin):
             self._open(message, known)
         elif known is not None and isinstance(message, End):
-            known.close()
+            known.end(message)
         elif known is not None:
             known.receive(message)
 
@@ -196,6 +197,12 @@ def reference(asked: Ask, sides: list[Part], solo: frozenset[int]) -> list[int]:
 
 def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Distribution, float | None]:
     """A side's distribution behind `ids`, as its documents are weighed there, and its log h."""
+    rows, shares, log_h = weighed_rows(side, asked, weights, ids)
+    return truncate(mix(rows, shares), SETTINGS.wire_mass), log_h
+
+
+def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Rows, list[float], float | None]:
+    """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
     voice, texts = side.voice, side.retrieval.texts[: asked.documents]
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights == "dynamic" else 0
     text = query(asked.question, voice.text(ids[:at]))
@@ -204,7 +211,7 @@ def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     layout = voice.layout(asked.task)
     behind = layout.question(asked.question) + ids
     rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
-    return truncate(mix(rows, shares), SETTINGS.wire_mass), log_h
+    return rows, shares, log_h
 
 
 def strange(message: Message) -> Message:

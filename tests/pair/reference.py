@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,16 @@ class Reference:
         }
 
     def answer(self, ask: Ask, solo: frozenset[int] = frozenset()) -> Expected:
+        with self._read(ask) as (readings, found):
+            return self._generate(ask, readings, found, solo)
+
+    def shares(self, ask: Ask, ids: list[int], solo: frozenset[int]) -> list[dict[str, float]]:
+        """For each of these tokens every passage's part in its probability, by document."""
+        with self._read(ask) as (readings, found):
+            return [self._shares_of(ask, ids, step, readings, found, alone=step in solo) for step in range(len(ids))]
+
+    @contextmanager
+    def _read(self, ask: Ask) -> Iterator[tuple[dict[str, SequenceGroup], dict[str, list[Passage]]]]:
         readings, found = {}, {}
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
@@ -50,10 +62,32 @@ class Reference:
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
             readings[side] = read_at_once(model, ask.question, texts, task=ask.task, room=room)
-        expected = self._generate(ask, readings, found, solo)
+        yield readings, found
         for reading in readings.values():
             reading.close()
-        return expected
+
+    def _shares_of(
+        self,
+        ask: Ask,
+        ids: list[int],
+        step: int,
+        readings: dict[str, SequenceGroup],
+        found: dict[str, list[Passage]],
+        *,
+        alone: bool,
+    ) -> dict[str, float]:
+        weights = {side: self._weigh(ask, ids[:step], found[side]) for side in readings}
+        eta = 1.0 if alone else eta_device(weights["device"][1], weights["cloud"][1])
+        parts = {}
+        for side, by in (("device", eta), ("cloud", 1 - eta)):
+            number = len(found[side])
+            whole = truncate(readings[side].distribution(ids[:step], weights[side][0]), DEFAULTS.wire_mass)
+            rows = [readings[side].distribution(ids[:step], list(np.eye(number)[row])) for row in range(number)]
+            posterior = np.array(weights[side][0]) * [row[ids[step]] for row in rows]
+            said = by * float(whole.probabilities[whole.ids == ids[step]].sum())
+            for passage, share in zip(found[side], posterior / posterior.sum(), strict=True):
+                parts[passage.document] = said * float(share)
+        return {name: part / sum(parts.values()) for name, part in parts.items()}
 
     def _generate(
         self,

@@ -9,12 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, DeadlineExceeded, Unavailable
 from hocket_bus.keys import fingerprint
-from hocket_bus.messages import AggregationOutcome, Done
+from hocket_bus.messages import AggregationOutcome, Done, Origin
 from hocket_tools import console
+from hocket_tools.commands.ask import _record
 from hocket_tools.main import app, run, status_of
 from processes import guarded
 from waiting import WAIT_S
@@ -191,6 +193,29 @@ def test_the_summary_tells_times_and_acceptance() -> None:
     )
     line = "2 tokens (eos) · first after 250 ms · 12.3 ms per token · accepted device 50%, cloud - · alone, seed 9"
     assert console.summary(done) == line
+
+
+def test_the_sources_stand_in_lines_of_their_own() -> None:
+    """By share, no control character of a name; an answer from no document says so, one without tokens nothing."""
+    origins = [
+        Origin(side="device", document="notes\x1b[31m/[bold]ferry.txt", ordinal=2, share=0.625),
+        Origin(side="cloud", document="towns.md", ordinal=0, share=0.3),
+        Origin(side="cloud", document="", ordinal=0, share=0.075),
+    ]
+    done = Done(
+        request=bytes(16), seq=1, finish="eos", token_ids=[5], text="x", ttft_s=0.0, ms_per_token=0.0,
+        mode="aggregation", seed=9, sources=origins, token_sources=[[0.625, 0.3, 0.075]],
+    )  # fmt: skip
+    lines = console.sources(done)
+    assert "\x1b" not in lines[0]
+    assert (lines[0].split()[:2], lines[0].endswith("/[bold]ferry.txt, chunk 2")) == (["62.5%", "device"], True)
+    assert lines[1:] == [" 30.0%  cloud   towns.md, chunk 0", "  7.5%  cloud   passages that it did not name"]
+    assert console.sources(structs.replace(done, sources=[])) == ["from no document"]
+    assert console.sources(structs.replace(done, sources=[], token_ids=[])) == []
+    record = _record(done)
+    assert record["sources"][1] == {"side": "cloud", "document": "towns.md", "ordinal": 0, "share": 0.3}
+    assert json.loads(json.dumps(record))["token_sources"] == [[0.625, 0.3, 0.075]]
+    assert not {"sources", "token_sources"} & set(_record(done, sources=False))
 
 
 def test_a_refused_link_leaves_signals_as_they_were() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hocket_bus.messages import Begin, Draft, Message, Sampling, Status, Target
+from hocket_bus import wire
+from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
 from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.engine.distribution import encode, truncate
 from hocket_tools.bench import leaks, privacy
@@ -56,6 +57,8 @@ def test_no_sentence_reaches_the_cloud_but_in_the_answer(tmp_path: Path, number:
     assert shared["distributions"] > number
     assert kept["messages"] > number
     assert shared["answers"] == kept["answers"], "the same tokens in both settings"
+    for row in (shared, kept):
+        assert row["names"] == 0 < row["sourced"], "the reader is told the names, the cloud is not"
     assert kept["all"] == kept["answers"] <= shared["all"], "without drafts the cloud holds the answer and nothing more"
 
 
@@ -75,6 +78,7 @@ def test_the_sentences_are_different_and_no_question_gives_one_away() -> None:
     private = canaries(200, 0)
     assert len({canary.text for canary in private}) == len({canary.question for canary in private}) == 200
     assert "\n".join(documents(private).values()).split("\n") == [canary.text for canary in private]
+    assert set(documents(private)).isdisjoint(documents(canaries(200, 1)))
     for canary in private:
         assert grams(canary.text).isdisjoint(grams(canary.question))
         others = {gram for other in private if other is not canary for gram in grams(other.text)}
@@ -91,6 +95,15 @@ def test_a_sentence_in_a_text_or_behind_a_distribution_is_found() -> None:
     assert privacy.in_texts([other], private) == [True] * 3
     long_winded = bytes((PAYLOAD[0] | 3 << 2, *PAYLOAD[1:7], *PAYLOAD[7:10])) + bytes(6) + PAYLOAD[10:]
     assert leaks.strange(drafted([], 1, long_winded))
+
+
+def test_a_name_in_any_frame_is_found() -> None:
+    """In a text, in bytes, whatever the case; in any message."""
+    names = [name.removesuffix(".txt") for name in documents(canaries(20, 0))]
+    place = [Place(document=f"notes/{names[1]}.txt", ordinal=0)]
+    told = Sources(session=bytes(16), tokens=0, digest=0, places=place, payload=names[2].upper().encode())
+    assert privacy.names_in([wire.encode(BEGIN), wire.encode(told)], names) == 2
+    assert privacy.names_in([wire.encode(BEGIN)], names) == 0
 
 
 def test_rejected_drafts_are_placed_and_searched() -> None:

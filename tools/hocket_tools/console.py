@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from hocket_bus.messages import Done, Source
+from hocket_bus.messages import Done, Origin, Source
 
 STYLES: dict[Source, str] = {
     "both": "green",
@@ -66,6 +66,19 @@ def summary(done: Done) -> str:
         *_outcome(done),
     ]
     return " · ".join([*parts[:-1], f"{parts[-1]}, seed {done.seed}"])
+
+
+def sources(done: Done) -> list[str]:
+    """Where a finished answer comes from, a line for each source, the largest share first."""
+    if not done.sources:
+        return ["from no document"] if done.token_ids else []
+    return [f"{origin.share:>6.1%}  {origin.side:<6}  {_where(origin)}" for origin in done.sources]
+
+
+def _where(origin: Origin) -> str:
+    if not origin.document:
+        return "passages that it did not name"
+    return f"{one_line(origin.document)}, chunk {origin.ordinal}"
 
 
 def _outcome(done: Done) -> list[str]:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from hocket_bus.errors import Code
 
+from .retrieval import Place
 from .types import (
     MAX_QUESTION_CHARS,
     Conversation,
@@ -140,10 +141,26 @@ class Sync(Message, frozen=True):
 
 
 class End(Message, frozen=True):
-    """The device closes a session."""
+    """The device closes a session, of whose answer it has confirmed so many `tokens`."""
 
     session: Id
     reason: Line
+    tokens: Count = 0
+
+
+class Sources(Message, frozen=True):
+    """The answer to End: where the cloud's passages stand, and the part of each in what the cloud said of each token.
+
+    It is about the first `tokens` tokens, of this `digest`; they are no more than End has named. `payload` has a row
+    for each token, with two bytes for each passage (big-endian): their sum stands for 1, and for "not known" where it
+    is 0.
+    """
+
+    session: Id
+    tokens: Count
+    digest: Digest
+    places: Annotated[list[Place], Meta(max_length=64)]
+    payload: bytes
 
 
 class Refused(Message, frozen=True):
@@ -168,5 +185,6 @@ CONVERSATION = Conversation(
         Entry(37, Sync, "control", "pair"),
         Entry(38, End, "control", "pair"),
         Entry(39, Refused, "control", "never"),
+        Entry(40, Sources, "documents", "never"),
     ),
 )

@@ -19,8 +19,10 @@ from .types import (
     Line,
     Message,
     Name,
+    Record,
     Sampling,
     Seconds,
+    Side,
     Task,
     Text,
     TokenId,
@@ -31,6 +33,20 @@ Options = AggregationOptions  # of every mode that has some: a union of records,
 Outcome = AggregationOutcome
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Finish = Literal["eos", "stop", "length", "cancelled"]
+MAX_ORIGINS = 129  # the passages of both sides, and what is not told
+Share = Annotated[float, Meta(ge=0)]
+
+
+class Origin(Record, frozen=True):
+    """A passage and its share of an answer: its part in the probability of the chosen tokens, their mean.
+
+    Without a document it is what all passages of a side have together that did not tell theirs.
+    """
+
+    side: Side
+    document: Line
+    ordinal: Count
+    share: Share
 
 
 class Ask(Message, frozen=True):
@@ -110,7 +126,11 @@ class Notice(Message, frozen=True):
 
 
 class Done(Message, frozen=True):
-    """The end of a stream that succeeded; every number needed to repeat it. `outcome` is what its mode says of it."""
+    """The end of a stream that succeeded; every number needed to repeat it. `outcome` is what its mode says of it.
+
+    `sources` says where the answer comes from, the largest share first; there are none where no document was read.
+    `token_sources` has the shares of each token by index of source, and is empty where that would be too large.
+    """
 
     request: Id
     seq: Count
@@ -122,6 +142,10 @@ class Done(Message, frozen=True):
     mode: Name
     seed: Digest
     outcome: Outcome | None = None
+    sources: Annotated[list[Origin], Meta(max_length=MAX_ORIGINS)] = []
+    token_sources: Annotated[
+        list[Annotated[list[Share], Meta(max_length=MAX_ORIGINS)]], Meta(max_length=MAX_TOKENS)
+    ] = []
 
     @property
     def aggregation(self) -> AggregationOutcome:

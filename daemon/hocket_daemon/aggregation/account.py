@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from hocket_bus.messages import AggregationOutcome, Method, Ready
+from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts
-from ..serving.reply import Reply
+from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from .drafter import Drafter
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Rejoin, Tell
+from .sources import Told, sourced
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
 _NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}
@@ -87,6 +88,12 @@ def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutco
         expect_device=expected[0],
         expect_cloud=expected[1],
     )
+
+
+def sources_of(side: Side, drafter: Drafter, tokens: int, told: Told | None) -> Sourced:
+    """Where the first so many tokens come from; `told` is what the other side says of its passages."""
+    found = drafter.passages.passages if drafter.passages is not None else []
+    return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], told)
 
 
 def count_tokens(services: Services, confirmed: Sequence[Confirmed]) -> None:

@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Aggregated, Begin, Side, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Passage, Place, Side, Sources, Sync, Target
 
 from ..engine import distribution as codec
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
+from ..engine.voice import Rows
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import claims
 from .schedule import Aggregating
+from .sources import Told, table
+from .sources import decode as decoded
+from .sources import encode as encoded
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -62,9 +66,21 @@ class Dialogue:
         self._vocabulary = vocabulary
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
 
-    def own(self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float) -> Effects:
-        """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds."""
-        own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s)
+    def own(
+        self,
+        step: int,
+        prefix: int,
+        distribution: Distribution,
+        log_h: float | None,
+        decode_s: float,
+        *,
+        parts: Rows | None = None,
+    ) -> Effects:
+        """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds.
+
+        `parts` is what each row gives to it, [rows, ids].
+        """
+        own = self.exchange.add_own(step, prefix, distribution, log_h, decode_s, parts=parts)
         if own is None:
             return Effects()
         effects = Effects()
@@ -113,6 +129,35 @@ class Dialogue:
         exchange = self.exchange
         drafts = exchange.kept_drafts(len(exchange.confirmed)) if exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
+
+    def shared(self, length: int) -> bool:
+        """Whether the other side has a part in any of the first `length` tokens."""
+        return any(trace.part < 1.0 for trace in self.exchange.traces[:length])
+
+    def rest(self, length: int) -> list[wire.Message]:
+        """The device's word on those of the first `length` tokens that the other side may not have."""
+        exchange = self.exchange
+        first = min(length, exchange.settled)
+        ids, digest = exchange.confirmed.ids[first:length], exchange.confirmed.at(length)
+        return [Target(session=self._session, epoch=self.epoch, first=first, ids=ids, digest=digest)] if ids else []
+
+    def sources(self, passages: list[Passage], length: int) -> Sources:
+        """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
+        tokens = min(length, len(self.exchange.confirmed))
+        return Sources(
+            session=self._session,
+            tokens=tokens,
+            digest=self.exchange.confirmed.at(tokens),
+            places=[Place(document=passage.document, ordinal=passage.ordinal) for passage in passages],
+            payload=encoded(table(self.exchange.traces[:tokens], len(passages))),
+        )
+
+    def told(self, message: Sources) -> Told | None:
+        """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
+        confirmed = self.exchange.confirmed
+        if message.tokens > len(confirmed) or confirmed.at(message.tokens) != message.digest:
+            return None
+        return Told(message.places, decoded(message.payload, message.tokens, len(message.places)))
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
         self.epoch, self._asked = epoch, False

@@ -6,21 +6,20 @@ import time
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
-import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages
 
 from ..engine.batch import Decoded, DecodeRequest
-from ..engine.distribution import Distribution, truncate
 from ..engine.preemption import Interrupt, Preempted
-from ..engine.sequences import SequenceGroup, mix, read
+from ..engine.sequences import SequenceGroup, read
+from ..engine.voice import Rows
 from ..serving.services import Services
 from .dialogue import Dialogue, Effects
 from .prefix import PrefixChain
 from .schedule import Aggregating
+from .sources import Made, made
 from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")
@@ -150,10 +149,10 @@ class Drafter:
         started_s, interrupt = time.monotonic(), Interrupt()
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
-        def then(rows: NDArray[np.float32]) -> Distribution:
-            return truncate(mix(rows, weighing.documents), mass)
+        def then(rows: Rows) -> Made:
+            return made(rows, weighing.documents, mass)
 
-        def done(outcome: Outcome[Decoded[Distribution]] | Preempted) -> None:
+        def done(outcome: Outcome[Decoded[Made]] | Preempted) -> None:
             self._on_distribution(decoding, outcome, time.monotonic() - started_s)
 
         self._services.compute.decode(DecodeRequest(sequences, list(drafted.ids), then, interrupt), done)
@@ -204,7 +203,7 @@ class Drafter:
         self.draft_next()
 
     def _on_distribution(
-        self, decoding: _Decoding, outcome: Outcome[Decoded[Distribution]] | Preempted, seconds: float
+        self, decoding: _Decoding, outcome: Outcome[Decoded[Made]] | Preempted, seconds: float
     ) -> None:
         if decoding is self._decoding:
             self._decoding = None
@@ -215,7 +214,8 @@ class Drafter:
             return
         self.drafts += 1
         # Acted on before anything is counted, since the other side waits for it.
-        self._owner.act(self.dialogue.own(decoding.step, decoding.prefix, outcome.value, decoding.log_h, seconds))
+        own, step, prefix = outcome.value, decoding.step, decoding.prefix
+        self._owner.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
         self._services.counters.drafted(seconds if decoding.step > 0 else None)
         if decoding.step > 0 and not self.closed:  # the first distribution was there when the question was read
             self._pace(outcome.rows, seconds)

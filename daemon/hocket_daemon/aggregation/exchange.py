@@ -5,15 +5,17 @@ A pure state machine: drafts and targets in, confirmed tokens out. It knows noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
 
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule, sample
+from ..engine.voice import Rows
 from .prefix import PrefixChain
-from .sampler import target
+from .sampler import eta_device, target
 from .schedule import Aggregating, other
+from .sources import Made, Trace, device_part, within
 from .steering import Steering
 from .window import MAX_LOOKAHEAD, draft_window
 
@@ -23,7 +25,10 @@ _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
+    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests.
+
+    `parts` is what each row gives to an own distribution, [rows, ids]; of the other side's nobody knows it here.
+    """
 
     step: int
     prefix: int
@@ -31,6 +36,7 @@ class Draft:
     distribution: Distribution
     log_h: float | None
     decode_s: float
+    parts: Rows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,7 @@ class Exchange:
         self.rollbacks = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
         self.drafted = PrefixChain(terms.session, terms.rule.seed)  # always extends `confirmed`
+        self.traces: list[Trace] = []  # of the confirmed tokens
         self._side = side
         self._terms = terms
         self._steering = Steering() if terms.watches else None
@@ -103,6 +110,12 @@ class Exchange:
     def pushed(self) -> bool:
         """Whether the other side has pushed the answer so far that it should not hear what comes without it."""
         return self._steering is not None and self._steering.has_pushed
+
+    @property
+    def settled(self) -> int:
+        """How many of the confirmed tokens the other side had, too, when it spoke last."""
+        length, digest = self._peer_at
+        return length if length <= len(self.confirmed) and self.confirmed.at(length) == digest else 0
 
     @property
     def sends_drafts(self) -> bool:
@@ -138,13 +151,20 @@ class Exchange:
         return len(ids)
 
     def add_own(
-        self, step: int, prefix: int, distribution: Distribution, log_h: float | None, decode_s: float
+        self,
+        step: int,
+        prefix: int,
+        distribution: Distribution,
+        log_h: float | None,
+        decode_s: float,
+        *,
+        parts: Rows | None = None,
     ) -> Draft | None:
         """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds."""
         if step != len(self.drafted) or prefix != self.drafted.digest:
             return None
         token = self._draw(step, distribution)
-        own = Draft(step, prefix, token, distribution, log_h, decode_s)
+        own = Draft(step, prefix, token, distribution, log_h, decode_s, parts)
         self._own[step] = own
         self.drafted.append(token)
         return own
@@ -178,6 +198,7 @@ class Exchange:
             if self._is_steered(confirmed):
                 self.steered = True
                 break
+            self.traces.append(self._trace(confirmed))
             self._confirm(confirmed.token)
             news.append(confirmed)
         # What the peer had confirmed when it sent its last message follows from what came here by then, in order.
@@ -228,6 +249,20 @@ class Exchange:
             return False
         return self._steering.add(own.distribution, remote.distribution, confirmed.token)
 
+    def _trace(self, confirmed: Confirmed) -> Trace:
+        own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
+        rows = None
+        if own is not None and own.parts is not None:
+            rows = within(Made(own.distribution, own.parts), confirmed.token)
+        if confirmed.source == "solo":
+            return Trace(1.0, rows)
+        if own is None or remote is None:
+            return Trace(0.0, rows)
+        device, cloud = self._sides(own, remote)
+        eta = eta_device(device.log_h, cloud.log_h)
+        part = device_part(device.distribution, cloud.distribution, eta, confirmed.token)
+        return Trace(part if self._side == "device" else 1.0 - part, rows)
+
     def _sides(self, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
         return (own, remote) if self._side == "device" else (remote, own)
 
@@ -238,6 +273,8 @@ class Exchange:
     def _confirm(self, token: int) -> None:
         step = len(self.confirmed)
         self.confirmed.append(token)
+        if step in self._own:  # it may be kept for long, and its rows have been traced
+            self._own[step] = replace(self._own[step], parts=None)
         self._remote.pop(step, None)
         self._word.pop(step, None)
         if len(self.drafted) <= step or self.drafted.ids[step] != token:  # own draft rejected
@@ -249,6 +286,7 @@ class Exchange:
     def _cut(self, length: int) -> None:
         self.confirmed.cut(length)
         self.drafted.cut(length)
+        del self.traces[length:]
         self._drop_own(length)
 
     def _drop_own(self, from_step: int) -> None:

@@ -8,7 +8,7 @@ import structlog
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Aggregated, Begin, Draft, Message, Ready, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
@@ -144,6 +144,13 @@ class Follower:
         log.warning("cannot take part", session=self.id.hex(), error=str(error))
         self._peer.send(refused(error, self.id, self._drafter.dialogue.epoch))
         self._ended = error.code
+        self.close()
+
+    def end(self, message: Message) -> None:
+        """Tell the device what this side's passages had to do with its answer."""
+        found = self._drafter.passages
+        if isinstance(message, End) and found is not None and not self.closed:
+            self._peer.send(self._drafter.dialogue.sources(found.passages, message.tokens))
         self.close()
 
     def close(self) -> None:

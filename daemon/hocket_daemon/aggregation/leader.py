@@ -6,15 +6,14 @@ Every event is handled in one shape: send what the other side waits for, draft o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import msgspec
 
 from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
-    AggregationOptions,
     Begin,
     Draft,
     End,
@@ -22,6 +21,7 @@ from hocket_bus.messages import (
     Message,
     Ready,
     Refused,
+    Sources,
     Sync,
     Target,
 )
@@ -29,25 +29,15 @@ from hocket_bus.messages import (
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply
 from ..serving.services import Services
-from .account import Account, count_tokens, outcome_of
+from .account import Account, count_tokens, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
 from .drafter import Drafter
 from .exchange import Confirmed
-from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell, Waits
-from .schedule import Aggregating
+from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
+from .sources import Told
+from .terms import LeaderTerms, options_of
 from .window import MAX_LOOKAHEAD
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderTerms:
-    """What a mode gives each of its leaders: how long to wait, who aggregates, whether to be on guard, how to open."""
-
-    waits: Waits
-    aggregating: Aggregating
-    watches: bool  # whether the other side is left where it steers the answer
-    opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
-    agreed: Callable[[str], None]  # is told the scorer that both sides have
 
 
 @dataclass(slots=True)
@@ -56,6 +46,7 @@ class _Known:
 
     ready: Ready | None = None
     agreed: bool = False
+    told: Told | None = None
 
 
 class Leader:
@@ -68,11 +59,13 @@ class Leader:
         self._services = services
         self._reply = reply
         self._terms = terms
-        self._options = _options(reply)
+        self._options = options_of(reply.ask)
         self._peer = None if self._options.alone else peer
         self._steps: list[Confirmed] = []
         self._account = Account()
         self._begun_anew = False
+        self._written: Finish | None = None  # the answer lacks nothing but what the other side tells of its sources
+        self._told_by_s = inf
         self._open(scorer)
 
     @property
@@ -130,9 +123,13 @@ class Leader:
 
     def receive(self, message: Message) -> None:
         """A message of the other side."""
-        if self.closed or not self._partner.exists:  # others came in one turn with the one that ended it
+        if self.closed:  # it came in one turn with what ended the session
             return
-        if isinstance(message, Refused):
+        if isinstance(message, Sources):
+            self._on_sources(message)
+        elif self._written or not self._partner.exists:
+            return
+        elif isinstance(message, Refused):
             if message.epoch == self._drafter.dialogue.epoch:
                 now, after_s = time.monotonic(), message.retry_after_s
                 self._do(self._partner.on_refused(now, message.text, message.remedy, after_s))
@@ -144,18 +141,24 @@ class Leader:
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
         """The other side can be reached, or cannot."""
         now = time.monotonic()
-        if up:
+        if self._written and not up:
+            self._conclude(self._written)
+        elif self._written:
+            return
+        elif up:
             self._do(self._partner.on_up(now))
         elif reason is not None:
             self._do(self._partner.on_down(now, reason))
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min(self._reply.deadline_s, self._partner.due_s)
+        return min(self._reply.deadline_s, self._told_by_s if self._written else self._partner.due_s)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time."""
-        if now >= self._reply.deadline_s:
+        if self._written:
+            self._conclude(self._written)
+        elif now >= self._reply.deadline_s:
             seconds = f"no answer within {self._reply.ask.deadline_s:g} s"
             self.fail(DeadlineExceeded(seconds, "allow more time, or ask for less"))
         else:
@@ -163,11 +166,13 @@ class Leader:
 
     def cancel(self) -> None:
         """The reader wants no more."""
-        self._finish("cancelled")
+        self._conclude(self._written or "cancelled")
 
     def fail(self, error: HocketError) -> None:
-        """End the stream with an error."""
-        if not self.closed:
+        """End the stream with an error, unless the answer is written."""
+        if self._written:
+            self._conclude(self._written)
+        elif not self.closed:
             self._reply.fail(error)
             self._end(error.code)
 
@@ -223,9 +228,9 @@ class Leader:
     # --- actions
 
     def _do(self, actions: list[Action]) -> None:
-        """Carry out what the partner's state leads to; behind a failure there is nothing left to do."""
+        """Carry out what the partner's state leads to; behind the end there is nothing left to do."""
         for action in actions:
-            if self.closed:
+            if self.closed or self._written:
                 return
             self._account.note(self._reply.age_s, action)
             match action:
@@ -238,7 +243,7 @@ class Leader:
                 case GoAlone():
                     self._go_alone()
                 case Leave(reason):
-                    self._send(End(session=self.id, reason=reason))
+                    self._send(self._farewell(reason))
                     self._partner.mute()
                 case Tell(text):
                     self._reply.notice(text)
@@ -303,12 +308,34 @@ class Leader:
     # --- the end
 
     def _finish(self, finish: Finish) -> None:
+        """The answer is written; where the other side has had a part in it, it may still tell its sources."""
+        there = self._peer is not None and self._peer.up and not self.closed
+        if there and self._partner.together and self._drafter.dialogue.shared(len(self._steps)):
+            self._written, self._told_by_s = finish, time.monotonic() + TELL_S + self.rtt_s
+            self._send(*self._drafter.dialogue.rest(len(self._steps)), self._farewell(finish))
+            self._drafter.close()
+        else:
+            self._conclude(finish)
+
+    def _on_sources(self, message: Sources) -> None:
+        """Also of a side that was left: it says what it had to do with the answer until then."""
+        self._known.told = self._drafter.dialogue.told(message)
+        if self._written:
+            self._conclude(self._written)
+
+    def _conclude(self, finish: Finish) -> None:
         if not self.closed:
-            self._reply.finish(finish, outcome_of(self._drafter, self._steps))
+            drafter, steps = self._drafter, self._steps
+            sources = sources_of(self._services.side, drafter, len(steps), self._known.told)
+            self._reply.finish(finish, outcome_of(drafter, steps), sources)
             self._end(finish)
 
+    def _farewell(self, reason: str) -> End:
+        return End(session=self.id, reason=reason, tokens=len(self._steps))
+
     def _end(self, reason: str) -> None:
-        self._send(End(session=self.id, reason=reason))
+        if not self._written:
+            self._send(self._farewell(reason))
         self._drafter.close()
         self.closed = True
 
@@ -317,10 +344,6 @@ class Leader:
         return self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
 
 
+TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 _STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
 _NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
-
-
-def _options(reply: Reply) -> AggregationOptions:
-    options = reply.ask.options
-    return options if isinstance(options, AggregationOptions) else AggregationOptions()

@@ -18,6 +18,7 @@ from hocket_bus.messages import (
     Message,
     Ready,
     Refused,
+    Sources,
     Sync,
     Target,
 )
@@ -26,9 +27,10 @@ from ..serving.mode import Peer
 from ..serving.reply import Reply
 from ..serving.services import Services
 from .follower import Follower, rows_of
-from .leader import Leader, LeaderTerms
+from .leader import Leader
 from .partner import Waits
 from .settings import AggregationSettings
+from .terms import LeaderTerms
 
 
 class AggregationMode:
@@ -37,7 +39,7 @@ class AggregationMode:
     name = "aggregation"
     opens: tuple[type[Message], ...] = (Begin,)
     takes: tuple[type[Message], ...] = (Draft, Target, Aggregated, Sync)
-    answers: tuple[type[Message], ...] = (Ready, Draft, Aggregated, Sync, Refused)
+    answers: tuple[type[Message], ...] = (Ready, Draft, Aggregated, Sync, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(self, services: Services, settings: AggregationSettings) -> None:

@@ -83,6 +83,11 @@ class Partner:
         self._retry_s = RETRY_S[0]
 
     @property
+    def together(self) -> bool:
+        """Whether it takes part."""
+        return self.joined and not self.alone
+
+    @property
     def due_s(self) -> float:
         """When `tick` is next needed."""
         return min(self._wait_until_s, self._rejoin_at_s)

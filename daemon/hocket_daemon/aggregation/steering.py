@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from math import log
 
-import numpy as np
-
 from ..engine.distribution import Distribution
 
 LEAST = 1e-4  # what a token has at least: none, however improbable, says more than 9.2 nats
@@ -45,7 +43,4 @@ def _lead(leading: float, led: float) -> float:
 
 
 def _log(distribution: Distribution, token: int) -> float:
-    at = int(np.searchsorted(distribution.ids, token))
-    inside = at < len(distribution.ids) and distribution.ids[at] == token
-    share = float(distribution.probabilities[at]) * distribution.kept if inside else 0.0
-    return log(max(share, LEAST))
+    return log(max(distribution.of(token) * distribution.kept, LEAST))

@@ -40,6 +40,16 @@ class Distribution:
         """Shape of `ids`, summing to 1."""
         return self.counts / np.float64(self.counts.sum())
 
+    def place(self, token: int) -> int | None:
+        """Where `token` stands in `ids`; None where it does not."""
+        at = int(self.ids.searchsorted(token))
+        return at if at < len(self.ids) and self.ids[at] == token else None
+
+    def of(self, token: int) -> float:
+        """The probability of `token`."""
+        at = self.place(token)
+        return 0.0 if at is None else float(self.probabilities[at])
+
 
 def truncate(probabilities: NDArray[np.floating], wire_mass: float) -> Distribution:
     """The smallest set of ids with at least `wire_mass` of the mass, the crossing id included, at most MAX_IDS.

@@ -89,8 +89,11 @@ class FollowedSession(Session, Protocol):
     def reopen(self, opening: Message, peer: Peer) -> None:
         """The opening came again: after a break, or by another route."""
 
+    def end(self, message: Message) -> None:
+        """The other side has ended it; it may still be answered."""
+
     def close(self) -> None:
-        """The other side has ended it, or has gone."""
+        """The other side has gone."""
 
 
 class Mode(Protocol):

@@ -84,7 +84,7 @@ class Openings:
     def _on_end(self, event: Received) -> None:
         entry = self._sessions.followed_as(_session_of(event.message), event.user)
         if entry is not None:
-            entry.session.close()
+            entry.session.end(event.message)
             self._sessions.sweep(time.monotonic())
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hocket_bus.errors import HocketError
 from hocket_bus.faults import failed, notice_text
-from hocket_bus.messages import Ask, Done, Finish, Outcome, Source
+from hocket_bus.messages import Ask, Done, Finish, Origin, Outcome, Source
 
 from ..engine.text import Detokenizer, Transcript
 from ..monitoring.counters import Counters
@@ -21,6 +21,16 @@ class _Piece(NamedTuple):
     token: int
     text: str
     source: Source
+
+
+class Sourced(NamedTuple):
+    """Where an answer comes from: the sources by falling share, and each token's shares in their order."""
+
+    origins: Sequence[Origin] = ()
+    by_token: Sequence[list[float]] = ()
+
+
+UNSOURCED = Sourced()
 
 
 class Reply:
@@ -82,7 +92,7 @@ class Reply:
         if not self.closed:
             self._stream.notice(notice_text(text))
 
-    def finish(self, finish: Finish, outcome: Outcome | None) -> None:
+    def finish(self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED) -> None:
         """End the stream with its result; `outcome` is the mode's own account of it."""
         if self.closed:
             return
@@ -101,6 +111,8 @@ class Reply:
                 mode=self.ask.mode,
                 seed=self.ask.sampling.seed,
                 outcome=outcome,
+                sources=list(sourced.origins),
+                token_sources=list(sourced.by_token),
             )
         )
 

@@ -49,9 +49,9 @@ def canaries(number: int, seed: int) -> list[Canary]:
 
 
 def documents(sentences: list[Canary]) -> dict[str, str]:
-    """The sentences as documents by file name, several in each."""
+    """The sentences as documents by file name, several in each; no other sentences' documents have these names."""
     parts = [sentences[at : at + PER_DOCUMENT] for at in range(0, len(sentences), PER_DOCUMENT)]
-    return {f"notes-{at:03}.txt": "\n".join(one.text for one in part) for at, part in enumerate(parts)}
+    return {f"{_name(part)}-{at:03}.txt": "\n".join(one.text for one in part) for at, part in enumerate(parts)}
 
 
 def grams(text: str) -> set[tuple[str, ...]]:
@@ -76,6 +76,10 @@ def _canary(rng: random.Random, form: tuple[str, str]) -> Canary:
         "number": rng.randint(1000, 9999),
     }
     return Canary(*(part.format_map(filled) for part in form))
+
+
+def _name(sentences: list[Canary]) -> str:
+    return _word(random.Random(sentences[0].text), 5).lower()
 
 
 def _word(rng: random.Random, syllables: int) -> str:

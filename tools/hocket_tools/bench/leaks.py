@@ -72,6 +72,8 @@ def _add(
         seen.guesses.append(Guess(before, message.token, codec.decode(message.payload)))
         _note(seen.begin, prefixes, (*before, message.token))
         return
+    if isinstance(message, Target):  # behind tokens that the cloud has computed itself
+        seen.answer += published[len(seen.answer) : message.first]
     first, ids = (message.first, message.ids) if isinstance(message, Target) else (message.step, [message.token])
     seen.answer[first:] = ids
     _note(seen.begin, prefixes, tuple(seen.answer))

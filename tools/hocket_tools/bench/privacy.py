@@ -57,6 +57,8 @@ class Capture:
     size_bytes: int
     ledger_bytes: int
     published: dict[str, list[int]]  # by question
+    names: int = 0  # of private documents that are in a frame
+    sourced: int = 0  # answers that named a private document to their reader
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
@@ -92,18 +94,27 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
     ledger = home.at / f"ledger-{drafts}"
     stop(home, ["device"])
     _configure(home, ledger, drafts=drafts)
-    published = {}
+    done, names = {}, [name.removesuffix(".txt") for name in documents(private)]
     with Tap(_tap(home), home.endpoint("cloud")) as tap:
         bring_up(home, START_S, lambda _: None)
         with Client(home.endpoint("device")) as client:
             for at, canary in enumerate(track(private, "asking", console=console.err(), transient=True)):
                 how = {"seed": settings.seed + at, "temperature": settings.temperature}
                 stream = client.ask(canary.question, max_tokens=settings.max_tokens, require_cloud=True, **how)
-                published[canary.question] = stream.result().token_ids
+                done[canary.question] = stream.result()
         stop(home, ["device"])
         frames = [each for recorded in tap.recorded() for each in messages(recorded)]
     size_bytes = sum(len(frame) for each in frames for frame in each)
-    return Capture([decode(each) for each in frames], size_bytes, _counted(ledger), published)
+    published = {question: each.token_ids for question, each in done.items()}
+    told = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
+    sent = [decode(each) for each in frames]
+    return Capture(sent, size_bytes, _counted(ledger), published, names_in(frames, names), told)
+
+
+def names_in(frames: list[list[bytes]], names: list[str]) -> int:
+    """How many of the names are in any frame, whatever the case."""
+    sent = b"\n".join(frame for each in frames for frame in each).lower()
+    return sum(name.lower().encode() in sent for name in names)
 
 
 def _counted(ledger: Path) -> int:
@@ -135,6 +146,8 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "bytes": captured.size_bytes,
         "ledger": captured.ledger_bytes,
         "distributions": sum(isinstance(message, Draft) for message in captured.sent),
+        "names": captured.names,
+        "sourced": captured.sourced,
         "in texts": sum(in_texts(captured.sent, private)),
         "beyond the answer": sum(map(bool, outside)),
         "5-grams": sum(map(len, outside)),
@@ -207,6 +220,8 @@ def _claim(report: Report, number: int) -> None:
         name = f"drafts = {json.dumps(drafts)}"
         equal = row["ledger"] == row["bytes"]
         report.claim(f"{name}: sentences in any text, or room for more", of, row["in texts"] or 0, not row["in texts"])
+        report.claim(f"{name}: names of documents in any frame", "0", row["names"] or 0, not row["names"])
+        report.claim(f"{name}: answers that name one to the reader", "some", row["sourced"] or 0, bool(row["sourced"]))
         report.claim(f"{name}: bytes of the ledger", f"{row['bytes']} captured", row["ledger"] or 0, equal)
         if not drafts:
             outside = row["beyond the answer"]

@@ -55,6 +55,7 @@ def ask(
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
+    sources: Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")] = "yes",
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
     ] = None,
@@ -82,9 +83,9 @@ def ask(
     text = console.stdin_text() if question == "-" else question
     where, keys = _daemon(endpoint, home), paths.keys(home)
     if json_lines:
-        _ask_json(where, text, options, keys)
+        _ask_json(where, text, options, keys, sources=sources == "yes")
     else:
-        ask_people(where, text, options, keys)
+        ask_people(where, text, options, keys, sources=sources == "yes")
 
 
 def _daemon(endpoint: str | None, home: Path | None) -> str:
@@ -98,8 +99,10 @@ def _daemon(endpoint: str | None, home: Path | None) -> str:
     return where
 
 
-def ask_people(endpoint: str, question: str, options: dict[str, Any], keys: Path | None = None) -> Done:
-    """Stream the answer in colour to standard output, legend, notices and summary to standard error."""
+def ask_people(
+    endpoint: str, question: str, options: dict[str, Any], keys: Path | None = None, *, sources: bool = True
+) -> Done:
+    """Stream the answer in colour to standard output, legend, notices, sources and summary to standard error."""
     from hocket_bus.messages import Notice, Token
     from hocket_client import Client
     from hocket_tools import console
@@ -116,11 +119,13 @@ def ask_people(endpoint: str, question: str, options: dict[str, Any], keys: Path
                     err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
         out.print()
         done = stream.result()
+    for line in console.sources(done) if sources else ():
+        err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     return done
 
 
-def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path) -> None:
+def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path, *, sources: bool) -> None:
     from hocket_bus.errors import HocketError
     from hocket_client import Client
 
@@ -129,13 +134,13 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path)
             stream = client.ask(question, **options)
             with _Cancelling(stream):
                 for event in stream.events():
-                    _print_json(_record(event))
+                    _print_json(_record(event, sources=sources))
     except HocketError as error:
         _print_json(_error_record(error))
         raise
 
 
-def _record(event: Token | Notice | Done) -> dict[str, Any]:
+def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, Any]:
     """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     import msgspec
 
@@ -146,6 +151,10 @@ def _record(event: Token | Notice | Done) -> dict[str, Any]:
     if isinstance(event, Done):
         outcome = fields.pop("outcome")
         fields |= {"id": number.hex()} | (msgspec.structs.asdict(outcome) if outcome is not None else {})
+        if sources:
+            fields["sources"] = [msgspec.structs.asdict(origin) for origin in event.sources]
+        else:
+            del fields["sources"], fields["token_sources"]
     return {"event": type(event).__name__.lower(), **fields}
 
 

@@ -1,0 +1,123 @@
+"""Where an answer comes from: the part of each passage in the probability of the tokens that were chosen. Pure.
+
+A token is drawn from a mixture of two sides' distributions as they travel, each a mixture of its passages'. So the part
+of a passage is that of its side, which the device knows, times its part within the side, which only the side knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket_bus.errors import BadMessage
+from hocket_bus.messages import Origin, Passage, Place, Side, other
+
+from ..engine.distribution import Distribution, truncate
+from ..engine.sequences import mix
+from ..engine.voice import Rows
+from ..serving.reply import UNSOURCED, Sourced
+
+MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
+Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
+_SCALE = 65_535  # what two bytes hold
+
+
+class Made(NamedTuple):
+    """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
+
+    distribution: Distribution
+    parts: Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Where one token comes from: this side's part in the mixture, and each row's part within the side, if known."""
+
+    part: float
+    rows: Table | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """What the other side says of its passages."""
+
+    places: list[Place]
+    rows: Table
+
+
+def made(rows: Rows, weights: list[float], wire_mass: float) -> Made:
+    """Of the rows' distributions [rows, vocabulary] and their weights, which are empty for a single row."""
+    distribution = truncate(mix(rows, weights), wire_mass)
+    return Made(distribution, rows.take(distribution.ids, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
+
+
+def within(own: Made, token: int) -> Table | None:
+    """Each row's part in what its side says of `token`; None where the side leaves it out."""
+    at = own.distribution.place(token)
+    if at is None:
+        return None
+    parts = own.parts[:, at].astype(np.float64)
+    return np.asarray(parts / parts.sum())
+
+
+def device_part(device: Distribution, cloud: Distribution, eta: float, token: int) -> float:
+    """The device's part in the probability of `token` under η p_device + (1 − η) p_cloud; 0 where both leave it out."""
+    own, remote = eta * device.of(token), (1.0 - eta) * cloud.of(token)
+    return own / (own + remote) if own + remote > 0 else 0.0
+
+
+def table(traces: Sequence[Trace], passages: int) -> Table:
+    """The parts within this side."""
+    rows = np.zeros((len(traces), passages))
+    for row, trace in zip(rows, traces, strict=True):
+        if trace.rows is not None and passages:  # without passages the row is the bare question's
+            row[:] = trace.rows
+    return rows
+
+
+def encode(rows: Table) -> bytes:
+    """As it travels, to within 2^-16."""
+    return np.rint(rows * _SCALE).astype(">u2").tobytes()
+
+
+def decode(data: bytes, tokens: int, passages: int) -> Table:
+    """The inverse of `encode`. Raises BadMessage for data of another length."""
+    if len(data) != 2 * tokens * passages:
+        raise BadMessage("sources of the wrong length")
+    rows = np.frombuffer(data, ">u2").astype(np.float64).reshape(tokens, passages)
+    return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
+
+
+def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], told: Told | None) -> Sourced:
+    """The sources of an answer of these tokens, on the side that was asked."""
+    if not traces or not (passages or told):
+        return UNSOURCED
+    places = told.places if told is not None else []
+    names = [(side, passage.document, passage.ordinal) for passage in passages]
+    names += [(other(side), place.document, place.ordinal) for place in places]
+    names.append((other(side), "", 0))  # the last column: of passages that nobody told of
+    shares = _shares(traces, table(traces, len(passages)), _behind(told, len(traces)))
+    mean = shares.mean(axis=0)
+    order = [int(at) for at in np.argsort(-mean, kind="stable") if names[at][1] or mean[at] > 0]
+    origins = [
+        Origin(side=names[at][0], document=names[at][1], ordinal=names[at][2], share=float(mean[at])) for at in order
+    ]
+    fits = len(traces) * len(order) <= MAX_CELLS
+    return Sourced(origins, shares[:, order].tolist() if fits else [])
+
+
+def _behind(told: Told | None, tokens: int) -> Table:
+    """What was told, for all tokens."""
+    rows = told.rows[:tokens] if told is not None else np.zeros((0, 0))
+    return np.pad(rows, ((0, tokens - len(rows)), (0, 0)))
+
+
+def _shares(traces: Sequence[Trace], own: Table, remote: Table) -> Table:
+    """[tokens, own passages, the other side's, and what is not told of the latter]; each row sums to 1."""
+    part = np.array([[trace.part] for trace in traces])
+    untold = remote.sum(axis=1, keepdims=True) == 0
+    return np.hstack((part * own, (1.0 - part) * remote, (1.0 - part) * untold))

@@ -1,0 +1,137 @@
+"""Laws of the shares alone: parts of a mixture sum to one, whatever was drawn, told or left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hocket_bus.errors import BadMessage
+from hocket_bus.messages import Passage, Place
+from hocket_daemon.aggregation import sources
+from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
+from hocket_daemon.aggregation.sampler import mix
+from hocket_daemon.aggregation.sources import Told, Trace, decode, device_part, encode, made, sourced, table, within
+from hocket_daemon.engine.sampling import Rule
+
+VOCABULARY, TOKENS = 60, 40
+
+
+def side(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, list[float]]:
+    """Random distributions of a side's rows, and weights."""
+    logits = 3 * rng.normal(size=(rows, VOCABULARY))
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return probabilities.astype(np.float32), [float(weight) for weight in rng.dirichlet(np.ones(rows))]
+
+
+def passages(name: str, number: int) -> list[Passage]:
+    return [Passage(document=f"{name}-{at}", title="", ordinal=at, text="", score=0.0) for at in range(number)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed: int) -> None:
+    """Recomputed token by token from both sides' rows as they travel; every token's shares sum to one."""
+    rng = np.random.default_rng(seed)
+    (d_rows, d_weights), (c_rows, c_weights), eta = side(rng, 3), side(rng, 2), float(rng.uniform())
+    device, cloud = made(d_rows, d_weights, 0.9), made(c_rows, c_weights, 0.9)
+    ids, mixture = mix(device.distribution, cloud.distribution, eta)
+    chosen = [int(token) for token in rng.choice(ids, TOKENS, p=mixture / mixture.sum())]
+    own = [
+        Trace(device_part(device.distribution, cloud.distribution, eta, token), within(device, token))
+        for token in chosen
+    ]
+    theirs = table([Trace(0.0, within(cloud, token)) for token in chosen], 2)
+    told = Told([Place(document=f"c-{at}", ordinal=at) for at in range(2)], decode(encode(theirs), TOKENS, 2))
+    found = sourced("device", passages("d", 3), own, told)
+    assert sum(origin.share for origin in found.origins) == pytest.approx(1.0, abs=1e-9)
+    for token, row in zip(chosen, found.by_token, strict=True):
+        assert sum(row) == pytest.approx(1.0, abs=1e-9)
+        for origin, share in zip(found.origins, row, strict=True):
+            ours = origin.side == "device"
+            rows, weights, part = (d_rows, d_weights, eta) if ours else (c_rows, c_weights, 1 - eta)
+            travels = (device if ours else cloud).distribution
+            parts = np.array(weights) * rows[:, token]  # of what the side said before it was cut
+            exact = part * travels.of(token) * parts[origin.ordinal] / parts.sum()
+            assert share == pytest.approx(exact / mixture[ids == token][0], abs=3e-5)
+    for at, origin in enumerate(found.origins):
+        assert origin.share == pytest.approx(np.mean([row[at] for row in found.by_token]))
+    assert [origin.share for origin in found.origins] == sorted((each.share for each in found.origins), reverse=True)
+
+
+def test_what_nobody_told_is_the_other_sides() -> None:
+    """Tokens that the other side told nothing of are its own without a name, and no share is lost."""
+    own = [Trace(0.25, np.array([1.0], np.float32)), Trace(0.5, np.array([1.0], np.float32))]
+    told = Told([Place(document="c", ordinal=3)], np.array([[1.0]]))
+    found = sourced("device", passages("d", 1), own, told)
+    shares = {(origin.side, origin.document): origin.share for origin in found.origins}
+    assert shares == {("device", "d-0"): 0.375, ("cloud", "c"): 0.375, ("cloud", ""): 0.25}
+    assert sourced("device", passages("d", 1), own, None).origins[0].share == 0.625
+    assert not sourced("device", [], [Trace(1.0, None)], None).origins
+    assert not sourced("device", passages("d", 1), [], told).origins
+
+
+def test_a_large_table_stays_here_and_its_means_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shares of the answer are there, those of its tokens are not."""
+    monkeypatch.setattr(sources, "MAX_CELLS", 3)
+    own = [Trace(1.0, np.array([0.5, 0.5], np.float32))] * 2
+    found = sourced("device", passages("d", 2), own, None)
+    assert ([origin.share for origin in found.origins], found.by_token) == ([0.5, 0.5], [])
+
+
+def test_what_is_told_is_read_back_or_refused() -> None:
+    """To within 2^-16; a row of zeros stays one, and data of another length is a bad message."""
+    rows = np.array([[0.2, 0.8], [0.0, 0.0], [1e-7, 1.0]])
+    assert decode(encode(rows), 3, 2) == pytest.approx(rows, abs=2**-15)
+    with pytest.raises(BadMessage):
+        decode(encode(rows), 3, 1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_rejected_or_taken_back_does_not_count(seed: int) -> None:
+    """A draft that the device's word replaces, once or after it was confirmed: traces are those of the answer alone."""
+    rng = np.random.default_rng(seed)
+    exchange = Exchange("cloud", Terms(bytes(16), Rule(seed, 1.0, 1.0), "sync", frozenset(), 30))
+    by_prefix = {}
+
+    def draft() -> None:
+        while (step := exchange.next_step()) is not None:
+            own = by_prefix.setdefault(exchange.drafted.digest, made(*side(rng, 3), 0.98))
+            exchange.add_own(step, exchange.drafted.digest, own.distribution, 0.0, 0.0, parts=own.parts)
+
+    answer: list[int] = []
+    while len(answer) < 20:
+        draft()
+        if answer and rng.uniform() < 0.2:
+            del answer[int(rng.integers(len(answer))) :]
+            first = len(answer)
+        else:
+            first = len(answer)
+        kept = exchange.drafted.ids[first] if len(exchange.drafted) > first and rng.uniform() < 0.5 else None
+        answer.append(int(rng.integers(VOCABULARY)) if kept is None else kept)
+        digests = type(exchange.confirmed)(bytes(16), seed)
+        for token in answer:
+            digests.append(token)
+        exchange.add_target(first, answer[first:], digests.digest)
+        exchange.advance()
+        assert exchange.confirmed.ids[: len(answer)] == answer
+    assert len(exchange.traces) == len(exchange.confirmed)
+    known = 0
+    for step, trace in enumerate(exchange.traces):
+        own = by_prefix.get(exchange.confirmed.at(step))
+        if trace.rows is not None:
+            assert own is not None
+            assert trace.rows == pytest.approx(within(own, exchange.confirmed.ids[step]))
+            known += 1
+    assert known > 5
+
+
+def test_a_draft_that_is_kept_for_the_other_side_keeps_no_rows() -> None:
+    """What the rows gave to a confirmed token stays, and what they gave to all others goes."""
+    rng = np.random.default_rng(0)
+    exchange = Exchange("device", Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
+    own, remote, start = made(*side(rng, 3), 0.98), made(*side(rng, 3), 0.98), exchange.confirmed.digest
+    exchange.add_own(0, start, own.distribution, 0.0, 0.0, parts=own.parts)
+    exchange.add_remote(Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
+    (confirmed,) = exchange.advance()
+    (kept,) = exchange.kept_drafts(0)
+    assert kept.parts is None
+    assert exchange.traces[0].rows == pytest.approx(within(own, confirmed.token))

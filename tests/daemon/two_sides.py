@@ -27,7 +27,12 @@ from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import stream
 
 SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
-    connect_wait_s=2.0, peer_wait_s=10.0, rejoin_wait_s=1.0, reweigh_every=3, trust_cloud=True
+    connect_wait_s=2.0,
+    peer_wait_s=10.0,
+    rejoin_wait_s=1.0,
+    relevance_temperature=0.1,
+    reweigh_every=3,
+    trust_cloud=True,
 )
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}

@@ -171,6 +171,19 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: 
     assert "did you mean 'state'" in capsys.readouterr().err
 
 
+def test_two_tokenizers_stop_up_at_once(
+    tiny_models: dict[str, Path], empty: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refusal that no waiting mends: one line that says what to change, status 78, and nothing keeps running."""
+    configured(empty, tiny_models | {"cloud": tiny_models["stranger"]})
+    assert run(["up", "--home", str(empty.at)]) == 78
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "different tokenizers" in told
+    assert "[model] name" in told
+    assert [processes.running(empty, name) for name in NAMES] == [None] * len(NAMES)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_up_began_is_stopped_when_it_is(number: signal.Signals, tiny_models: dict[str, Path]) -> None:
     """While it waits for a device that finds no cloud, and so never settles."""

@@ -13,6 +13,8 @@ from hocket_tools.caller import Caller
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.processes import running
 
+UNCONNECTED = "not connected"  # how the device daemon tells of its cloud; why, in brackets, where the cloud refuses it
+
 
 @dataclass(frozen=True, slots=True)
 class DaemonState:
@@ -29,7 +31,13 @@ class DaemonState:
     @property
     def settled(self) -> bool:
         """Ready, and where it has another side to reach, connected to it."""
-        return self.ready and not self.facts.get("cloud", "").startswith("not connected")
+        return self.ready and not self.facts.get("cloud", "").startswith(UNCONNECTED)
+
+    @property
+    def refusal(self) -> str:
+        """Why the other side refuses this one, which no waiting mends; empty where it does not."""
+        before, found, reason = self.facts.get("cloud", "").partition(f"{UNCONNECTED} (")
+        return reason.removesuffix(")") if found and not before else ""
 
 
 def pair_state(home: Home, connect_s: float = 2.0) -> list[DaemonState]:

@@ -49,6 +49,8 @@ def _wait(
         for name in _unsettled(states.values()):
             _check_alive(home, name, started)
             states[name] = daemon_state(home, name, probe_s)
+            if refusal := states[name].refusal:
+                raise BadConfiguration(refusal)
         tell(list(states.values()))
         waiting = _unsettled(states.values())
         if not waiting:

@@ -17,6 +17,7 @@ from hocket_tools.commands.pair import START_S
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.state import daemon_state
 from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
@@ -182,6 +183,41 @@ def test_two_tokenizers_stop_up_at_once(
     assert "different tokenizers" in told
     assert "[model] name" in told
     assert [processes.running(empty, name) for name in NAMES] == [None] * len(NAMES)
+
+
+def test_ask_and_status_name_what_a_daemon_ended_with(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own reason, from its log; not after a start that went on behind it."""
+    empty.prepare()
+    empty.log("device").write_text("hocket: no model at 'x': name another\n")
+    where = ["--home", str(empty.at)]
+    for command in (["ask", *where, "Where?"], ["status", *where]):
+        assert run(command) == 69
+        told = capsys.readouterr()
+        assert "no model at 'x'" in told.out + told.err
+    with empty.log("device").open("a") as log:
+        log.write("2026-01-01 ready\n")
+    assert run(["status", *where]) == 69
+    assert "no model" not in capsys.readouterr().out
+
+
+def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the configuration; the side that another machine has is no failure here, and it says where it looked."""
+    empty.prepare()
+    config = empty.config("device")
+    config.write_text(config.read_text().replace(empty.endpoint("cloud"), "tcp://192.0.2.7:7100"))
+    settings = [sys.executable, "-m", "hocket_tools.main", "retrieval", "--config", empty.config("device-retrieval")]
+    where = ["--home", str(empty.at)]
+    with guarded(subprocess.Popen(settings)) as process:
+        until(lambda: daemon_state(empty, "device-retrieval").ready)
+        assert run(["status", *where, "--json"]) == 69
+        daemons = {one["name"]: one for one in json.loads(capsys.readouterr().out)["daemons"]}
+        assert daemons.keys() == {"device", "device-retrieval"}
+        assert daemons["device-retrieval"]["answering"]
+        assert daemons["device"]["problem"] == "not running"
+        assert run(["status", *where]) == 69
+        assert str(empty.at) in capsys.readouterr().err.replace("\n", "")
+        process.terminate()
+        process.wait(WAIT_S)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

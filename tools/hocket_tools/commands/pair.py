@@ -88,19 +88,23 @@ def down(
 def status(
     home: Folder = None, json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
-    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer."""
+    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer.
+
+    Daemons are looked for by the configuration files of the pair's folder, and of the system's services (/etc/hocket).
+    """
     from dataclasses import asdict
 
-    from hocket_tools.pair.home import Home
-    from hocket_tools.pair.state import pair_state
+    from hocket_tools import console
+    from hocket_tools.pair.look import look, looked_at, places
 
-    pair = Home.find(home)
-    states = pair_state(pair)
+    homes = places(home)
+    states = look(homes)
     if json_object:
-        typer.echo(json.dumps({"home": str(pair.at), "daemons": [asdict(state) for state in states]}))
+        typer.echo(json.dumps({"home": str(homes[0].at), "daemons": [asdict(state) for state in states]}))
     else:
         _show(states)
-    if not all(state.answering for state in states):
+        console.err().print(f"looked at {looked_at(homes)}", style="dim", markup=False)
+    if not states or not all(state.answering for state in states):
         raise typer.Exit(UNAVAILABLE)
 
 
@@ -111,6 +115,7 @@ def _progress(states: list[DaemonState]) -> str:
 
 def _show(states: list[DaemonState]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_tools import console
 
@@ -119,5 +124,5 @@ def _show(states: list[DaemonState]) -> None:
         word = "ready" if state.ready else "not ready" if state.answering else state.problem
         style = "green" if state.ready else "yellow" if state.answering else "red"
         facts = "\n".join(f"{name}: {console.printable(value)}" for name, value in state.facts.items())
-        table.add_row(state.name, str(state.pid or "-"), f"[{style}]{word}[/{style}]", facts)
+        table.add_row(state.name, str(state.pid or "-"), Text(console.printable(word), style), Text(facts))
     console.out().print(table)

@@ -63,6 +63,11 @@ class Home:
         cloud = self._values("device").get("cloud", "") if self.config("device").exists() else ""
         return cloud if isinstance(cloud, str) else ""
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether the device here is configured for the cloud here. Raises BadConfiguration."""
+        return self.peer() == self.listening("cloud")
+
     def ledger(self) -> Path:
         """The file that counts what left the device. Raises BadConfiguration where none is kept."""
         egress = self._values("device").get("egress", {})

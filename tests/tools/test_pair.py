@@ -87,6 +87,24 @@ def test_documents_go_in_are_listed_and_removed(home: Home, tmp_path: Path, caps
     assert "no document" in capsys.readouterr().err
 
 
+def test_what_is_deleted_is_forgotten_and_paths_are_taken_as_typed(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is read again loses what is gone, and says so; relative paths, files' and folders', are removed."""
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe key {name} lies under the blue stone.\n")
+    monkeypatch.chdir(tmp_path)
+    where = ["--side", "cloud", "--home", str(home.at)]
+    assert run(["ingest", *where, "."]) == 0
+    assert "removed" not in capsys.readouterr().out
+    (tmp_path / "a.md").unlink()
+    assert run(["ingest", *where, "."]) == 0
+    assert "2 unchanged, 1 removed whose files are gone" in capsys.readouterr().out
+    for path in ("b.md", "."):
+        assert run(["documents", *where, "--remove", path]) == 0
+        assert "cloud: 1 removed" in capsys.readouterr().out
+
+
 def test_an_answer_goes_to_output_and_its_figures_beside(home: Home) -> None:
     """Standard output holds the answer alone; legend and summary go to standard error; "-" reads the question."""
     done = call(home, "ask", "--max-tokens", "6", "--seed", "1", "--json", "Where is the key?")

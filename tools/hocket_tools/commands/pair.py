@@ -30,21 +30,25 @@ def register(app: typer.Typer) -> None:
 def up(home: Folder = None, wait: StartWait = START_S) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
-    The first call writes four configuration files with every key explained. The daemons go on when the terminal
-    closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer stops what was started.
+    The first call writes four configuration files with every key explained; after `hocket init` it starts that side
+    alone. The daemons go on when the terminal closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer
+    stops what was started.
     """
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
 
     pair = Home.find(home)
-    already = all(running(pair, name) is not None for name in NAMES)
+    already = all(running(pair, name) is not None for name in pair.names)
     with leaving_at(signal.SIGTERM):
         states = start(pair, wait)
     flag = f" --home {home}" if home else ""
     out = console.out()
-    out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")
+    what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
+    out.print(f"{what} is running{' already' if already else ''}; configuration and logs: {pair.at}")
     for state in states:
+        if not state.settled:
+            out.print(f"cloud: {state.facts['cloud']}", markup=False)
         if LEAVES in state.facts:
             out.print(f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}", markup=False)
     out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.home import NAMES, Home, side_of
 from hocket_tools.pair.state import DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
@@ -47,11 +47,7 @@ def _states(home: Home, connect_s: float) -> list[DaemonState]:
 
 def _of_this_machine(home: Home, states: list[DaemonState]) -> list[DaemonState]:
     """Without a side of which nothing answers, where the two sides of the home are no pair and another side does."""
-    awake = {_side(state) for state in states if state.answering or state.pid is not None}
+    awake = {side_of(state.name) for state in states if state.answering or state.pid is not None}
     if not awake or home.is_pair:
         return states
-    return [state for state in states if _side(state) in awake]
-
-
-def _side(state: DaemonState) -> str:
-    return state.name.partition("-")[0]
+    return [state for state in states if side_of(state.name) in awake]

@@ -223,9 +223,9 @@ def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.
     empty.prepare()
     config = empty.config("device")
     config.write_text(config.read_text().replace(empty.endpoint("cloud"), "tcp://192.0.2.7:7100"))
-    settings = [sys.executable, "-m", "hocket_tools.main", "retrieval", "--config", empty.config("device-retrieval")]
+    command = [sys.executable, "-m", "hocket_tools.main", "retrieval", "--config"]
     where = ["--home", str(empty.at)]
-    with guarded(subprocess.Popen(settings)) as process:
+    with guarded(subprocess.Popen([*command, str(empty.config("device-retrieval"))], text=True)) as process:
         until(lambda: daemon_state(empty, "device-retrieval").ready)
         assert run(["status", *where, "--json"]) == 69
         daemons = {one["name"]: one for one in json.loads(capsys.readouterr().out)["daemons"]}

@@ -29,7 +29,8 @@ def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float =
         for state in _of_this_machine(home, _states(home, connect_s)):
             if state.name in names and not (state.name in found and found[state.name].answering):
                 found[state.name] = state
-    return [found[name] for name in NAMES if name in found]
+    listed = [found[name] for name in NAMES if name in found]
+    return listed or [DaemonState(name, None, problem="not running") for name in NAMES if name in names]
 
 
 def looked_at(homes: Sequence[Home]) -> str:

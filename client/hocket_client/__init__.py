@@ -24,6 +24,7 @@ from hocket_bus.messages import Done, Notice, Token
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
+from .question import Options
 
 __all__ = [
     "AsyncClient",
@@ -38,6 +39,7 @@ __all__ = [
     "Done",
     "HocketError",
     "Notice",
+    "Options",
     "ProtocolError",
     "Stream",
     "Token",

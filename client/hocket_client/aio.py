@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Unpack
 
 from hocket_bus.messages import Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
 from .connection import Connection
+from .question import Options
 from .reader import Reader
 
 
@@ -42,8 +43,8 @@ class AsyncClient:
         if self._connection is not None:
             await asyncio.to_thread(self._connection.close)
 
-    def ask(self, question: str, **options: Any) -> AsyncStream:  # noqa: ANN401 - the options are ask_message's
-        """Ask; call it inside `async with`, on the loop that will iterate. Options: see `ask_message`.
+    def ask(self, question: str, **options: Unpack[Options]) -> AsyncStream:
+        """Ask; call it inside `async with`, on the loop that will iterate. For what can be said besides see `Options`.
 
         Raises BadRequest for options out of range, Cancelled after `close`.
         """
@@ -55,7 +56,7 @@ class AsyncClient:
 class AsyncStream(Reader):
     """The answer as it comes: `async for token in stream`, `await stream.result()`, `stream.cancel()`."""
 
-    def __init__(self, connection: Connection, question: str, options: dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, question: str, options: Options) -> None:
         self._inbox = _Inbox()
         super().__init__(connection, question, options, self._inbox.put)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Unpack
 
 from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.faults import raised
@@ -14,6 +14,7 @@ from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequ
 from hocket_bus.paths import default_endpoint
 
 from .connection import Connection
+from .question import Options
 from .reader import Reader
 
 
@@ -33,8 +34,8 @@ class Client:
             self._connection.close()
             raise
 
-    def ask(self, question: str, **options: Any) -> Stream:  # noqa: ANN401 - the options are ask_message's
-        """Ask; the stream that comes back is iterated for tokens. Options: see `ask_message`.
+    def ask(self, question: str, **options: Unpack[Options]) -> Stream:
+        """Ask; the stream that comes back is iterated for tokens. What can be said beside the question: see `Options`.
 
         Raises BadRequest for options out of range, Cancelled after `close`.
         """
@@ -71,7 +72,7 @@ class Client:
 class Stream(Reader):
     """The answer as it comes. Iterate for Token messages; `events` adds notices and the Done at the end."""
 
-    def __init__(self, connection: Connection, question: str, options: dict[str, Any]) -> None:
+    def __init__(self, connection: Connection, question: str, options: Options) -> None:
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         super().__init__(connection, question, options, self._inbox.put)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from typing import TypedDict
 
 from hocket_bus.errors import BadRequest, ProtocolError
 from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Sampling, Task
@@ -11,6 +12,28 @@ from hocket_bus.wire import decode, encode
 
 DEFAULTS = Ask(request=bytes(16), topic=bytes(16), question="")  # what a question has that says nothing else
 DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
+
+
+class Options(TypedDict, total=False):
+    """What `ask` takes beside the question: what is not said has the default of `ask_message`.
+
+    `aggregation` to `alone` are options of the mode.
+    """
+
+    mode: str
+    aggregation: str  # how drafts are exchanged: coupled, independent, sync, sync-both
+    weights: str  # how passages are weighed: dynamic, static, off
+    task: Task
+    seed: int | None  # repeats an answer; None: a random one
+    max_tokens: int
+    temperature: float  # 0 is greedy
+    top_p: float
+    documents: int  # passages a side
+    stop: str | tuple[str, ...]  # texts before which the answer ends
+    ignore_eos: bool
+    require_cloud: bool  # rather an error than an answer of the device alone
+    alone: bool
+    deadline_s: float
 
 
 def ask_message(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from typing import Any
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Done, Message, Notice
 
 from .assembly import SILENCE_S, Assembly, Event
 from .connection import Connection, Receiver
-from .question import ask_message
+from .question import Options, ask_message
 
 GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say that it has passed
 
@@ -22,7 +21,7 @@ class Reader:
     Once nobody holds it, it is cancelled and forgotten; so nothing that lives longer, like the receiver, may hold it.
     """
 
-    def __init__(self, connection: Connection, question: str, options: dict[str, Any], receiver: Receiver) -> None:
+    def __init__(self, connection: Connection, question: str, options: Options, receiver: Receiver) -> None:
         self.notices: list[str] = []
         self._connection = connection
         self._assembly = Assembly(ask_message(question, topic=connection.topic, **options))

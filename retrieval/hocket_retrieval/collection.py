@@ -5,6 +5,7 @@ Every method may be called from any thread; jobs of ingestion wait for each othe
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .snapshot import DocumentInfo
 from .store import Change, Store
+from .walk import is_gone
 
 CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
 log = structlog.get_logger(__name__)
@@ -98,7 +100,12 @@ class Collection:
         return self.work(job)
 
     def accept(self, paths: Sequence[Path], job: Job) -> None:
-        """Let files and folders be a job of the next `work`, or of the one under way, whatever happens meanwhile."""
+        """Let files and folders be a job of the next `work`, or of the one under way, whatever happens meanwhile.
+
+        Documents of a folder whose files are gone are removed at once.
+        """
+        folders = [str(path) for path in paths if os.path.isdir(path)]
+        job.report.removed += len(self.remove(self._gone(folders)).removed)
         self._ingester.accept(paths, job)
 
     def resume(self, on_progress: OnProgress = lambda _: None) -> Report:
@@ -201,6 +208,12 @@ class Collection:
                 self._index.change(change.removed, blocks, change.state)
         self._replaced |= bool(len(change.removed))
         return change
+
+    def _gone(self, folders: Sequence[str]) -> list[str]:
+        """The documents below these folders whose files are there no more."""
+        with self._store.snapshot() as snapshot:
+            names = [document.name for document in snapshot.documents()]
+        return [name for name in names if any(_below(name, folder) for folder in folders) and is_gone(Path(name))]
 
     def _check_renewed(self) -> None:
         """Only a start can find documents of another embedder or chunk length."""

@@ -29,10 +29,14 @@ class Progress:
 
 @dataclass(slots=True)
 class Report:
-    """What a job did; `errors` are (file, one line), `skipped` files of a folder that are of no known type."""
+    """What a job did; `errors` are (file, one line), `skipped` files of a folder that are of no known type.
+
+    `removed` documents of a folder are those whose files are gone.
+    """
 
     added: int = 0
     replaced: int = 0
+    removed: int = 0
     unchanged: int = 0
     skipped: int = 0
     chunks: int = 0

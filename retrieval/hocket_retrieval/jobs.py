@@ -121,5 +121,6 @@ def stopping() -> Unavailable:
 
 
 def _log(what: str, report: Report) -> None:
-    if report.added or report.replaced or report.errors:
-        log.info(what, added=report.added, replaced=report.replaced, failures=len(report.errors))
+    if report.added or report.replaced or report.removed or report.errors:
+        counts = {"added": report.added, "replaced": report.replaced, "removed": report.removed}
+        log.info(what, **counts, failures=len(report.errors))

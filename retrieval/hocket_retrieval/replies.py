@@ -80,4 +80,5 @@ def ingested(report: Report, request: bytes) -> m.Ingested:
         seconds=report.seconds,
         embedding_s=report.embedding_s,
         failures=lines,
+        removed=report.removed,
     )

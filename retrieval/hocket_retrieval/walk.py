@@ -71,6 +71,17 @@ def read_bytes(path: Path, root: str = "") -> bytes:
         raise _unreadable(path, error) from error
 
 
+def is_gone(path: Path) -> bool:
+    """Whether there is certainly no such file; one that may not be looked at is not gone."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def _name(path: Path) -> str:
     """The name a file's document will have. Raises DocumentError for one that cannot be stored or sent."""
     name = str(path)

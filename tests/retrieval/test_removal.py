@@ -128,3 +128,27 @@ def test_what_is_accepted_is_on_the_disk_and_so_is_what_is_done(tmp_path, toy):
     assert len(told) > 2
     with Store(tmp_path / "state" / "documents.sqlite") as store:
         assert store._writer.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+
+def test_a_deleted_file_goes_when_its_folder_is_read_again(tmp_path):
+    """Its text, too; not what lies elsewhere, not what is there but may not be seen, and not by another file's name."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there, here / "closed"):
+        folder.mkdir()
+        (folder / "kept.txt").write_text("The old mill.")
+        (folder / "gone.txt").write_text(f"The name is {SECRET}." if folder == here else "The new mill.")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([here, there])
+        (here / "gone.txt").unlink()
+        (there / "gone.txt").unlink()
+        (here / "closed").chmod(0)
+        try:
+            assert collection.ingest([here / "kept.txt"]).removed == 0
+            assert collection.ingest([here]).removed == 1
+        finally:
+            (here / "closed").chmod(0o700)
+        left = {document.name for document in collection.documents()}
+        assert left == {str(here / "kept.txt"), *(str(at) for at in (there / "kept.txt", there / "gone.txt"))} | {
+            str(here / "closed" / name) for name in ("kept.txt", "gone.txt")
+        }
+        assert not on_disk(tmp_path / "state")

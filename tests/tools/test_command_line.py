@@ -218,6 +218,23 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     assert not {"sources", "token_sources"} & set(_record(done, sources=False))
 
 
+@pytest.mark.parametrize(("finish", "told"), [("length", True), ("eos", False)])
+def test_a_cut_answer_says_how_to_get_more(finish: str, told: bool) -> None:
+    """And no other one does."""
+    done = Done(
+        request=bytes(16),
+        seq=1,
+        finish=finish,  # type: ignore[arg-type] # one of them
+        token_ids=[1],
+        text="a",
+        ttft_s=0.1,
+        ms_per_token=1.0,
+        mode="aggregation",
+        seed=1,
+    )
+    assert ("--max-tokens" in console.summary(done)) == told
+
+
 def test_a_refused_link_leaves_signals_as_they_were() -> None:
     """Blocked signals would be inherited by every process started later."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])

@@ -17,6 +17,7 @@ from hocket_tools.commands.pair import START_S
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.state import daemon_state
 from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
@@ -84,6 +85,24 @@ def test_documents_go_in_are_listed_and_removed(home: Home, tmp_path: Path, caps
     assert json.loads(capsys.readouterr().out) == {"side": "device", "removed": 1, "missing": []}
     assert run(["documents", *where, "--remove", name]) == 2
     assert "no document" in capsys.readouterr().err
+
+
+def test_what_is_deleted_is_forgotten_and_paths_are_taken_as_typed(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder that is read again loses what is gone, and says so; relative paths, files' and folders', are removed."""
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nThe key {name} lies under the blue stone.\n")
+    monkeypatch.chdir(tmp_path)
+    where = ["--side", "cloud", "--home", str(home.at)]
+    assert run(["ingest", *where, "."]) == 0
+    assert "removed" not in capsys.readouterr().out
+    (tmp_path / "a.md").unlink()
+    assert run(["ingest", *where, "."]) == 0
+    assert "2 unchanged, 1 removed whose files are gone" in capsys.readouterr().out
+    for path in ("b.md", "."):
+        assert run(["documents", *where, "--remove", path]) == 0
+        assert "cloud: 1 removed" in capsys.readouterr().out
 
 
 def test_an_answer_goes_to_output_and_its_figures_beside(home: Home) -> None:
@@ -169,6 +188,54 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: 
     empty.config("cloud-retrieval").write_text('endpoint = "ipc:///tmp/x"\nstates = "/tmp/x"\n')
     assert run(["up", "--home", str(empty.at)]) == 78
     assert "did you mean 'state'" in capsys.readouterr().err
+
+
+def test_two_tokenizers_stop_up_at_once(
+    tiny_models: dict[str, Path], empty: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refusal that no waiting mends: one line that says what to change, status 78, and nothing keeps running."""
+    configured(empty, tiny_models | {"cloud": tiny_models["stranger"]})
+    assert run(["up", "--home", str(empty.at)]) == 78
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "different tokenizers" in told
+    assert "[model] name" in told
+    assert [processes.running(empty, name) for name in NAMES] == [None] * len(NAMES)
+
+
+def test_ask_and_status_name_what_a_daemon_ended_with(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own reason, from its log; not after a start that went on behind it."""
+    empty.prepare()
+    empty.log("device").write_text("hocket: no model at 'x': name another\n")
+    where = ["--home", str(empty.at)]
+    for command in (["ask", *where, "Where?"], ["status", *where]):
+        assert run(command) == 69
+        told = capsys.readouterr()
+        assert "no model at 'x'" in told.out + told.err
+    with empty.log("device").open("a") as log:
+        log.write("2026-01-01 ready\n")
+    assert run(["status", *where]) == 69
+    assert "no model" not in capsys.readouterr().out
+
+
+def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the configuration; the side that another machine has is no failure here, and it says where it looked."""
+    empty.prepare()
+    config = empty.config("device")
+    config.write_text(config.read_text().replace(empty.endpoint("cloud"), "tcp://192.0.2.7:7100"))
+    command = [sys.executable, "-m", "hocket_tools.main", "retrieval", "--config"]
+    where = ["--home", str(empty.at)]
+    with guarded(subprocess.Popen([*command, str(empty.config("device-retrieval"))], text=True)) as process:
+        until(lambda: daemon_state(empty, "device-retrieval").ready)
+        assert run(["status", *where, "--json"]) == 69
+        daemons = {one["name"]: one for one in json.loads(capsys.readouterr().out)["daemons"]}
+        assert daemons.keys() == {"device", "device-retrieval"}
+        assert daemons["device-retrieval"]["answering"]
+        assert daemons["device"]["problem"] == "not running"
+        assert run(["status", *where]) == 69
+        assert str(empty.at) in capsys.readouterr().err.replace("\n", "")
+        process.terminate()
+        process.wait(WAIT_S)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import Pair, pair
@@ -21,7 +22,7 @@ from hocket_tools.pair.state import DaemonState
 from processes import guarded
 from waiting import WAIT_S
 
-QUESTION = {"max_tokens": 400, "seed": 1, "temperature": 1.0, "ignore_eos": True}
+QUESTION: dict[str, Any] = {"max_tokens": 400, "seed": 1, "temperature": 1.0, "ignore_eos": True}
 
 
 def state(**figures: float) -> DaemonState:

@@ -60,7 +60,7 @@ def one_line(text: str) -> str:
 def summary(done: Done) -> str:
     """Counts and times of a finished answer in one line."""
     parts = [
-        f"{len(done.token_ids)} tokens ({done.finish})",
+        f"{len(done.token_ids)} tokens ({done.finish}{'; more with --max-tokens' if done.finish == 'length' else ''})",
         f"first after {done.ttft_s * 1000:.0f} ms",
         f"{done.ms_per_token:.1f} ms per token",
         *_outcome(done),

@@ -23,6 +23,7 @@ from hocket_tools.commands import (
     explain,
     keys,
     link,
+    machines,
     model,
     pair,
     profile,
@@ -40,7 +41,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, explain, pair, top, documents, audit, demo, serve, link, profile):
+for room in (ask, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(keys.app, name="keys")

@@ -106,7 +106,8 @@ class Progress(Message, frozen=True):
 class Ingested(Message, frozen=True):
     """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
 
-    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet.
+    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet,
+    `removed` the documents of folders whose files are gone.
     """
 
     request: Id
@@ -119,6 +120,7 @@ class Ingested(Message, frozen=True):
     seconds: Seconds
     embedding_s: Seconds
     failures: Annotated[list[Line], Meta(max_length=1_000)] = []
+    removed: Count = 0
 
 
 class Remove(Message, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from rich.progress import track
 
@@ -99,7 +99,7 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
         bring_up(home, START_S, lambda _: None)
         with Client(home.endpoint("device")) as client:
             for at, canary in enumerate(track(private, "asking", console=console.err(), transient=True)):
-                how = {"seed": settings.seed + at, "temperature": settings.temperature}
+                how: dict[str, Any] = {"seed": settings.seed + at, "temperature": settings.temperature}
                 stream = client.ask(canary.question, max_tokens=settings.max_tokens, require_cloud=True, **how)
                 done[canary.question] = stream.result()
         stop(home, ["device"])

@@ -29,10 +29,11 @@ class Run:
         return whole_s / (len(self.times_s) - 1) * 1000 if whole_s else None
 
 
-def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - the options are ask_message's
+def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - the options are the client's
     """Ask for a continuation of `prompt`, or by `task` an answer, that no token ends early, and read it to its end."""
     started_s = time.monotonic()
-    stream = client.ask(prompt, **{"task": "complete", "ignore_eos": True, "top_p": 1.0} | options)
+    said: dict[str, Any] = {"task": "complete", "ignore_eos": True, "top_p": 1.0} | options
+    stream = client.ask(prompt, **said)
     times_s = [time.monotonic() - started_s for _ in stream]
     done = stream.result()
     accepted, expected = (

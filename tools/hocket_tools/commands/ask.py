@@ -93,8 +93,13 @@ def _daemon(endpoint: str | None, home: Path | None) -> str:
     from hocket_bus import paths
     from hocket_bus.endpoints import check_endpoint
     from hocket_tools.pair.home import Home
+    from hocket_tools.pair.state import check_begun
 
-    where = endpoint or (paths.named_endpoint() if home is None else "") or Home.find(home).listening("device")
+    where = endpoint or (paths.named_endpoint() if home is None else "")
+    if not where:
+        pair = Home.find(home)
+        check_begun(pair, "device")
+        where = pair.listening("device")
     check_endpoint(where)
     return where
 

@@ -36,6 +36,8 @@ def ingest(
 ) -> None:
     """Let a side read files; what it has read already and is unchanged is skipped.
 
+    Of a folder that is read again, documents whose files are gone are forgotten.
+
     An interrupted ingestion goes on where it stopped. Files that cannot be read are listed, the others go in.
     """
     from hocket_bus import paths
@@ -64,7 +66,7 @@ def documents(
     side: Side,
     remove: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Forget this document, or all in this folder, by its full path; repeatable."),
+        typer.Option(metavar="PATH", help="Forget this document, or all in this folder; repeatable."),
     ] = None,
     endpoint: Endpoint = None,
     home: Home = None,
@@ -157,7 +159,8 @@ def _tell(side: str, ingested: Ingested) -> None:
 
     rate = ingested.chunks / ingested.seconds if ingested.seconds > 0 else 0.0
     console.out().print(
-        f"{side}: {ingested.added} added, {ingested.replaced} replaced, {ingested.unchanged} unchanged; "
+        f"{side}: {ingested.added} added, {ingested.replaced} replaced, {ingested.unchanged} unchanged"
+        f"{f', {ingested.removed} removed whose files are gone' if ingested.removed else ''}; "
         f"{ingested.chunks} passages in {ingested.seconds:.1f} s ({rate:.0f}/s, "
         f"of it {ingested.embedding_s:.1f} s embedding)"
     )
@@ -181,14 +184,27 @@ def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -
     from hocket_bus import messages as m
     from hocket_bus.errors import BadRequest
 
-    removed = caller.ask(m.Remove(request=os.urandom(16), documents=names), m.Removed, wait_s=60.0)
+    gone, missing = 0, []
+    for name in names:
+        for spelled in _spellings(name):
+            removed = caller.ask(m.Remove(request=os.urandom(16), documents=[spelled]), m.Removed, wait_s=60.0).removed
+            gone += removed
+            if removed:
+                break
+        else:
+            missing.append(name)
     if json_object:
-        told = {"side": side, "removed": removed.removed, "missing": removed.missing}
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        typer.echo(json.dumps({"side": side, "removed": gone, "missing": missing}, ensure_ascii=False))
     else:
-        typer.echo(f"{side}: {removed.removed} removed")
-    if removed.missing:
-        raise BadRequest(f"no document '{removed.missing[0]}' on the {side}", f"see: hocket documents --side {side}")
+        typer.echo(f"{side}: {gone} removed")
+    if missing:
+        raise BadRequest(f"no document '{missing[0]}' on the {side}", f"see: hocket documents --side {side}")
+
+
+def _spellings(name: str) -> list[str]:
+    """What a document may be called that is given as `name`: as `ingest` takes a path, as a link, and as it stands."""
+    path = Path(name).expanduser()
+    return list(dict.fromkeys([str(path.resolve()), os.path.abspath(path), name]))
 
 
 def _show(side: str, listed: list[Document]) -> None:

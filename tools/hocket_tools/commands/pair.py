@@ -30,21 +30,25 @@ def register(app: typer.Typer) -> None:
 def up(home: Folder = None, wait: StartWait = START_S) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
-    The first call writes four configuration files with every key explained. The daemons go on when the terminal
-    closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer stops what was started.
+    The first call writes four configuration files with every key explained; after `hocket init` it starts that side
+    alone. The daemons go on when the terminal closes; `hocket down` stops them. Ctrl-C or SIGTERM before all answer
+    stops what was started.
     """
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
 
     pair = Home.find(home)
-    already = all(running(pair, name) is not None for name in NAMES)
+    already = all(running(pair, name) is not None for name in pair.names)
     with leaving_at(signal.SIGTERM):
         states = start(pair, wait)
     flag = f" --home {home}" if home else ""
     out = console.out()
-    out.print(f"the pair is running{' already' if already else ''}; configuration and logs: {pair.at}")
+    what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
+    out.print(f"{what} is running{' already' if already else ''}; configuration and logs: {pair.at}")
     for state in states:
+        if not state.settled:
+            out.print(f"cloud: {state.facts['cloud']}", markup=False)
         if LEAVES in state.facts:
             out.print(f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}", markup=False)
     out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
@@ -88,19 +92,23 @@ def down(
 def status(
     home: Folder = None, json_object: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
-    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer."""
+    """Show each daemon: process, model, documents, connection and round trip. Exit status 69 unless all answer.
+
+    Daemons are looked for by the configuration files of the pair's folder, and of the system's services (/etc/hocket).
+    """
     from dataclasses import asdict
 
-    from hocket_tools.pair.home import Home
-    from hocket_tools.pair.state import pair_state
+    from hocket_tools import console
+    from hocket_tools.pair.look import look, looked_at, places
 
-    pair = Home.find(home)
-    states = pair_state(pair)
+    homes = places(home)
+    states = look(homes)
     if json_object:
-        typer.echo(json.dumps({"home": str(pair.at), "daemons": [asdict(state) for state in states]}))
+        typer.echo(json.dumps({"home": str(homes[0].at), "daemons": [asdict(state) for state in states]}))
     else:
         _show(states)
-    if not all(state.answering for state in states):
+        console.err().print(f"looked at {looked_at(homes)}", style="dim", markup=False)
+    if not states or not all(state.answering for state in states):
         raise typer.Exit(UNAVAILABLE)
 
 
@@ -111,6 +119,7 @@ def _progress(states: list[DaemonState]) -> str:
 
 def _show(states: list[DaemonState]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_tools import console
 
@@ -119,5 +128,5 @@ def _show(states: list[DaemonState]) -> None:
         word = "ready" if state.ready else "not ready" if state.answering else state.problem
         style = "green" if state.ready else "yellow" if state.answering else "red"
         facts = "\n".join(f"{name}: {console.printable(value)}" for name, value in state.facts.items())
-        table.add_row(state.name, str(state.pid or "-"), f"[{style}]{word}[/{style}]", facts)
+        table.add_row(state.name, str(state.pid or "-"), Text(console.printable(word), style), Text(facts))
     console.out().print(table)

@@ -78,19 +78,18 @@ def _states(endpoints: list[str], home: Path | None) -> list[DaemonState]:
     from hocket_bus import paths
     from hocket_bus.endpoints import check_endpoint
     from hocket_bus.errors import Unavailable
-    from hocket_tools.pair.home import Home
-    from hocket_tools.pair.processes import running
-    from hocket_tools.pair.state import daemon_state, state_at
+    from hocket_tools.pair.look import look, looked_at, places
+    from hocket_tools.pair.state import state_at
 
     for endpoint in endpoints:
         check_endpoint(endpoint)
     if endpoints:
         return [state_at(endpoint, endpoint, None, paths.keys(home)) for endpoint in endpoints]
-    pair = Home.find(home)
-    names = [name for name in SIDES if running(pair, name) is not None]
-    if not names:
-        raise Unavailable(f"no daemon of {pair.at} is running", "start the pair: hocket up")
-    return [daemon_state(pair, name) for name in names]
+    homes = places(home)
+    states = [state for state in look(homes, SIDES) if state.answering or state.pid is not None]
+    if not states:
+        raise Unavailable(f"no daemon is running by {looked_at(homes)}", "start the pair: hocket up")
+    return states
 
 
 def _line(paces: list[Pace]) -> str:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import platform
+import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hocket_bus import paths
-from hocket_bus.endpoints import check_endpoint
+from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import keep_private, private_folder
-from hocket_tools.settings import Value, commented
+from hocket_tools.settings import Value, commented, toml
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
+SideName = Literal["device", "cloud"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,11 @@ class Home:
         cloud = self._values("device").get("cloud", "") if self.config("device").exists() else ""
         return cloud if isinstance(cloud, str) else ""
 
+    @property
+    def is_pair(self) -> bool:
+        """Whether the device here is configured for the cloud here. Raises BadConfiguration."""
+        return self.peer() == self.listening("cloud")
+
     def ledger(self) -> Path:
         """The file that counts what left the device. Raises BadConfiguration where none is kept."""
         egress = self._values("device").get("egress", {})
@@ -80,16 +89,53 @@ class Home:
             raise BadConfiguration(text, f'add a line: decisions = "{self._decisions(side)}"')
         return Path(kept)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The daemons that belong here: all four, or those of the only side that is configured."""
+        sides = {side_of(name) for name in NAMES if self.config(name).exists()}
+        return tuple(name for name in NAMES if len(sides) != 1 or side_of(name) in sides)
+
+    def side(self) -> SideName:
+        """Which side of a pair with another machine this one is. Raises BadConfiguration where it is none yet."""
+        if self.config("cloud").exists() and is_tcp(self.listening("cloud")):
+            return "cloud"
+        if self.config("device").exists():
+            return "device"
+        raise BadConfiguration(f"no side of a pair in {self.at}", "make it one: hocket init device, or init cloud")
+
+    def name(self, side: SideName) -> str:
+        """What this machine calls itself. Raises BadConfiguration."""
+        return str(self._values(side).get("name", "")) or f"{platform.node().split('.')[0] or 'machine'}-{side}"
+
+    def set_peer(self, endpoint: str) -> None:
+        """Let the device find the cloud there, from its next start on. Raises BadConfiguration."""
+        self._values("device")
+        config, line = self.config("device"), f"cloud = {toml(endpoint)}"
+        text = config.read_text(encoding="utf-8")
+        table = re.search(r"(?m)^\[", text)
+        head, tables = text[: table.start()] if table else text, text[table.start() :] if table else ""
+        changed, count = re.subn(r"(?m)^#?cloud[ \t]*=.*$", lambda _: line, head, count=1)
+        config.write_text((changed if count else f"{line}\n{head}") + tables, encoding="utf-8")
+
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
-        for name in NAMES:
+        for name in self.names:
             check_endpoint(self.endpoint(name))
+        self._write({name: self._given(name) for name in self.names})
+
+    def prepare_side(self, side: SideName, name: str, at: str) -> None:
+        """The same for one side, which is called `name` and listens `at`, or where it does by default."""
+        own = {"name": name} | ({"endpoint": at} if at else {}) | ({"cloud": ""} if side == "device" else {})
+        retrieval = f"{side}-retrieval"
+        self._write({retrieval: self._given(retrieval), side: self._given(side) | own})
+
+    def _write(self, files: Mapping[str, Mapping[str, Value]]) -> None:
         for folder in (self.at, self.at / "run", self.at / "logs"):
             private_folder(folder)
-        for name in NAMES:
+        for name, given in files.items():
             if not self.config(name).exists():
                 keep_private(self.config(name))
-                self.config(name).write_text(self._text(name), encoding="utf-8")
+                self.config(name).write_text(_text(name, given), encoding="utf-8")
 
     def _values(self, name: str) -> dict[str, Any]:
         self.require(name)
@@ -99,24 +145,34 @@ class Home:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
 
-    def _text(self, name: str) -> str:
-        from hocket_daemon.config import CloudSettings, DeviceSettings  # here: whoever only asks needs no torch
-        from hocket_retrieval.config import RetrievalConfig
-
-        side, _, retrieval = name.partition("-")
+    def _given(self, name: str) -> dict[str, Value]:
+        """What stands in a daemon's file from the beginning, by dotted name."""
+        side = side_of(name)
         given: dict[str, Value] = {"endpoint": self.endpoint(name)}
-        if retrieval:
-            return commented(RetrievalConfig, given | {"state": str(self.at / f"{side}-documents")})
+        if name != side:
+            return given | {"state": str(self.at / f"{side}-documents")}
         given |= {"retrieval": self.endpoint(f"{side}-retrieval"), "kv.folder": str(self.at / f"{side}-kv")}
         given["decisions"] = str(self._decisions(side))
-        if side == "cloud":
-            return commented(CloudSettings, given)
-        return commented(
-            DeviceSettings, given | {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
-        )
+        if side == "device":
+            given |= {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
+        return given
 
     def _decisions(self, side: str) -> Path:
         return self.at / f"{side}-decisions.db"
 
     def _ledger(self) -> Path:
         return self.at / "device-ledger.db"
+
+
+def side_of(name: str) -> str:
+    """The side of a daemon."""
+    return name.partition("-")[0]
+
+
+def _text(name: str, given: Mapping[str, Value]) -> str:
+    from hocket_daemon.config import CloudSettings, DeviceSettings  # here: whoever only asks needs no torch
+    from hocket_retrieval.config import RetrievalConfig
+
+    if name.endswith("-retrieval"):
+        return commented(RetrievalConfig, given)
+    return commented(CloudSettings if name == "cloud" else DeviceSettings, given)

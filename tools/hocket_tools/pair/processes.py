@@ -17,6 +17,7 @@ from hocket_tools.pair.home import Home
 
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
+COMPLAINT = "hocket: "  # how the command line begins its line of an error
 END_S = 5.0
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -91,6 +92,12 @@ def last_lines(log: Path, count: int = 8) -> list[str]:
             return [line.rstrip() for line in deque(lines, maxlen=count)]
     except OSError:
         return []
+
+
+def last_error(home: Home, name: str) -> str:
+    """What a daemon ended with, by the last line of its log; empty where that is no error of its own."""
+    said = "".join(last_lines(home.log(name), 1))
+    return said.removeprefix(COMPLAINT) if said.startswith(COMPLAINT) else ""
 
 
 def _wait_gone(home: Home, names: list[str], deadline: Deadline) -> list[str]:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hocket_bus import paths
-from hocket_bus.errors import HocketError
+from hocket_bus.endpoints import is_tcp
+from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Status, StatusRequest
 from hocket_tools.caller import Caller
-from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.processes import running
+from hocket_tools.pair.home import Home
+from hocket_tools.pair.processes import last_error, running
+
+UNCONNECTED = "not connected"  # how the device daemon tells of its cloud; why, in brackets, where the cloud refuses it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +32,30 @@ class DaemonState:
     @property
     def settled(self) -> bool:
         """Ready, and where it has another side to reach, connected to it."""
-        return self.ready and not self.facts.get("cloud", "").startswith("not connected")
+        return self.ready and not self.facts.get("cloud", "").startswith(UNCONNECTED)
 
-
-def pair_state(home: Home, connect_s: float = 2.0) -> list[DaemonState]:
-    """The state of all four daemons, those that do not run included."""
-    return [daemon_state(home, name, connect_s) for name in NAMES]
+    @property
+    def refusal(self) -> str:
+        """Why the other side refuses this one, which no waiting mends; empty where it does not."""
+        before, found, reason = self.facts.get("cloud", "").partition(f"{UNCONNECTED} (")
+        return reason.removesuffix(")") if found and not before else ""
 
 
 def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
-    """The state of one daemon; a silent one is described, never raised."""
-    pid = running(home, name)
-    if pid is None:
-        return DaemonState(name, None, problem="not running")
-    return state_at(home.listening(name), name, pid, paths.keys(home.at), connect_s)
+    """The state of one daemon, whoever started it; a silent one is described, never raised."""
+    pid, endpoint = running(home, name), home.listening(name)
+    if pid is None and not is_tcp(endpoint) and not Path(endpoint.removeprefix("ipc://")).exists():
+        reason = last_error(home, name)
+        return DaemonState(name, None, problem=f"not running: {reason}" if reason else "not running")
+    return state_at(endpoint, name, pid, paths.keys(home.at), connect_s)
+
+
+def check_begun(home: Home, name: str) -> None:
+    """Raises Unavailable with a daemon's own reason, where it ended by an error and nobody has started it again."""
+    reason = last_error(home, name)
+    socket = Path(home.listening(name).removeprefix("ipc://"))
+    if reason and running(home, name) is None and not socket.exists():
+        raise Unavailable(f"the {name} daemon is not running, it ended with: {reason}", f"its log: {home.log(name)}")
 
 
 def state_at(endpoint: str, name: str, pid: int | None, keys: Path, connect_s: float = 2.0) -> DaemonState:

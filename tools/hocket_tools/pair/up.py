@@ -29,7 +29,7 @@ def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped.
     """
     home.prepare()
-    names = [name for name in NAMES if processes.running(home, name) is None]
+    names = [name for name in home.names if processes.running(home, name) is None]
     started: dict[str, int] = {}
     try:
         for name in names:
@@ -43,14 +43,16 @@ def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None
 def _wait(
     home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None]
 ) -> list[DaemonState]:
-    states = {name: DaemonState(name, started.get(name), problem="starting") for name in NAMES}
-    probe_s = FIRST_PROBE_S
+    states = {name: DaemonState(name, started.get(name), problem="starting") for name in home.names}
+    pair, probe_s = home.names == NAMES, FIRST_PROBE_S
     while True:
-        for name in _unsettled(states.values()):
+        for name in _unsettled(states.values(), pair=pair):
             _check_alive(home, name, started)
             states[name] = daemon_state(home, name, probe_s)
+            if pair and (refusal := states[name].refusal):
+                raise BadConfiguration(refusal)
         tell(list(states.values()))
-        waiting = _unsettled(states.values())
+        waiting = _unsettled(states.values(), pair=pair)
         if not waiting:
             return list(states.values())
         if deadline.passed:
@@ -59,8 +61,9 @@ def _wait(
         probe_s = min(LONGEST_PROBE_S, 1.2 * probe_s)
 
 
-def _unsettled(states: Iterable[DaemonState]) -> list[str]:
-    return [state.name for state in states if not state.settled]
+def _unsettled(states: Iterable[DaemonState], *, pair: bool) -> list[str]:
+    """Which to wait for; a side without the other one here need not be connected."""
+    return [state.name for state in states if not (state.settled if pair else state.ready)]
 
 
 def _check_alive(home: Home, name: str, started: dict[str, int]) -> None:

@@ -1,0 +1,137 @@
+"""`hocket init` and `hocket pair`: one side of a pair on this machine, the other on another one."""
+
+from __future__ import annotations
+
+import platform
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_bus.messages import Right
+    from hocket_tools.pair.code import Code
+    from hocket_tools.pair.home import Home, SideName
+
+Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The pair's folder.", envvar="HOCKET_HOME")]
+INIT_EXAMPLE = """Examples:
+
+hocket init device
+
+hocket init cloud --at tcp://192.0.2.7:7100"""
+PAIR_EXAMPLE = """Examples:
+
+hocket pair
+
+hocket pair hocket1-…"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("init", epilog=INIT_EXAMPLE)(init)
+    app.command("pair", epilog=PAIR_EXAMPLE)(pair)
+
+
+def init(
+    side: Annotated[Literal["device", "cloud"], typer.Argument(help="Which side of a pair this machine is.")],
+    at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where laptops reach this machine, for a cloud.")] = "",
+    name: Annotated[str, typer.Option(help="What this machine calls itself; default: its name and the side.")] = "",
+    home: Folder = None,
+) -> None:
+    """Make this machine one side of a pair: two configuration files and a key; nothing is started.
+
+    Files that are there are left as they are.
+    """
+    from hocket_bus import keys
+    from hocket_bus.endpoints import check_endpoint, is_tcp
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.sockets import new_key_pair
+    from hocket_tools.pair.home import Home
+
+    if (side == "cloud") != bool(at):
+        missing = "say where laptops reach this machine, for example tcp://192.0.2.7:7100"
+        raise typer.BadParameter(missing if side == "cloud" else "a device is not reached", param_hint="--at")
+    if at:
+        check_endpoint(at)
+        if not is_tcp(at):
+            raise typer.BadParameter("name a tcp endpoint: ipc is for one machine", param_hint="--at")
+    here = Home.find(home)
+    if at and here.config("cloud").exists() and here.listening("cloud") != at:
+        text = f"{here.config('cloud')} is there, and listens at {here.listening('cloud')}"
+        raise BadRequest(text, "set its endpoint there, or remove the file")
+    machine = re.sub("[^A-Za-z0-9.-]", "-", platform.node().split(".")[0]).strip("-.") or "machine"
+    here.prepare_side(side, name or f"{machine}-{side}", at)
+    if not keys.exist(here.at / "keys"):
+        own = new_key_pair()
+        keys.write_own(here.at / "keys", own)
+        if at:  # so that this machine's own status and top may ask its daemon
+            keys.write_peers(here.at / "keys", {"self": keys.Peer(own.public, at, frozenset({"dial", "watch"}))})
+    typer.echo(f"this machine is a {side}; configuration, keys and logs: {here.at}")
+    _introduce(here, side, home)
+    typer.echo(f"then start it: hocket up{_flag(home)}")
+
+
+def pair(
+    code: Annotated[str, typer.Argument(metavar="CODE", help="The other's; without it, show this machine's.")] = "",
+    name: Annotated[str, typer.Option(help="What to call that machine here; default: as it calls itself.")] = "",
+    home: Folder = None,
+) -> None:
+    """Show this machine's code, or take that of the other one: each side takes the other's, once.
+
+    A code has a name, a public key and an address; nothing of it is secret. Who can change it on its way could take
+    that machine's place: compare fingerprints over another way, such as the telephone.
+    """
+    from hocket_tools.pair.code import Code
+    from hocket_tools.pair.home import Home
+
+    here = Home.find(home)
+    side = here.side()
+    if not code:
+        _introduce(here, side, home)
+        return
+    other = Code.read(code)
+    _take(here, side, other, name or other.name)
+    told = "hocket down and hocket up" if side == "device" else "SIGHUP"
+    unit = "restart hocket-device" if side == "device" else "reload hocket-cloud"
+    typer.echo(f"a daemon that runs takes it over with: {told} (as a service: systemctl {unit})")
+
+
+def _introduce(here: Home, side: SideName, home: Path | None) -> None:
+    from hocket_bus.keys import Keys, fingerprint
+    from hocket_tools.pair.code import Code
+
+    own = Keys(here.at / "keys").own.public
+    endpoint = here.listening("cloud") if side == "cloud" else ""
+    word = Code(here.name(side), own, endpoint).written()
+    reached = f", reached at {endpoint}" if endpoint else ""
+    typer.echo(f"{here.name(side)}{reached}, fingerprint {fingerprint(own)}")
+    typer.echo(f"on the {'device' if side == 'cloud' else 'cloud'}:  hocket pair {word}")
+    typer.echo(f"here:  hocket pair{_flag(home)} CODE, with the one that it shows")
+
+
+def _take(here: Home, side: SideName, other: Code, name: str) -> None:
+    """Let the other machine do what its side does here, and nothing more. Raises BadRequest."""
+    from hocket_bus.errors import BadRequest
+    from hocket_bus.keys import Keys, Peer, fingerprint, write_peers
+
+    if bool(other.endpoint) == (side == "cloud"):
+        raise BadRequest(f"this machine is a {side}, and so is {other.name}", "pair a device with a cloud")
+    known = Keys(here.at / "keys")
+    if other.key == known.own.public:
+        raise BadRequest("this is the code of this machine", "take it on the other one")
+    if name in known.peers and known.peers[name].key != other.key:
+        text = f"{name} is the name of another machine here, {fingerprint(known.peers[name].key)}"
+        raise BadRequest(text, f"choose one with --name, or first: hocket keys revoke {name}")
+    right: Right = "dial" if other.endpoint else "pair"
+    write_peers(known.folder, known.peers | {name: Peer(other.key, other.endpoint, frozenset({right}))})
+    typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
+    if side == "device":
+        here.set_peer(other.endpoint)
+        typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
+    else:
+        typer.echo("it may lead sessions of its own questions here, and nothing else")
+
+
+def _flag(home: Path | None) -> str:
+    return f" --home {home}" if home else ""

@@ -1,0 +1,54 @@
+"""Which daemons of this machine run, whoever started them: by the configuration files of a home and of the services."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hocket_tools.pair.home import NAMES, Home, side_of
+from hocket_tools.pair.state import DaemonState, daemon_state
+
+SERVICES = Path("/etc/hocket")
+
+
+def places(folder: Path | None) -> list[Home]:
+    """The home that is meant; where none is named, that of the system's services, too."""
+    named = folder is not None or os.environ.get("HOCKET_HOME")
+    return [Home.find(folder)] if named else [Home.find(), Home(SERVICES)]
+
+
+def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float = 2.0) -> list[DaemonState]:
+    """How each daemon is that has a configuration file in one of `homes`; of two of a name the one that answers.
+
+    Sides that another machine has are left out. Raises BadConfiguration.
+    """
+    found: dict[str, DaemonState] = {}
+    for home in homes:
+        for state in _of_this_machine(home, _states(home, connect_s)):
+            if state.name in names and not (state.name in found and found[state.name].answering):
+                found[state.name] = state
+    listed = [found[name] for name in NAMES if name in found]
+    return listed or [DaemonState(name, None, problem="not running") for name in NAMES if name in names]
+
+
+def looked_at(homes: Sequence[Home]) -> str:
+    """The configuration files by which daemons are looked for, in words."""
+    lists = [(home, [f"{name}.toml" for name in NAMES if home.config(name).exists()]) for home in homes]
+    return "; ".join(f"{home.at}: {', '.join(files) or 'no configuration file'}" for home, files in lists)
+
+
+def _states(home: Home, connect_s: float) -> list[DaemonState]:
+    """All at once: each that is silent takes its time."""
+    names = [name for name in NAMES if home.config(name).exists()]
+    with ThreadPoolExecutor(len(NAMES)) as threads:
+        return list(threads.map(lambda name: daemon_state(home, name, connect_s), names))
+
+
+def _of_this_machine(home: Home, states: list[DaemonState]) -> list[DaemonState]:
+    """Without a side of which nothing answers, where the two sides of the home are no pair and another side does."""
+    awake = {side_of(state.name) for state in states if state.answering or state.pid is not None}
+    if not awake or home.is_pair:
+        return states
+    return [state for state in states if side_of(state.name) in awake]

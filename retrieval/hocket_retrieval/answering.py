@@ -86,7 +86,7 @@ class Answering:
                 with self._news:
                     self._running[question.asker] -= 1
                     self._running += Counter()  # without those who have none
-                    self._news.notify()
+                    self._news.notify_all()  # another thread may take the asker's next, and all end behind the last
 
     def _next(self) -> Waiting | None:
         """Wait for the question whose turn it is; None when there will be none any more."""

@@ -111,3 +111,15 @@ def test_a_dropped_question_is_refused_unless_it_has_begun() -> None:
     closing.join(WAIT_S)
     asked.ask("late")
     assert asked.refused[1:] == [("late", b"", Busy)]
+
+
+def test_closing_ends_every_thread_behind_the_questions_of_one() -> None:
+    """The thread that may not serve it waits, and ends with the others."""
+    asked = Asked()
+    for _ in range(MAX_WAITING):
+        asked.ask("flood")
+    closing = threading.Thread(target=asked.answering.close, daemon=True)
+    closing.start()
+    asked.go(MAX_WAITING)
+    closing.join(WAIT_S)
+    assert not closing.is_alive()

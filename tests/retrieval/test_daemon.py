@@ -19,7 +19,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.sockets import Bus, LinkUp, Received
 from hocket_retrieval import daemon as daemons
 from hocket_retrieval import replies
-from hocket_retrieval.answering import THREADS
+from hocket_retrieval.answering import THREADS_OF_ONE
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
@@ -194,17 +194,17 @@ def test_a_search_that_nobody_waits_for_is_answered_at_once_and_never_begun(call
         return real(collection, query, *rest)
 
     monkeypatch.setattr(Collection, "search", held)
-    for number in range(THREADS + 2):
+    for number in range(THREADS_OF_ONE + 2):
         call.link.send(m.Search(request=bytes([number] * 16), query=f"harbour {number}"))
-    for _ in range(THREADS):
+    for _ in range(THREADS_OF_ONE):
         begun.get(timeout=WAIT_S)
     call.link.send(m.Drop(request=bytes(16)))
-    error = call(m.Drop(request=bytes([THREADS] * 16)))
-    assert (type(error), error.code, error.request) == (m.Error, "cancelled", bytes([THREADS] * 16))
+    error = call(m.Drop(request=bytes([THREADS_OF_ONE] * 16)))
+    assert (type(error), error.code, error.request) == (m.Error, "cancelled", bytes([THREADS_OF_ONE] * 16))
     gate.set()
-    answers = {call.next().request for _ in range(THREADS + 1)}
-    assert answers == {bytes([number] * 16) for number in (*range(THREADS), THREADS + 1)}
-    assert begun.get(timeout=WAIT_S) == f"harbour {THREADS + 1}"
+    answers = {call.next().request for _ in range(THREADS_OF_ONE + 1)}
+    assert answers == {bytes([number] * 16) for number in (*range(THREADS_OF_ONE), THREADS_OF_ONE + 1)}
+    assert begun.get(timeout=WAIT_S) == f"harbour {THREADS_OF_ONE + 1}"
 
 
 def test_searches_are_answered_while_ingesting(call, toy, files):

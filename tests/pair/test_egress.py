@@ -131,7 +131,7 @@ def test_tokens_beyond_the_end_of_the_answer_stay(tiny_models: dict[str, Path]) 
         silent = made.stack.enter_context(Bus(heard.append))
         silent.serve(made.endpoint("cloud"), lambda hello: Welcome(role="cloud", epoch=1, tokenizer=hello.tokenizer))
         made.start_retrieval("device")
-        made.start_device(peer_wait_s=2.0)
+        made.start_device(peer_wait_s=2.0, relevance_temperature=0.1)
         whole = made.client().ask(QUESTION, alone=True, **OPTIONS).result()  # type: ignore[arg-type]
         ended = made.client().ask(QUESTION, stop=[whole.text.strip()[0]], **OPTIONS).result()  # type: ignore[arg-type]
         assert ended.finish == "stop"

@@ -24,7 +24,7 @@ from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
 from manager import manager
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 ID = bytes(range(16))
 RUN = (
@@ -215,7 +215,7 @@ def test_searches_are_answered_while_ingesting(call, toy, files):
     call.link.send(m.Ingest(request=bytes(16), paths=[str(files)]))
     answers = [call(search()), call.next()]
     assert {type(answer) for answer in answers} == {m.Passages, m.Progress}
-    assert "ingesting" in call(m.StatusRequest(request=ID)).facts["work"]
+    until(lambda: "ingesting" in call(m.StatusRequest(request=ID)).facts["work"])  # the first progress may come before
     toy.gate.set()
     while not isinstance(end := call.next(), m.Ingested):
         assert isinstance(end, m.Progress)

@@ -14,7 +14,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     relevance_temperature: Annotated[
         float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights")
-    ] = 0.02
+    ] = 0.1
     reweigh_every: Annotated[
         int, Meta(ge=1, lt=1 << 16, description="tokens between two looks at how relevant the passages are")
     ] = 4

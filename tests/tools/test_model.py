@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from hocket_bus.errors import Unavailable
+from hocket_bus.errors import BadConfiguration, Unavailable
 from hocket_daemon.engine.published import PUBLISHED, place
 from hocket_tools.commands.model import app
 from hocket_tools.models.fetching import fetched, in_package
@@ -109,3 +109,11 @@ def test_a_check_prints_its_figures() -> None:
     assert found["refused"] == ""
     assert found["nats"] > 0
     assert found["worse_by"] == 0
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_a_model_that_is_not_here_is_one_line_at_once(command: str) -> None:
+    """Nothing is looked for elsewhere."""
+    done = CliRunner().invoke(app, [command, "nobody/nothing"])
+    assert isinstance(done.exception, BadConfiguration)
+    assert "hocket model list" in done.exception.remedy

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long check install install-units lock clean
+.PHONY: help demo test test-long check install gguf install-units lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -41,6 +41,13 @@ $(READY): requirements.lock pyproject.toml models/pyproject.toml
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models
 	@touch $@
+
+gguf: install ## build llama.cpp for GGUF models: needs a C++ compiler, and some minutes
+	@command -v c++ >/dev/null || { echo "llama.cpp is built here and needs a C++ compiler. On Debian or Ubuntu:" \
+		"sudo apt-get install -y g++" >&2; exit 1; }
+	@echo "building llama-cpp-python (7 minutes on two cores, 1 GB of disk meanwhile)"
+	$(BIN)/python -m pip install --quiet --no-deps -r requirements-gguf.lock
+	@echo 'done: name a file that ends in .gguf under [model] name (docs/models.md)'
 
 install-units: ## place systemd units for the install in PREFIX (/opt/hocket), user and configuration: docs/systemd.md
 	install -d $(ETC)/systemd/system $(ETC)/sysusers.d $(ETC)/tmpfiles.d $(ETC)/hocket

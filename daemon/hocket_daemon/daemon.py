@@ -38,8 +38,8 @@ from .config import DaemonSettings
 from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
 from .engine.preemption import Interrupt
-from .engine.transformers_voice import TransformersVoice
 from .engine.voice import Voice
+from .engine.voices import open_voice
 from .modes import modes
 from .monitoring.counters import Counters, fact
 from .monitoring.prometheus import Exporter
@@ -72,7 +72,7 @@ class Daemon:
         self.settings = settings
         self._shares_drafts = shares_drafts
         self._silence_s = silence_s
-        voice = TransformersVoice(settings.model, side, settings.kv)
+        voice = open_voice(settings.model, side, settings.kv)
         self._profiling = Profiling(voice, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended

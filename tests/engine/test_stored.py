@@ -25,7 +25,7 @@ from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
-from hocket_daemon.engine.stored import StoredKV, open_store, text_digest
+from hocket_daemon.engine.stored import StoredKV, model_digest, open_store, text_digest
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from waiting import WAIT_S
 
@@ -47,7 +47,7 @@ def opened(folder: Path, plain: TransformersVoice, **options: object) -> Transfo
     """The same with a store and empty rows, as at the start of a process."""
     model = copy(plain)
     model.open_slots(8, 0)
-    model.stored = open_store(KVSettings(folder=str(folder / "kv"), **options), plain._weights)  # type: ignore[arg-type]
+    model.stored = open_store(KVSettings(folder=str(folder / "kv"), **options), model_digest(plain._weights))  # type: ignore[arg-type]
     return model
 
 

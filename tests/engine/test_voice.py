@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import torch
 from fake_voice import FakeVoice
+from llama_here import needs_llama
 
 from hocket_bus.errors import BadRequest, Busy
+from hocket_daemon.engine.gguf_voice import GGUFVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import at_once, read_at_once, read_prompt
@@ -25,10 +27,11 @@ from waiting import WAIT_S
 SLOTS = 6
 
 
-@pytest.fixture(params=["fake", "transformers"])
-def voice(request: pytest.FixtureRequest, tiny_models: dict[str, Path]) -> Voice:
+@pytest.fixture(params=["fake", "transformers", pytest.param("gguf", marks=needs_llama)])
+def voice(request: pytest.FixtureRequest, tiny_models: dict[str, Path], gguf_file: Path) -> Voice:
     makers: dict[str, Callable[[], Voice]] = {
         "fake": lambda: FakeVoice(slots=SLOTS, context=400),
+        "gguf": lambda: GGUFVoice(ModelSettings(slots=SLOTS, context=400, dtype="float32"), gguf_file),
         "transformers": lambda: TransformersVoice(
             ModelSettings(name=str(tiny_models["device"]), slots=SLOTS, context=400), "device"
         ),

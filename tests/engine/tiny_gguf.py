@@ -25,8 +25,8 @@ NAMES = {
 }
 
 
-def write(file: Path, *, without: str = "") -> PreTrainedModel:
-    """Write the bundled device model in float32, `without` one tensor; returns it."""
+def write(file: Path, *, without: str = "", tokenizer: bool = True) -> PreTrainedModel:
+    """Write the bundled device model in float32, `without` one tensor or its tokenizer; returns it."""
     folder = hocket_models.path("device")
     model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32")
     config, writer = model.config, gguf.GGUFWriter(str(file), "llama")
@@ -39,7 +39,8 @@ def write(file: Path, *, without: str = "") -> PreTrainedModel:
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     writer.add_vocab_size(config.vocab_size)
-    _add_tokenizer(writer, json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
+    if tokenizer:
+        _add_tokenizer(writer, json.loads((folder / "tokenizer.json").read_text(encoding="utf-8")))
     for name, weight in model.state_dict().items():
         place = _place(name)
         if place and place != without:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 class Preempted(Exception):
@@ -16,10 +16,19 @@ class Interrupt:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self._told: list[Callable[[], None]] = []
 
     def set(self) -> None:
         """Ask for the stop."""
         self._event.set()
+        for tell in self._told:
+            tell()
+
+    def when_set(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when the stop is asked for, on the thread that asks; now, where it was. Twice does no harm."""
+        self._told.append(tell)
+        if self.is_set:
+            tell()
 
     @property
     def is_set(self) -> bool:
@@ -47,6 +56,11 @@ class Together(Interrupt):
     def is_set(self) -> bool:
         """Whether nobody wants the result any more."""
         return all(member.is_set for member in self._members)
+
+    def when_set(self, tell: Callable[[], None]) -> None:
+        """Call `tell` once nobody wants the result any more; now, where that is so."""
+        for member in self._members:
+            member.when_set(lambda: tell() if self.is_set else None)
 
     def heed(self) -> None:
         """Raise Preempted if nobody wants the result any more."""

@@ -15,10 +15,11 @@ from torch import Tensor
 from transformers import PretrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from hocket_bus.errors import BadConfiguration, BadRequest, Busy
+from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.packed import rounded
 
 from .entry import KV
+from .rows import RowMemory
 from .segments import Segment
 
 
@@ -93,18 +94,16 @@ class SlotLayer(CacheLayerMixin):
         return self._memory.context
 
 
-class Slots:
-    """The rows of one model: which are free, their lengths, and the cache for the model's forward pass."""
+class Slots(RowMemory):
+    """The rows of a transformers model, and the cache for its forward pass."""
 
     plan: Plan  # of the pass under way
 
     def __init__(self, config: PretrainedConfig, slots: int, context: int, max_bytes: int) -> None:
         """`max_bytes` is what all keys and values may take; 0 is any amount."""
-        self.context = context
-        self.lengths = [0] * slots
+        super().__init__(slots, context)
         self.bytes = 0
         self._max_bytes = max_bytes
-        self._free = [True] * slots
         layers = int(config.get_text_config().num_hidden_layers)
         self._layers = [SlotLayer(self) for _ in range(layers)]
         self.cache = Cache(layers=list(self._layers))
@@ -119,27 +118,6 @@ class Slots:
                 "lower 'slots' or 'context', or raise 'kv_bytes'",
             )
         self.bytes += layer_bytes
-
-    def take(self, rows: int) -> list[int]:
-        """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""
-        if rows > len(self._free):
-            raise BadRequest(f"{rows} documents were asked for, the model has {len(self._free)} slots", "ask for fewer")
-        free = [row for row, is_free in enumerate(self._free) if is_free]
-        if len(free) < rows:
-            raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
-        taken = next((part for part in _windows(free, rows) if part[-1] - part[0] == rows - 1), free[:rows])
-        for row in taken:
-            self._free[row], self.lengths[row] = False, 0
-        return taken
-
-    def give_back(self, rows: Sequence[int]) -> None:
-        """Free rows."""
-        for row in rows:
-            self._free[row] = True
-
-    def roll_back(self, row: int, length: int) -> None:
-        """Forget all but the first `length` tokens of a row, which holds at least as many."""
-        self.lengths[row] = length
 
     @torch.inference_mode()
     def copy_out(self, row: int, length: int) -> KV:
@@ -179,10 +157,6 @@ class Slots:
                     own = mask[before : before + tokens, :length].view(len(starts), 1, width, length)
                 yield RowSpan(rows, tokens, length, own)
                 before += tokens
-
-
-def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
-    return (rows[first : first + size] for first in range(len(rows) - size + 1))
 
 
 def _neighbours(segment: Segment) -> Iterator[tuple[int, int]]:

@@ -205,11 +205,11 @@ class StoredKV:
         return found
 
 
-def open_store(settings: KVSettings, weights: PreTrainedModel) -> StoredKV | None:
-    """The store that a configuration describes for a model; None where nothing is to be kept."""
+def open_store(settings: KVSettings, model: bytes) -> StoredKV | None:
+    """The store that a configuration describes for a model of this digest; None where nothing is to be kept."""
     if not settings.folder:
         return None
-    return StoredKV(Path(settings.folder).expanduser(), settings.budget_bytes, model_digest(weights))
+    return StoredKV(Path(settings.folder).expanduser(), settings.budget_bytes, model)
 
 
 def _version(status: os.stat_result) -> tuple[int, ...]:

@@ -22,8 +22,32 @@ _INSTRUCTION = "Answer briefly and from this passage only."
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     """Equal for two tokenizers exactly when they number the same tokens the same way."""
-    vocabulary = json.dumps(sorted(tokenizer.get_vocab().items())).encode()
-    return hashlib.sha256(vocabulary).hexdigest()
+    return fingerprint_of(tokenizer.get_vocab())
+
+
+def fingerprint_of(vocabulary: dict[str, int]) -> str:
+    """The same of every piece and its number."""
+    return hashlib.sha256(json.dumps(sorted(vocabulary.items())).encode()).hexdigest()
+
+
+class Worded:
+    """What every voice with a transformers tokenizer says of text. From any thread."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self.tokenizer = tokenizer
+        self._spelling = Spelling(tokenizer)
+
+    def text(self, ids: list[int]) -> str:
+        """The text of answer tokens, without special ones."""
+        return text_of(self.tokenizer, ids)
+
+    def layout(self, task: Task) -> Layout:
+        """How a passage and a question are laid out."""
+        return layout_for(self._spelling, task)
+
+    def prompt(self, text: str, task: Task) -> list[int]:
+        """Ids of a whole prompt: a user's turn where the model has a chat template, or else `text` as it stands."""
+        return prompt_ids(self._spelling, text, task)
 
 
 def text_of(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:

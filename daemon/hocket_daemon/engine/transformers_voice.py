@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.messages import Side, Task
+from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
 from .attention import decoder_layers, use_slots
@@ -21,19 +21,18 @@ from .captured import CapturedSteps, Step, cuda_graph
 from .distribution import VOCABULARY_LIMIT
 from .loading import dtype_of, load, place_of
 from .preemption import Interrupt
-from .prompt import Layout, Prefix
+from .prompt import Prefix
 from .segments import Segment
 from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
-from .spelling import Spelling
-from .stored import open_store
-from .tokenizer import fingerprint, layout_for, prompt_ids, text_of
+from .stored import model_digest, open_store
+from .tokenizer import Worded, fingerprint
 from .voice import Rows
 
 log = structlog.get_logger(__name__)
 
 
-class TransformersVoice:
+class TransformersVoice(Worded):
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> None:
@@ -44,8 +43,8 @@ class TransformersVoice:
         self.name = settings.name
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         folder = self.folder = place_of(settings.name, side)
-        self._weights, self.tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
-        self._spelling = Spelling(self.tokenizer)
+        self._weights, tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
+        super().__init__(tokenizer)
         text = self._weights.config.get_text_config()
         self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
         window = getattr(text, "sliding_window", None)
@@ -55,7 +54,7 @@ class TransformersVoice:
                 f"set context = {window}, or less",
             )
         self.prefill_tokens = settings.prefill_tokens
-        self.stored = open_store(kv, self._weights) if kv is not None else None
+        self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)
         self.vocabulary = max(self.tokenizer.get_vocab().values()) + 1
         if self.vocabulary > VOCABULARY_LIMIT:
@@ -119,18 +118,6 @@ class TransformersVoice:
         ids = torch.tensor([tokens], device=self.device)
         logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
         return torch.softmax(logits[0, :-1, : self.vocabulary].float(), dim=-1).cpu().numpy()
-
-    def text(self, ids: list[int]) -> str:
-        """The text of answer tokens, without special ones."""
-        return text_of(self.tokenizer, ids)
-
-    def layout(self, task: Task) -> Layout:
-        """How a passage and a question are laid out."""
-        return layout_for(self._spelling, task)
-
-    def prompt(self, text: str, task: Task) -> list[int]:
-        """Ids of a whole prompt: a user's turn where the model has a chat template, or else `text` as it stands."""
-        return prompt_ids(self._spelling, text, task)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""

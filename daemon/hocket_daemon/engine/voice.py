@@ -66,7 +66,7 @@ class Voice(Protocol):
 
     @property
     def compute(self) -> str:
-        """What the forward passes run on."""
+        """What the forward passes run on, and by what where that is not transformers."""
 
     @property
     def fingerprint(self) -> str:
@@ -112,7 +112,7 @@ class Voice(Protocol):
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
 
     def keep(self, row: int, prefix: Prefix) -> None:
-        """Keep the document that a row begins with, now or soon; other documents may go for it."""
+        """Keep the document that a row begins with, now or soon; the row may be cut to it, and others may go for it."""
 
     def keep_ahead(self, row: int, prefix: Prefix) -> bool:
         """The same where there is room without dropping any other; whether there was."""

@@ -1,0 +1,52 @@
+"""The tokenizer of a GGUF file: the one beside it where that has the same tokens, or else as transformers reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from hocket_bus.errors import BadConfiguration
+
+
+def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerBase:
+    """A tokenizer that numbers its tokens as `vocabulary` does. Raises BadConfiguration."""
+    beside = _beside(file)
+    if beside is not None and _numbers_alike(beside, vocabulary):
+        return beside
+    try:
+        read = _read(file)
+    except Exception as error:  # its readers raise what they meet
+        raise BadConfiguration(
+            f"transformers does not read the tokenizer of '{file}' ({' '.join(str(error).split())[:200]})",
+            "lay the model's tokenizer.json and tokenizer_config.json beside it",
+        ) from error
+    if not _numbers_alike(read, vocabulary):
+        raise BadConfiguration(
+            f"transformers numbers the tokens of '{file}' otherwise than the file does",
+            "lay the model's tokenizer.json and tokenizer_config.json beside it",
+        )
+    return read
+
+
+def _read(file: Path) -> PreTrainedTokenizerBase:
+    """From a folder that has nothing else: transformers would prefer another tokenizer that lies there."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / file.name).symlink_to(file.resolve())
+        return AutoTokenizer.from_pretrained(folder, gguf_file=file.name, trust_remote_code=False)
+
+
+def _beside(file: Path) -> PreTrainedTokenizerBase | None:
+    if not (file.parent / "tokenizer.json").exists():
+        return None
+    try:
+        return AutoTokenizer.from_pretrained(file.parent, trust_remote_code=False)
+    except (OSError, ValueError):
+        return None
+
+
+def _numbers_alike(tokenizer: PreTrainedTokenizerBase, vocabulary: dict[str, int]) -> bool:
+    """Whether every token of the file has its number; transformers may add one of its own behind them."""
+    known = tokenizer.get_vocab()
+    return all(known.get(piece) == id for piece, id in vocabulary.items())

@@ -1,0 +1,159 @@
+"""The voice of llama.cpp: a GGUF file, quantised or not, over rows of llama.cpp's own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from hocket_bus.errors import BadConfiguration
+
+from .distribution import VOCABULARY_LIMIT
+from .gguf_tokenizer import tokenizer_of
+from .llama import KV_TYPES, Context, Model, Stop, library
+from .preemption import Interrupt
+from .prompt import Prefix
+from .rows import RowMemory
+from .segments import Segment
+from .settings import KVSettings, ModelSettings
+from .stored import open_store
+from .tokenizer import Worded, fingerprint_of
+from .voice import Rows
+
+SUFFIX = ".gguf"
+_KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
+
+
+class GGUFVoice(Worded):
+    """Weights, tokenizer and rows. Used by one thread at a time."""
+
+    def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None) -> None:
+        """Raises BadConfiguration."""
+        self.name = settings.name
+        self.file = file
+        model = self._model = Model(file)
+        vocabulary = model.vocabulary()
+        self.fingerprint = fingerprint_of(vocabulary)
+        self.vocabulary = max(vocabulary.values()) + 1
+        if self.vocabulary > VOCABULARY_LIMIT:
+            raise BadConfiguration(
+                f"'{file}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
+            )
+        super().__init__(tokenizer_of(file, vocabulary))
+        self.eos = model.ends
+        self.prefill_tokens = settings.prefill_tokens
+        self.compute = _compute()
+        self.slots = _LlamaRows(model, settings)
+        self.stored = open_store(kv, self._digest()) if kv is not None else None
+        self.read([Segment([0], [[0]])])  # what is slow the first time is done
+        self.slots.roll_back(0, 0)
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        """Append all segments in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
+
+        Raises Preempted; the rows are then as they were.
+        """
+        stop = Stop()
+        if interrupt is not None:
+            interrupt.when_set(stop.set)
+        logits = self.slots.append(segments, stop)
+        rows = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
+        return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
+
+    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
+        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
+        kv = self.stored.find(prefix) if self.stored is not None else None
+        return kv is not None and self.slots.copy_in(row, kv[0].numpy().ravel(), length)
+
+    def keep(self, row: int, prefix: Prefix) -> None:
+        """Cut the row to the document and let the store write it on its own thread."""
+        if self.stored is not None:
+            self.stored.put_later(prefix, [self.slots.copy_out(row, len(prefix.ids))])
+
+    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
+        """Write it now where that evicts nothing; whether there was room. There is a store."""
+        assert self.stored is not None
+        return self.stored.put(prefix, [self.slots.copy_out(row, len(prefix.ids))], evict=False)
+
+    def close(self) -> None:
+        """Free the weights and the rows."""
+        self.slots.close()
+        self._model.close()
+
+    def _digest(self) -> bytes:
+        """Of all that kept bytes depend on: the file, how its rows are laid out, and llama.cpp's build."""
+        with self.file.open("rb") as opened:
+            digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=32))
+        functions = library().functions
+        built = functions.llama_version() + functions.llama_print_system_info()
+        digest.update(f"{self.slots.context} {self.slots.kv} ".encode() + built)
+        return digest.digest()
+
+
+class _LlamaRows(RowMemory):
+    """The rows of llama.cpp, with their lengths."""
+
+    def __init__(self, model: Model, settings: ModelSettings) -> None:
+        super().__init__(settings.slots, min(settings.context, model.trained_context))
+        if settings.dtype not in _KV_DTYPE:
+            raise BadConfiguration(
+                f"unknown dtype '{settings.dtype}' under [model]", f"use one of: {', '.join(_KV_DTYPE)}"
+            )
+        self.kv = _KV_DTYPE[settings.dtype]
+        self.bytes = model.kv_bytes(settings.slots * self.context, self.kv)
+        if settings.kv_bytes and self.bytes > settings.kv_bytes:
+            raise BadConfiguration(
+                f"{settings.slots} slots of {self.context} tokens take {self.bytes} bytes, [model] kv_bytes allows "
+                f"{settings.kv_bytes}",
+                "lower 'slots' or 'context', or raise 'kv_bytes'",
+            )
+        self._context = Context(
+            model,
+            settings.slots,
+            self.context,
+            threads=settings.threads,
+            kv=self.kv,
+            pass_tokens=settings.prefill_tokens + settings.slots,
+        )
+
+    def append(self, segments: Sequence[Segment], stop: Stop) -> Rows:
+        """Lengthen the rows of `segments`, which are all different; logits behind each, in their order."""
+        rows = list(chain.from_iterable(segment.rows for segment in segments))
+        tokens = list(chain.from_iterable(segment.tokens for segment in segments))
+        order = sorted(range(len(rows)), key=rows.__getitem__)  # neighbours are computed together in this order alone
+        starts = [self.lengths[row] for row in rows]
+        logits = self._context.append(
+            [rows[at] for at in order], [tokens[at] for at in order], [starts[at] for at in order], stop
+        )
+        for row, start, ids in zip(rows, starts, tokens, strict=True):
+            self.lengths[row] = start + len(ids)
+        return logits[np.argsort(order)]
+
+    def roll_back(self, row: int, length: int) -> None:
+        """Forget all but the first `length` tokens of a row, which holds at least as many."""
+        super().roll_back(row, length)
+        self._context.cut(row, length)
+
+    def copy_out(self, row: int, length: int) -> torch.Tensor:
+        """Cut a row to its first `length` tokens; [1, 1, bytes] of what llama.cpp holds of them."""
+        self.roll_back(row, length)
+        return torch.from_numpy(self._context.copy_out(row))[None, None]
+
+    def copy_in(self, row: int, state: np.ndarray[tuple[int], np.dtype[np.uint8]], length: int) -> bool:
+        """Begin an empty row with the first `length` tokens of such bytes; False where they do not fit."""
+        fits = self._context.copy_in(row, state)
+        self.roll_back(row, length if fits else 0)
+        return fits
+
+    def close(self) -> None:
+        """Free them."""
+        self._context.close()
+
+
+def _compute() -> str:
+    offloads = library().functions.llama_supports_gpu_offload()
+    return "llama.cpp on a GPU" if offloads else "llama.cpp on a CPU"

@@ -1,0 +1,43 @@
+"""Which rows of a voice are free, and how long each is: what every engine's memory has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hocket_bus.errors import BadRequest, Busy
+
+
+class RowMemory:
+    """Rows with a length each; an engine's own memory is behind them. Knows nothing of sessions."""
+
+    def __init__(self, slots: int, context: int) -> None:
+        """`slots` rows of at most `context` tokens."""
+        self.context = context
+        self.lengths = [0] * slots
+        self._free = [True] * slots
+
+    def take(self, rows: int) -> list[int]:
+        """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""
+        if rows > len(self._free):
+            raise BadRequest(f"{rows} documents were asked for, the model has {len(self._free)} slots", "ask for fewer")
+        free = [row for row, is_free in enumerate(self._free) if is_free]
+        if len(free) < rows:
+            raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
+        taken = next((part for part in _windows(free, rows) if part[-1] - part[0] == rows - 1), free[:rows])
+        for row in taken:
+            self._free[row] = False
+            self.roll_back(row, 0)
+        return taken
+
+    def give_back(self, rows: Sequence[int]) -> None:
+        """Free rows."""
+        for row in rows:
+            self._free[row] = True
+
+    def roll_back(self, row: int, length: int) -> None:
+        """Forget all but the first `length` tokens of a row, which holds at least as many."""
+        self.lengths[row] = length
+
+
+def _windows(rows: list[int], size: int) -> Iterator[list[int]]:
+    return (rows[first : first + size] for first in range(len(rows) - size + 1))

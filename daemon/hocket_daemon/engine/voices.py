@@ -1,0 +1,20 @@
+"""Which engine reads a model: llama.cpp a GGUF file, transformers everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hocket_bus.messages import Side
+
+from .gguf_voice import SUFFIX, GGUFVoice
+from .loading import place_of
+from .settings import KVSettings, ModelSettings
+from .transformers_voice import TransformersVoice
+
+
+def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFVoice | TransformersVoice:
+    """The voice that a configuration describes for a side. Raises BadConfiguration."""
+    place = place_of(settings.name, side)
+    if place.endswith(SUFFIX):
+        return GGUFVoice(settings, Path(place).expanduser(), kv)
+    return TransformersVoice(settings, side, kv)

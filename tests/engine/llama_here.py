@@ -1,0 +1,9 @@
+"""Whether llama.cpp is installed: tests of GGUF voices are skipped where it is not, and say why."""
+
+from __future__ import annotations
+
+import pytest
+
+from hocket_daemon.engine.llama import is_installed
+
+needs_llama = pytest.mark.skipif(not is_installed(), reason="llama-cpp-python is not installed: make gguf")

@@ -1,0 +1,186 @@
+"""A GGUF file's voice is the voice of its weights, and what is no such file is refused in one line."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+import tiny_gguf
+from llama_here import needs_llama
+
+import hocket_models
+from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.gguf_voice import GGUFVoice
+from hocket_daemon.engine.llama import Stop
+from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
+from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voices import open_voice
+
+pytestmark = needs_llama
+SETTINGS = ModelSettings(slots=4, context=256, dtype="float32")
+TEXT = "The ferry to Brightholm leaves at nine in the morning and costs eighteen crowns."
+
+
+@pytest.fixture(scope="module")
+def transformers() -> TransformersVoice:
+    return TransformersVoice(SETTINGS, "device")
+
+
+def stored(file: Path, folder: Path, **changed: int) -> GGUFVoice:
+    voice = GGUFVoice(ModelSettings(**{"slots": 4, "context": 256} | changed), file, KVSettings(folder=str(folder)))
+    assert voice.stored is not None
+    return voice
+
+
+def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers: TransformersVoice) -> None:
+    """A laptop with a GGUF file and a server with safetensors are a pair: tokens, prompts and distributions."""
+    voice = open_voice(ModelSettings(name=str(gguf_file), slots=4, context=256, dtype="float32"), "device")
+    assert isinstance(voice, GGUFVoice)
+    assert voice.fingerprint == transformers.fingerprint
+    assert voice.vocabulary == transformers.vocabulary
+    assert set(transformers.eos) <= set(voice.eos)
+    for task in ("answer", "complete"):
+        assert voice.prompt(TEXT, task) == transformers.prompt(TEXT, task)
+        assert voice.layout(task).document(TEXT) == transformers.layout(task).document(TEXT)
+    ids = transformers.prompt(TEXT, "complete")
+    parts = [[ids[: 3 + row], ids[3 + row : 9 + 2 * row]] for row in range(4)]
+    read = []
+    for each in (voice, transformers):
+        rows = each.slots.take(4)
+        read.append([each.read([Segment(rows, [part[at] for part in parts])])[0] for at in range(2)])
+        each.slots.give_back(rows)
+    np.testing.assert_allclose(read[0], read[1], atol=1e-5)
+
+
+def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path) -> None:
+    """Whole or its beginning, and nothing of what stood behind it in the row is kept."""
+    voice = stored(gguf_file, tmp_path)
+    ids = voice.prompt(TEXT, "complete")
+    (row,) = voice.slots.take(1)
+    voice.read([Segment([row], [*ids, 40, 41, 42])])
+    voice.keep(row, Prefix(TEXT, ids))
+    assert voice.stored is not None
+    voice.stored.close()
+    again = stored(gguf_file, tmp_path)
+    for length in (len(ids), 5):
+        first, second = again.slots.take(2)
+        assert again.restore(first, Prefix(TEXT, ids), length)
+        assert again.slots.lengths[first] == length
+        again.read([Segment([second], [ids[:length]])])
+        behind = again.read([Segment([first, second], [[50, 51], [50, 51]])])[0]
+        np.testing.assert_allclose(behind[0], behind[1], atol=1e-6)
+        again.slots.give_back([first, second])
+
+
+def test_what_is_kept_belongs_to_file_and_context(gguf_file: Path, tmp_path: Path) -> None:
+    """Another file's bytes, or those of rows of another length, are never put into a row."""
+    voice = stored(gguf_file, tmp_path)
+    prefix = Prefix(TEXT, voice.prompt(TEXT, "complete"))
+    voice.read([Segment(voice.slots.take(1), [prefix.ids])])
+    assert voice.keep_ahead(0, prefix)
+    other = tmp_path / "other.gguf"
+    other.write_bytes(gguf_file.read_bytes()[:-1] + b"\x01")
+    for stranger in (stored(other, tmp_path), stored(gguf_file, tmp_path, context=512)):
+        assert not stranger.restore(stranger.slots.take(1)[0], prefix, 5)
+    same = stored(gguf_file, tmp_path)
+    assert same.restore(same.slots.take(1)[0], prefix, 5)
+
+
+def test_bytes_of_another_context_leave_an_empty_row(gguf_file: Path) -> None:
+    voice = GGUFVoice(SETTINGS, gguf_file)
+    (row,) = voice.slots.take(1)
+    assert not voice.slots.copy_in(row, np.zeros(100, np.uint8), 3)
+    assert voice.slots.lengths[row] == 0
+    voice.read([Segment([row], [[5, 6]])])
+
+
+def test_a_batch_ends_early_when_all_who_asked_for_it_gave_it_up(gguf_file: Path) -> None:
+    """One is enough to go on; a stop of an earlier pass stops no later one."""
+    voice, members = GGUFVoice(SETTINGS, gguf_file), [Interrupt(), Interrupt()]
+    rows = voice.slots.take(2)
+    members[0].set()
+    voice.read([Segment(rows, [[5], [6]])], Together(members))
+    members[1].set()
+    with pytest.raises(Preempted):
+        voice.read([Segment(rows, [[7], [8]])], Together(members))
+    assert [voice.slots.lengths[row] for row in rows] == [1, 1]
+    voice.read([Segment(rows, [[7], [8]])], Interrupt())
+
+
+def test_a_pass_under_way_hears_the_stop(gguf_file: Path) -> None:
+    """Set from another thread while C computes: a pass over 250 tokens again and again ends."""
+    voice, interrupt = GGUFVoice(SETTINGS, gguf_file), Interrupt()
+    (row,) = voice.slots.take(1)
+    threading.Thread(target=interrupt.set).start()
+    with pytest.raises(Preempted):
+        _read_for_ever(voice, row, interrupt)
+
+
+def _read_for_ever(voice: GGUFVoice, row: int, interrupt: Interrupt) -> None:
+    for _ in range(10_000):
+        voice.slots.roll_back(row, 0)
+        voice.read([Segment([row], [[5] * 250])], interrupt)
+
+
+def test_a_stop_is_seen_from_its_first_byte() -> None:
+    """What C asks is the length of a text: 0 is false."""
+    stop = Stop()
+    assert not stop.asked
+    stop.set()
+    assert stop.asked
+
+
+@pytest.mark.parametrize("fault", ["short", "magic", "empty", "missing", "folder", "no tensor", "no tokenizer"])
+def test_what_is_no_whole_model_is_refused_in_one_line(fault: str, gguf_file: Path, tmp_path: Path) -> None:
+    file, whole = tmp_path / "model.gguf", gguf_file.read_bytes()
+    if fault == "folder":
+        file.mkdir()
+    elif fault == "no tensor":
+        tiny_gguf.write(file, without="blk.0.attn_q.weight")
+    elif fault == "no tokenizer":
+        tiny_gguf.write(file, tokenizer=False)
+    elif fault != "missing":
+        file.write_bytes({"short": whole[: len(whole) // 2], "magic": b"PK" + whole[2:], "empty": b""}[fault])
+    with pytest.raises(BadConfiguration) as refused:
+        open_voice(ModelSettings(name=str(file)), "device")
+    assert str(file) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "vision.gguf"
+    writer = gguf.GGUFWriter(str(file), "clip")
+    writer.add_tensor("v.patch_embd.weight", np.zeros((4, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(BadConfiguration, match="does not load"):
+        open_voice(ModelSettings(name=str(file)), "device")
+
+
+def test_rows_that_take_too_much_memory_are_refused(gguf_file: Path) -> None:
+    voice = GGUFVoice(SETTINGS, gguf_file)
+    with pytest.raises(BadConfiguration, match="kv_bytes"):
+        GGUFVoice(ModelSettings(slots=4, context=256, dtype="float32", kv_bytes=voice.slots.bytes - 1), gguf_file)
+    GGUFVoice(ModelSettings(slots=4, context=256, dtype="float32", kv_bytes=voice.slots.bytes), gguf_file)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_tokenizer_beside_the_file_is_taken_where_it_fits(
+    fits: bool, gguf_file: Path, tmp_path: Path, tiny_models: dict[str, Path]
+) -> None:
+    """It numbers the file's tokens as the file does, or the file's own is read."""
+    folder = hocket_models.path("device") if fits else tiny_models["device"]
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(folder / name, tmp_path)
+    shutil.copy(gguf_file, tmp_path)
+    voice = GGUFVoice(SETTINGS, tmp_path / gguf_file.name)
+    assert voice.prompt(TEXT, "complete") == GGUFVoice(SETTINGS, gguf_file).prompt(TEXT, "complete")

@@ -45,7 +45,7 @@ $(READY): requirements.lock pyproject.toml models/pyproject.toml
 gguf: install ## build llama.cpp for GGUF models: needs a C++ compiler, and some minutes
 	@command -v c++ >/dev/null || { echo "llama.cpp is built here and needs a C++ compiler. On Debian or Ubuntu:" \
 		"sudo apt-get install -y g++" >&2; exit 1; }
-	@echo "building llama-cpp-python (7 minutes on two cores, 1 GB of disk meanwhile)"
+	@echo "building llama-cpp-python (about 7 minutes on two cores)"
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-gguf.lock
 	@echo 'done: name a file that ends in .gguf under [model] name (docs/models.md)'
 

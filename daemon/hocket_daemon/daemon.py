@@ -73,6 +73,8 @@ class Daemon:
         self._shares_drafts = shares_drafts
         self._silence_s = silence_s
         voice = open_voice(settings.model, side, settings.kv)
+        if voice.why:
+            log.info("voice", model=voice.name, compute=voice.compute, precision=voice.precision, why=voice.why)
         self._profiling = Profiling(voice, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
@@ -277,6 +279,7 @@ class Daemon:
         return {
             "model": voice.name,
             "compute": f"{voice.compute}, {self.settings.model.threads} thread(s)",
+            "precision": f"{voice.precision}{f' ({voice.why})' if voice.why else ''}",
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),

@@ -56,6 +56,8 @@ class FakeVoice:
 
     name = "fake"
     compute = "nothing"
+    precision = "float32"
+    why = ""
     fingerprint = "characters"
     vocabulary = FIRST + len(CHARACTERS)
     prefill_tokens = 16

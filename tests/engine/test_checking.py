@@ -47,7 +47,7 @@ def test_surprises_are_those_of_teacher_forcing() -> None:
 
 @pytest.mark.parametrize(("kind", "word"), [(TransformersVoice, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
 def test_a_voice_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersVoice], word: str) -> None:
-    found = check(voice(kind), voice(), "float32")
+    found = check(voice(kind), voice())
     assert (word in found.refused) if word else not found.refused
     assert any(f"{found.nats:.4f}" in line for line in found.lines())
 

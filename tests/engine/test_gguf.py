@@ -64,7 +64,7 @@ def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path
     voice = stored(gguf_file, tmp_path)
     ids = voice.prompt(TEXT, "complete")
     (row,) = voice.slots.take(1)
-    voice.read([Segment([row], [*ids, 40, 41, 42])])
+    voice.read([Segment([row], [[*ids, 40, 41, 42]])])
     voice.keep(row, Prefix(TEXT, ids))
     assert voice.stored is not None
     voice.stored.close()

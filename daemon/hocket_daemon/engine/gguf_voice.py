@@ -25,15 +25,16 @@ from .tokenizer import Worded, fingerprint_of
 from .voice import Rows
 
 SUFFIX = ".gguf"
+_PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in llama.cpp's description
 _KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
 
 
 class GGUFVoice(Worded):
     """Weights, tokenizer and rows. Used by one thread at a time."""
 
-    def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None) -> None:
-        """Raises BadConfiguration."""
-        self.name = settings.name
+    def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:
+        """`why` it was chosen. Raises BadConfiguration."""
+        self.name, self.why = settings.name, why
         self.file = file
         model = self._model = Model(file)
         vocabulary = model.vocabulary()
@@ -45,12 +46,19 @@ class GGUFVoice(Worded):
             )
         super().__init__(tokenizer_of(file, vocabulary))
         self.eos = model.ends
+        self._kind = model.description.rpartition(" ")[2]
         self.prefill_tokens = settings.prefill_tokens
         self.compute = _compute()
         self.slots = _LlamaRows(model, settings)
         self.stored = open_store(kv, self._digest()) if kv is not None else None
         self.read([Segment([0], [[0]])])  # what is slow the first time is done
         self.slots.roll_back(0, 0)
+
+    @property
+    def precision(self) -> str:
+        """The coarser one of the weights and of the keys and values."""
+        weights = _PRECISIONS.get(self._kind, "quantised")
+        return self.slots.kv if weights == "float32" else weights
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         """Append all segments in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.

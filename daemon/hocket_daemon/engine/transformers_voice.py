@@ -35,7 +35,9 @@ log = structlog.get_logger(__name__)
 class TransformersVoice(Worded):
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
-    def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> None:
+    def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:
+        """`why` it was chosen. Raises BadConfiguration."""
+        self.why = why
         self._threads = settings.threads
         self._use_threads()
         logging.set_verbosity_error()
@@ -71,6 +73,11 @@ class TransformersVoice(Worded):
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
         self.open_slots(settings.slots, settings.kv_bytes)
+
+    @property
+    def precision(self) -> str:
+        """What the weights are kept in."""
+        return str(self._weights.dtype).removeprefix("torch.")
 
     @property
     def compute(self) -> str:

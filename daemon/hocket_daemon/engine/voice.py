@@ -69,6 +69,14 @@ class Voice(Protocol):
         """What the forward passes run on, and by what where that is not transformers."""
 
     @property
+    def precision(self) -> str:
+        """What its numbers are rounded to: float32, float16, bfloat16 or quantised."""
+
+    @property
+    def why(self) -> str:
+        """Why it reads this model rather than another voice; empty where there was no choice."""
+
+    @property
     def fingerprint(self) -> str:
         """Equal for two voices exactly when they number the same tokens the same way."""
 

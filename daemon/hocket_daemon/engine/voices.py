@@ -6,15 +6,20 @@ from pathlib import Path
 
 from hocket_bus.messages import Side
 
+from .choice import chosen
 from .gguf_voice import SUFFIX, GGUFVoice
 from .loading import place_of
+from .published import PUBLISHED
 from .settings import KVSettings, ModelSettings
 from .transformers_voice import TransformersVoice
 
 
 def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFVoice | TransformersVoice:
     """The voice that a configuration describes for a side. Raises BadConfiguration."""
-    place = place_of(settings.name, side)
+    place, why = place_of(settings.name, side), ""
+    if settings.name in PUBLISHED:
+        found, why = chosen(Path(place), settings.dtype)
+        place = str(found)
     if place.endswith(SUFFIX):
-        return GGUFVoice(settings, Path(place).expanduser(), kv)
-    return TransformersVoice(settings, side, kv)
+        return GGUFVoice(settings, Path(place).expanduser(), kv, why)
+    return TransformersVoice(settings, side, kv, why)

@@ -61,14 +61,18 @@ def get(
     from hocket_daemon.engine.published import is_installed, place
     from hocket_tools import console
     from hocket_tools.models.fetching import fetched
+    from hocket_tools.models.voices import add_voices, lacks_voices
 
-    model, err = _published(name), console.err()
-    if is_installed(name) and not again:
-        err.print(f"{model.title} is here: {place(name)}")
+    model, err, folder = _published(name), console.err(), place(name)
+    is_here = is_installed(name) and not again
+    if is_here and not lacks_voices(folder):
+        err.print(f"{model.title} is here: {folder}")
         return
-    err.print(_announcement(model, place(name)))
+    err.print(_announcement(model, folder))
     with fetched(model) as file:
-        convert(file, place(name), err.print)
+        if not is_here:
+            convert(file, folder, err.print)
+        add_voices(file, folder, err.print)
     err.print(f'done. To use it, write [model] name = "{name}" in device.toml and cloud.toml', markup=False)
 
 

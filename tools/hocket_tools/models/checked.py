@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import torch
-
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.checking import MANY, Check, check
-from hocket_daemon.engine.loading import dtype_of
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Voice
+from hocket_daemon.engine.voices import open_voice
 from hocket_tools.models.described import described
 
 CONTEXT = 256
@@ -21,12 +19,19 @@ def checked(name: str, dtype: str, against: str) -> Check:
     """
     for each in (name, against):
         described(each)
-    voice, reference = _voice(name, dtype), _voice(against, "float32")
+    voice = _voice(name, dtype)
+    if name == against and voice.precision == "float32":
+        return check(voice, None)
+    reference = _voice(against, "float32")
     if voice.fingerprint != reference.fingerprint:
         raise BadRequest(f"'{name}' and '{against}' have different tokenizers", "name the same model's float weights")
-    used = dtype_of(dtype, torch.device("cuda" if torch.cuda.is_available() else "cpu"))
-    return check(voice, reference, str(used).removeprefix("torch."))
+    return check(voice, reference)
 
 
-def _voice(name: str, dtype: str) -> TransformersVoice:
-    return TransformersVoice(ModelSettings(name=name, dtype=dtype, slots=MANY, context=CONTEXT), "device")
+def settings(name: str, dtype: str) -> ModelSettings:
+    """Of a voice that is checked."""
+    return ModelSettings(name=name, dtype=dtype, slots=MANY, context=CONTEXT)
+
+
+def _voice(name: str, dtype: str) -> Voice:
+    return open_voice(settings(name, dtype), "device")

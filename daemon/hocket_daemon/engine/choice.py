@@ -1,0 +1,52 @@
+"""Which voice of a published model sings on this machine: the fastest that is installed and was checked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import torch
+
+from .checking import Check
+from .llama import is_installed
+
+_REPORT = "voices.json"
+
+
+class Choice(NamedTuple):
+    """What is read for a model, and why that."""
+
+    place: Path
+    why: str
+
+
+def report(folder: Path, checks: list[Check]) -> None:
+    """Write down what the voices in a model's folder cost; `Check.model` is a file's name in it, or the folder's."""
+    partial = folder / f".{_REPORT}"
+    partial.write_bytes(msgspec.json.encode(checks))
+    partial.replace(folder / _REPORT)
+
+
+def reported(folder: Path) -> list[Check]:
+    """What was written down; nothing where there is no report, or none that this version reads."""
+    try:
+        return msgspec.json.decode((folder / _REPORT).read_bytes(), type=list[Check])
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def chosen(folder: Path, dtype: str) -> Choice:
+    """The fastest voice of a published model's folder for `[model] dtype`."""
+    if dtype != "auto":
+        return Choice(folder, f"dtype = {dtype} asks for transformers")
+    if torch.cuda.is_available():
+        return Choice(folder, "there is a GPU")
+    if not is_installed():
+        return Choice(folder, "llama.cpp is not installed: make gguf, then hocket model get")
+    sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
+    if not sound:
+        return Choice(folder, "no GGUF file of it is checked: hocket model get")
+    best = min(sound, key=lambda check: check.step_ms)
+    told = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
+    return Choice(folder / best.model, f"the fastest of those checked here ({told} ms a step)")

@@ -1,0 +1,63 @@
+"""Laws of the choice among a published model's voices: the fastest that is there and sound, or transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from hocket_daemon.engine.checking import Check
+from hocket_daemon.engine.choice import chosen, report
+
+
+def checked(model: str, step_ms: float, refused: str = "") -> Check:
+    return Check(model, "bfloat16", 4.0, 0.0, 0.0, step_ms, refused)
+
+
+@pytest.fixture(autouse=True)
+def _a_cpu_with_llama(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hocket_daemon.engine.choice.is_installed", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Float weights, and a GGUF file that is twice as fast."""
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    report(tmp_path, [checked(".", 20.0), checked("model.gguf", 10.0)])
+    return tmp_path
+
+
+def test_the_fastest_is_chosen_and_says_why(folder: Path) -> None:
+    place, why = chosen(folder, "auto")
+    assert place == folder / "model.gguf"
+    assert "10.0" in why
+    assert "20.0" in why
+    report(folder, [checked(".", 9.0), checked("model.gguf", 10.0)])
+    assert chosen(folder, "auto").place == folder
+
+
+def test_what_is_refused_or_gone_is_not_chosen(folder: Path) -> None:
+    report(folder, [checked(".", 20.0), checked("model.gguf", 1.0, "a kernel is wrong")])
+    assert chosen(folder, "auto").place == folder
+    report(folder, [checked(".", 20.0), checked("other.gguf", 1.0)])
+    assert chosen(folder, "auto").place == folder
+
+
+def test_a_report_that_cannot_be_read_is_none(folder: Path) -> None:
+    (folder / "voices.json").write_text('[{"model": 3}]')
+    place, why = chosen(folder, "auto")
+    assert place == folder
+    assert "hocket model get" in why
+
+
+def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert chosen(folder, "float32").place == folder
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert chosen(folder, "auto").place == folder
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.choice.is_installed", lambda: False)
+    place, why = chosen(folder, "auto")
+    assert place == folder
+    assert "make gguf" in why

@@ -1,0 +1,57 @@
+"""A published model's voices are made, checked and written down, and the daemons choose by it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from llama_here import needs_llama
+
+import hocket_models
+from hocket_daemon.engine.choice import reported
+from hocket_daemon.engine.gguf_voice import GGUFVoice
+from hocket_daemon.engine.published import place
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.voices import open_voice
+from hocket_tools.models.voices import add_voices, lacks_voices
+
+pytestmark = needs_llama
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The bundled device model in the place of the published one."""
+    monkeypatch.setenv("HOCKET_MODELS", str(tmp_path))
+    shutil.copytree(hocket_models.path("device"), place("smollm2"))
+    return place("smollm2")
+
+
+def test_voices_are_made_checked_and_chosen_from(folder: Path, gguf_file: Path) -> None:
+    """Both are sound; whichever is faster here sings, and a second call has nothing to do."""
+    assert lacks_voices(folder)
+    told: list[str] = []
+    add_voices(gguf_file, folder, told.append)
+    assert not lacks_voices(folder)
+    floats, half = reported(folder)
+    assert (floats.model, floats.worse_by, floats.refused, half.model, half.refused) == (
+        ".",
+        None,
+        "",
+        "model.gguf",
+        "",
+    )
+    assert half.worse_by is not None
+    assert abs(half.worse_by) < 0.05
+    voice = open_voice(ModelSettings(name="smollm2", slots=2, context=64), "device")
+    assert isinstance(voice, GGUFVoice) is (half.step_ms < floats.step_ms)
+    assert "ms a step" in voice.why
+    assert not list(folder.glob(".*"))
+    assert len(told) == 4
+
+
+def test_a_set_precision_is_read_by_transformers(folder: Path, gguf_file: Path) -> None:
+    add_voices(gguf_file, folder, lambda _: None)
+    voice = open_voice(ModelSettings(name="smollm2", slots=2, context=64, dtype="float32"), "device")
+    assert not isinstance(voice, GGUFVoice)
+    assert voice.precision == "float32"

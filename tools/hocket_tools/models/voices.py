@@ -1,0 +1,50 @@
+"""The voices of a published model on this machine: made, checked and written down for the daemons to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from hocket_daemon.engine.checking import Check, check
+from hocket_daemon.engine.choice import report, reported
+from hocket_daemon.engine.gguf_voice import GGUFVoice
+from hocket_daemon.engine.llama import is_installed
+from hocket_daemon.engine.machine import multiplies_bfloat16
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+
+from .checked import settings
+from .requantised import requantise
+
+GGUF, FLOAT = "model.gguf", "."  # in the model's folder
+
+
+def lacks_voices(folder: Path) -> bool:
+    """Whether there is something to do: llama.cpp is installed, and no voice of this folder was checked."""
+    return is_installed() and not reported(folder)
+
+
+def add_voices(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+    """Make a GGUF voice of the published `file` in its `folder` of float weights; check and time both."""
+    if not is_installed():
+        tell("llama.cpp is not installed, so transformers reads it; faster on a CPU: make gguf, and this again")
+        return
+    kind = "BF16" if multiplies_bfloat16() else "F16"
+    tell(f"writing {GGUF} in {kind}")
+    partial = folder / f".{GGUF}"
+    requantise(file, partial, kind)
+    partial.replace(folder / GGUF)
+    tell("checking it beside the float weights")
+    floats = TransformersVoice(settings(str(folder), "float32"), "device")
+    voice = GGUFVoice(settings(GGUF, "auto"), folder / GGUF)
+    checks = [replace(check(floats, None), model=FLOAT), check(voice, floats)]
+    voice.close()
+    report(folder, checks)
+    for each in checks:
+        tell(_line(each))
+
+
+def _line(check: Check) -> str:
+    worse = "" if check.worse_by is None else f", {check.worse_by:+.4f} nats a token"
+    refused = f"; refused: {check.refused}" if check.refused else ""
+    return f"{check.dtype}: {check.step_ms:.1f} ms a step of two rows{worse}{refused}"

@@ -17,7 +17,7 @@ app = typer.Typer(
     epilog='Then write `name = "smollm2"` under \\[model] in device.toml and cloud.toml, and start the pair again.',
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, or a folder.")]
+Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, a folder, or a .gguf file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.gguf_tokenizer import tokenizer_of
+from hocket_daemon.engine.gguf_voice import SUFFIX
+from hocket_daemon.engine.llama import Model
 from hocket_daemon.engine.loading import place_of
 from hocket_daemon.engine.published import PUBLISHED
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_daemon.engine.tokenizer import fingerprint
+from hocket_daemon.engine.tokenizer import fingerprint, fingerprint_of
 
 
 def described(name: str) -> dict[str, str | int]:
     """Facts by name, in order. Raises BadConfiguration where there is no such model."""
     folder = Path(place_of(name, "device"))
+    if folder.suffix == SUFFIX:
+        return _described_file(folder.expanduser())
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
@@ -37,6 +42,27 @@ def described(name: str) -> dict[str, str | int]:
         "context": int(text.max_position_embeddings),
         "tokens": len(tokenizer),
         "bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
-        "chat": "yes" if tokenizer.chat_template else "no: asked as `Question:` and `Answer:`",
+        "chat": _chat(tokenizer),
         "fingerprint": fingerprint(tokenizer),
     }
+
+
+def _described_file(file: Path) -> dict[str, str | int]:
+    model = Model(file)
+    try:
+        vocabulary = model.vocabulary()
+        return {
+            "place": str(file),
+            "kind": model.description,
+            "context": model.trained_context,
+            "tokens": len(vocabulary),
+            "bytes": file.stat().st_size,
+            "chat": _chat(tokenizer_of(file, vocabulary)),
+            "fingerprint": fingerprint_of(vocabulary),
+        }
+    finally:
+        model.close()
+
+
+def _chat(tokenizer: PreTrainedTokenizerBase) -> str:
+    return "yes" if tokenizer.chat_template else "no: asked as `Question:` and `Answer:`"

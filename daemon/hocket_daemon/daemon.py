@@ -279,7 +279,7 @@ class Daemon:
         return {
             "model": voice.name,
             "compute": f"{voice.compute}, {self.settings.model.threads} thread(s)",
-            "precision": f"{voice.precision}{f' ({voice.why})' if voice.why else ''}",
+            "voice": "; ".join(filter(None, (voice.precision, voice.why))),
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),

@@ -22,7 +22,7 @@ def write(folder: Path, text: str) -> Path:
 def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     """Given keys win, others keep the record's defaults."""
     settings = load(write(tmp_path, GOOD + "[model]\nslots = 3\n"), DeviceSettings)
-    assert (settings.model.slots, settings.model.name, settings.aggregation.wire_mass) == (3, "bundled", 0.98)
+    assert (settings.model.slots, settings.model.name, settings.aggregation.wire_mass) == (3, "auto", 0.98)
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     else:
         assert process.returncode == 1, errors
         assert "ms per token" in errors
-        assert "the answer lacks Oakhaven" in errors
+        assert "an answer lacks larkspur77" in errors
     assert daemons(folder) == []
     assert list((folder / "t").iterdir()) == []
 

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
-from .published import PUBLISHED, installed
+from .published import PUBLISHED, installed, resolved
 from .settings import BUNDLED
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal
@@ -20,6 +20,7 @@ _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusa
 
 def place_of(name: str, side: Side) -> str:
     """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
+    name = resolved(name)
     if name in PUBLISHED:
         return str(installed(name))
     if name != BUNDLED:

@@ -8,6 +8,8 @@ from pathlib import Path
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.paths import models
 
+from .settings import AUTO, BUNDLED
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -35,6 +37,22 @@ PUBLISHED = {
         converted_bytes=542_000_000,
     ),
 }
+
+
+DEFAULT = "smollm2"
+
+
+def resolved(name: str) -> str:
+    """The model that `auto` means on this machine; any other name means itself."""
+    if name != AUTO:
+        return name
+    return DEFAULT if is_installed(DEFAULT) else BUNDLED
+
+
+def advice(name: str) -> str:
+    """How to have a better model than the one that `name` means here; empty where it is the best."""
+    lacks = name == AUTO and resolved(name) == BUNDLED
+    return f"{DEFAULT} is not on this machine; it answers better: hocket model get {DEFAULT}" if lacks else ""
 
 
 def place(name: str) -> Path:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-BUNDLED = "bundled"
+AUTO, BUNDLED = "auto", "bundled"
 
 
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -15,9 +15,10 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[
         str,
         Meta(
-            description="`bundled`, `smollm2` once `hocket model get smollm2` has run, a folder, or a Hugging Face name"
+            description="`smollm2` once `hocket model get smollm2` has run, `bundled`, a folder, a `.gguf` file, or a "
+            "Hugging Face name; `auto` is `smollm2` where it is on this machine, or else `bundled`"
         ),
-    ] = BUNDLED
+    ] = AUTO
     context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
     slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[
@@ -29,7 +30,10 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
     dtype: Annotated[
         str,
-        Meta(description="`float32`, `bfloat16`, `float16`; `auto` is float32 on a CPU and bfloat16 on a GPU"),
+        Meta(
+            description="`float32`, `bfloat16`, `float16`; `auto` is bfloat16 on a GPU, and on a CPU float32 or the "
+            "fastest voice of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
+        ),
     ] = "auto"
     hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hocket_bus.messages import Side
 
 from .choice import chosen
 from .gguf_voice import SUFFIX, GGUFVoice
 from .loading import place_of
-from .published import PUBLISHED
+from .published import PUBLISHED, advice, resolved
 from .settings import KVSettings, ModelSettings
 from .transformers_voice import TransformersVoice
 
 
 def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFVoice | TransformersVoice:
     """The voice that a configuration describes for a side. Raises BadConfiguration."""
-    place, why = place_of(settings.name, side), ""
+    why = advice(settings.name)
+    settings = replace(settings, name=resolved(settings.name))
+    place = place_of(settings.name, side)
     if settings.name in PUBLISHED:
         found, why = chosen(Path(place), settings.dtype)
         place = str(found)

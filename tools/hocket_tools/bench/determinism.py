@@ -20,7 +20,7 @@ from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.preemption import Interrupt, Together
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
@@ -47,7 +47,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     missing = [name for name in settings.precisions if report.find(precision=name) is None]
     expected: list[list[int]] = []
     for precision in [EXACT, *(name for name in missing if name != EXACT)] if missing else []:
-        how = ModelSettings(dtype=precision, slots=3 * settings.sessions, kv_bytes=0)
+        how = ModelSettings(name=BUNDLED, dtype=precision, slots=3 * settings.sessions, kv_bytes=0)
         model = TransformersVoice(how, "cloud")
         alone, beside = tokens_of(model, settings, expected)
         expected = expected or alone

@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel, Qw
 from transformers.utils import logging
 
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.settings import Option
@@ -50,7 +50,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     missing = [cell for cell in cells if report.find(rows=cell[0], length=cell[1]) is None]
     if missing and not torch.cuda.is_available():  # processor time says nothing of a GPU
         context = max(settings.lengths) + 1
-        how = ModelSettings(dtype="float32", slots=max(settings.rows), context=context, kv_bytes=0)
+        how = ModelSettings(name=BUNDLED, dtype="float32", slots=max(settings.rows), context=context, kv_bytes=0)
         model = TransformersVoice(how, "cloud")
         bare = _bare(model.folder)
         for rows, length in missing:
@@ -122,7 +122,7 @@ def _claim_gpu(report: Report, steps: int) -> None:
 def over_memory(config: Qwen2Config, steps: int) -> float:
     """A decode step of a model of random weights, over the time in which its weights can be copied."""
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-        TransformersVoice(ModelSettings(slots=1), "cloud").tokenizer.save_pretrained(folder)
+        TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
         Qwen2ForCausalLM(config).bfloat16().save_pretrained(folder)
         model = TransformersVoice(ModelSettings(name=folder, slots=1, context=256), "cloud")
     rows = model.slots.take(1)

@@ -20,7 +20,7 @@ from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.messages import Status, StatusRequest
 from hocket_bus.paths import keys
 from hocket_client import Client
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
@@ -94,7 +94,7 @@ def _measure(report: Report, data: Path, settings: Settings, cell: tuple[bool, i
 
 def passages(data: Path, number: int, tokens: int) -> list[str]:
     """`number` different texts of about `tokens` tokens of the bundled models, from WikiText-2's validation split."""
-    tokenizer = TransformersVoice(ModelSettings(slots=1), "device").tokenizer
+    tokenizer = TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
     ids = tokenizer("\n".join(articles(data, TEXTS * number)), add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids) - tokens, max(tokens, len(ids) // number))
     return [str(tokenizer.decode(ids[start : start + tokens])).strip() for start in starts][:number]

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from hocket_bus.messages import Sampling, Task
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.baselines import drcg, sequence
 from hocket_tools.bench.baselines.moved import MovedKV
@@ -46,7 +46,7 @@ class Methods:
                 stack.enter_context(pair.searcher(side, far=far))
                 for side, far in (("device", False), ("cloud", False), ("cloud", True))
             )
-            self._text = drcg.Text(TransformersVoice(ModelSettings(), "device"), device, far)
+            self._text = drcg.Text(TransformersVoice(ModelSettings(name=BUNDLED), "device"), device, far)
             self._kv = MovedKV(device, near, (pair.kv(), pair.kv(far=True)), pair.keys)
             stack.callback(self._kv.close)
             self._stack = stack.pop_all()

@@ -17,7 +17,7 @@ from rich.progress import track
 from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.ledger import read
 from hocket_tools import console
@@ -204,7 +204,7 @@ def _side_by_side(report: Report) -> list[Row]:
 
 
 def _tokenizer() -> tuple[Encode, Decode]:
-    tokenizer = TransformersVoice(ModelSettings(slots=1), "device").tokenizer
+    tokenizer = TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
     return (
         lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),

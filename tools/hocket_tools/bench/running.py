@@ -22,6 +22,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side
 from hocket_bus.paths import keys
 from hocket_client import Client
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
@@ -155,7 +156,7 @@ def bench_pair(
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
     With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
-    further keys of both daemons' [model] and of their configuration.
+    further keys of both daemons' [model], which is the bundled one, and of their configuration.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -208,7 +209,8 @@ def _configure(
     else:
         lines.append(f'metrics = "{ports.metrics}"')
     lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    lines += ["[model]", *(f"{key} = {json.dumps(value)}" for key, value in model.items())]
+    named = {"name": BUNDLED} | dict(model)
+    lines += ["[model]", *(f"{key} = {json.dumps(value)}" for key, value in named.items())]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

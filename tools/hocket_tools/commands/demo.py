@@ -1,15 +1,18 @@
-"""`hocket demo`: a pair in a temporary folder answers one question that needs both sides."""
+"""`hocket demo`: a pair in a temporary folder answers a question of each side's, and one that needs both."""
 
 from __future__ import annotations
 
 import json
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from hocket_tools.commands.pair import START_S, StartWait
+
+if TYPE_CHECKING:
+    from hocket_tools.pair.home import Home
 
 
 def register(app: typer.Typer) -> None:
@@ -18,30 +21,48 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(wait: StartWait = START_S) -> None:
-    """Start a pair, let both sides read sample documents, ask a question that needs both, stop everything.
+    """Start a pair, let both sides read sample documents, ask three questions, stop everything.
 
-    Fails when the answer lacks what the documents say.
+    The device alone has read what the first is about, the cloud alone what the second is about, and the third needs
+    both. Fails when an answer lacks what the documents say.
     """
     from hocket_tools import console
-    from hocket_tools.commands.ask import ask_people
     from hocket_tools.commands.documents import read_in
     from hocket_tools.commands.pair import start
     from hocket_tools.pair.temporary import temporary_home
 
     err = console.err()
     samples = resources.files("hocket_tools") / "demo"
-    first = json.loads((samples / "questions.json").read_text(encoding="utf-8"))[0]
     with temporary_home() as pair:
         err.print("starting two models and two retrieval daemons on this machine")
-        start(pair, wait)
+        model = next(state.facts["model"] for state in start(pair, wait) if state.name == "device")
+        err.print(f"both sides: {_described(model)}")
         for side in ("device", "cloud"):
             with resources.as_file(samples / side) as folder:
                 ingested = read_in(pair.endpoint(f"{side}-retrieval"), [Path(folder)])
             err.print(f"the {side} has read {ingested.added} documents ({ingested.chunks} passages)")
-        err.print(f"\n[bold]{first['question']}[/bold]\n")
-        options: dict[str, Any] = {"temperature": 0.0, "require_cloud": True}
-        done = ask_people(pair.endpoint("device"), first["question"], options)
-    lacking = [value for value in first["expect"] if value not in done.text]
+        asked = json.loads((samples / "asked.json").read_text(encoding="utf-8"))[model]
+        lacking = [value for each in asked for value in _lacking(pair, each)]
     if lacking:
-        err.print(f"hocket: the answer lacks {', '.join(lacking)}: the bundled models misread; please report this")
+        err.print(f"hocket: an answer lacks {', '.join(lacking)}: the model misread; please report this")
         raise typer.Exit(1)
+
+
+def _described(model: str) -> str:
+    from hocket_daemon.engine.published import PUBLISHED, advice
+    from hocket_daemon.engine.settings import AUTO
+
+    if model in PUBLISHED:
+        return f"{PUBLISHED[model].title}, {PUBLISHED[model].licence}"
+    return f"the bundled models, Apache-2.0; {advice(AUTO)}"
+
+
+def _lacking(pair: Home, asked: dict[str, Any]) -> list[str]:
+    """Ask it; what of the expected is not in the answer."""
+    from hocket_tools import console
+    from hocket_tools.commands.ask import ask_people
+
+    console.err().print(f"\n[bold]{asked['question']}[/bold]\n")
+    options: dict[str, Any] = {"temperature": 0.0, "require_cloud": True}
+    done = ask_people(pair.endpoint("device"), asked["question"], options)
+    return [value for value in asked["expect"] if value not in done.text]

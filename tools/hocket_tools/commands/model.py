@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="The language models of this machine: which there are, what they are, and how to get a better one.",
-    epilog='Then write `name = "smollm2"` under \\[model] in device.toml and cloud.toml, and start the pair again.',
+    epilog="A pair takes the model that was got from its next start on, unless \\[model] name says otherwise.",
     no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, a folder, or a .gguf file.")]
@@ -73,7 +73,7 @@ def get(
         if not is_here:
             convert(file, folder, err.print)
         add_voices(file, folder, err.print)
-    err.print(f'done. To use it, write [model] name = "{name}" in device.toml and cloud.toml', markup=False)
+    err.print(f'done. Daemons take it from their next start on: [model] name = "auto" or "{name}"', markup=False)
 
 
 @app.command(epilog="Example: hocket model show smollm2")

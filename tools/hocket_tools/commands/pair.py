@@ -51,9 +51,25 @@ def up(home: Folder = None, wait: StartWait = START_S) -> None:
             out.print(f"cloud: {state.facts['cloud']}", markup=False)
         if LEAVES in state.facts:
             out.print(f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}", markup=False)
+    for line in _advice(pair):
+        out.print(line, markup=False)
     out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
     out.print(f'questions:  hocket ask{flag} "…"')
     out.print(f"the end:    hocket down{flag}")
+
+
+def _advice(pair: Home) -> list[str]:
+    """Where another model than the one that sings is meant to."""
+    from hocket_bus import config
+    from hocket_daemon.config import CloudSettings, DeviceSettings
+    from hocket_daemon.engine.published import advice
+
+    names = set()
+    if "device" in pair.names:
+        names.add(config.load(pair.config("device"), DeviceSettings).model.name)
+    if "cloud" in pair.names:
+        names.add(config.load(pair.config("cloud"), CloudSettings).model.name)
+    return [f"model:      bundled; {advice(name)}" for name in names if advice(name)]
 
 
 def start(pair: Home, wait_s: float) -> list[DaemonState]:

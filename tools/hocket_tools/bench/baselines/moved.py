@@ -23,7 +23,7 @@ from hocket_daemon.engine.documents import compute_ahead, prefix_of
 from hocket_daemon.engine.entry import KV
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Prefix
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
 from hocket_daemon.engine.stored import StoredKV
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.baselines.drcg import Terms, answered
@@ -39,7 +39,7 @@ class Keeper:
 
     def __init__(self, folder: Path, searcher: Caller) -> None:
         """Computes what is there now, which takes a while."""
-        self.model = TransformersVoice(ModelSettings(), "device", KVSettings(folder=str(folder)))
+        self.model = TransformersVoice(ModelSettings(name=BUNDLED), "device", KVSettings(folder=str(folder)))
         self._searcher = searcher
         self._layout = self.model.layout("complete")
         for texts in self._pages():

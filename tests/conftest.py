@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+import tiny_gguf
 import torch
 from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -99,6 +100,14 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "cloud": save_tiny_model(base / "cloud", seed=2, layers=3),
         "stranger": save_tiny_model(base / "stranger", seed=3, words=300),
     }
+
+
+@pytest.fixture(scope="session")
+def gguf_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled device model in float32 as a GGUF file, in a folder of its own."""
+    file = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
+    tiny_gguf.write(file)
+    return file
 
 
 @pytest.fixture(autouse=True)

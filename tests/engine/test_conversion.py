@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +12,17 @@ import tiny_gguf
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from hocket_bus.errors import BadConfiguration, BadRequest
-from hocket_daemon.engine import conversion
+from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_daemon.engine.checking import TEXT
 from hocket_daemon.engine.conversion import convert
 from hocket_daemon.engine.loading import place_of
 from hocket_daemon.engine.published import PUBLISHED, is_installed, place
+from waiting import WAIT_S
+
+
+def listed(store: Path) -> list[str]:
+    """What lies there, but for locks."""
+    return [each.name for each in store.iterdir() if each.suffix != ".lock"]
 
 
 def test_a_converted_file_is_the_model_that_it_was_written_from(tmp_path: Path) -> None:
@@ -32,7 +40,7 @@ def test_a_converted_file_is_the_model_that_it_was_written_from(tmp_path: Path) 
     assert made(TEXT)["input_ids"] == bundled(TEXT)["input_ids"]
     assert (folder.stat().st_mode & 0o777, folder.parent.stat().st_mode & 0o777) == (0o700, 0o700)
     assert told == ["reading the tokenizer", "reading the weights", "writing the weights"]
-    assert [each.name for each in folder.parent.iterdir()] == ["tiny"]
+    assert listed(folder.parent) == ["tiny"]
 
 
 @pytest.mark.parametrize("fault", ["no tensor", "cut short", "wrong magic"])
@@ -49,12 +57,11 @@ def test_a_file_that_is_no_whole_model_is_one_line_and_leaves_nothing(tmp_path: 
     with pytest.raises(BadRequest, match=r"tiny\.gguf") as caught:
         convert(file, folder, lambda _: None)
     assert "\n" not in caught.value.text
-    assert [each.name for each in folder.parent.iterdir()] == ["tiny"]
+    assert listed(folder.parent) == ["tiny"]
     assert [each.name for each in folder.iterdir()] == ["kept"]
 
 
-def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kill leaves a hidden folder at most, which no name means."""
+def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     tiny_gguf.write(tmp_path / "tiny.gguf")
 
     def interrupted(told: str) -> None:
@@ -63,11 +70,49 @@ def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeyp
 
     with pytest.raises(KeyboardInterrupt):
         convert(tmp_path / "tiny.gguf", tmp_path / "store" / "tiny", interrupted)
-    assert list((tmp_path / "store").iterdir()) == []
-    monkeypatch.setattr(conversion.shutil, "rmtree", lambda *_, **__: None)
-    with pytest.raises(KeyboardInterrupt):
-        convert(tmp_path / "tiny.gguf", tmp_path / "store" / "tiny", interrupted)
-    assert all(each.name.startswith(".") for each in (tmp_path / "store").iterdir())
+    assert listed(tmp_path / "store") == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from hocket_daemon.engine.conversion import convert
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3] == "between":
+    first = Path.rename
+    Path.rename = lambda self, to: (first(self, to), die())
+convert(Path(sys.argv[1]), Path(sys.argv[2]), lambda told: die() if told == sys.argv[3] else None)
+"""
+
+
+@pytest.mark.parametrize("at", ["reading the weights", "writing the weights", "between"])
+def test_after_a_kill_the_next_conversion_tidies_up(tmp_path: Path, at: str) -> None:
+    """What was there is there again, even where it was being replaced, and nothing half written stays."""
+    file, folder = tmp_path / "tiny.gguf", tmp_path / "store" / "tiny"
+    tiny_gguf.write(file)
+    folder.mkdir(parents=True)
+    (folder / "kept").touch()
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(file), str(folder), at], check=False, timeout=WAIT_S)
+    assert killed.returncode == -signal.SIGKILL
+    assert folder.exists() is (at != "between")
+    (tmp_path / "none.gguf").write_bytes(b"none")
+    with pytest.raises(BadRequest):
+        convert(tmp_path / "none.gguf", folder, lambda _: None)
+    assert listed(folder.parent) == ["tiny"]
+    assert (folder / "kept").exists()
+
+
+def test_two_do_not_convert_at_once(tmp_path: Path) -> None:
+    tiny_gguf.write(tmp_path / "tiny.gguf")
+    folder = tmp_path / "store" / "tiny"
+
+    def again(told: str) -> None:
+        if told == "writing the weights":
+            with pytest.raises(Unavailable, match="converting tiny"):
+                convert(tmp_path / "tiny.gguf", folder, lambda _: None)
+
+    convert(tmp_path / "tiny.gguf", folder, again)
+    assert listed(folder.parent) == ["tiny"]
 
 
 def test_a_published_name_means_its_folder_once_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import zmq
 from harness import Pair, pair
-from transformers import AutoTokenizer, MistralConfig, MistralForCausalLM
 
 from hocket_bus import messages
 from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
@@ -21,7 +20,6 @@ from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -239,18 +237,6 @@ def test_a_model_that_does_not_load_is_a_configuration_error(parts: Pair) -> Non
         parts.start_device(model=ModelSettings(name="/nowhere/at/all"))
     with pytest.raises(BadConfiguration, match="unknown dtype"):
         parts.start_device(model=parts.model("device", dtype="float8"))
-
-
-def test_a_model_that_looks_back_less_far_than_the_context_is_refused(parts: Pair, tmp_path: Path) -> None:
-    """Rows are read whole, so its tokens would be others than the model's own."""
-    small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
-    tokenizer = AutoTokenizer.from_pretrained(parts.models["device"])
-    config = MistralConfig(vocab_size=len(tokenizer), num_key_value_heads=1, sliding_window=64, **small)
-    MistralForCausalLM(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(BadConfiguration, match="looks back at 64 tokens.*set context = 64"):
-        TransformersVoice(ModelSettings(name=str(tmp_path)), "device")
-    TransformersVoice(ModelSettings(name=str(tmp_path), context=64), "device")
 
 
 def test_a_wrong_address_of_the_retrieval_daemon_is_a_configuration_error(parts: Pair) -> None:

@@ -55,7 +55,7 @@ def _attend(
     if plan is None:
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if any(kwargs.get(name) is not None for name in _STRANGE):
-        raise _unfit("this kind")
+        raise _unfit(str(getattr(module.config, "model_type", "this model")))
     sizes = [run.tokens for run in plan.runs]
     again = query.shape[2] - sum(sizes)  # of the last token, whose keys are its own
     *parts, _ = query[0].transpose(0, 1).split([*sizes, again])
@@ -87,5 +87,5 @@ def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling
 
 def _unfit(kind: str) -> BadConfiguration:
     return BadConfiguration(
-        f"models of {kind} have an attention that cannot read slots", "name another under [model], such as Qwen2.5"
+        f"models of the kind {kind} have an attention that cannot read slots", "name another, such as Qwen2.5"
     )

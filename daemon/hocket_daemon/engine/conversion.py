@@ -1,17 +1,20 @@
 """A GGUF file made into a folder that transformers reads: float32 weights, configuration, tokenizer, chat template.
 
-The folder is written beside its place and renamed, so that it is there whole or not at all.
+The folder is written beside its place and renamed, so that it is there whole or not at all. What a conversion that was
+killed has left is removed by the next one.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
+from typing import IO
 
-from hocket_bus.errors import BadRequest
-from hocket_bus.private import private_folder
+from hocket_bus.errors import BadRequest, Unavailable
+from hocket_bus.private import lock, private_folder
 
 _TIED = {"lm_head.weight"}  # is the embedding where a file has none
 
@@ -19,16 +22,38 @@ _TIED = {"lm_head.weight"}  # is the embedding where a file has none
 def convert(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
     """Make `folder`, which may be there already, of a GGUF file; `tell` hears what is done.
 
-    Raises BadRequest for a file that transformers does not understand.
+    Raises BadRequest for a file that transformers does not understand, and Unavailable while another one converts.
     """
     private_folder(folder.parent)
-    partial = folder.with_name(f".{folder.name}-{os.getpid()}")
+    partial = folder.with_name(f".{folder.name}-new")
+    with _alone(folder):
+        _tidy(folder)
+        try:
+            private_folder(partial)
+            _write(file, partial, tell)
+            _swap_in(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def _alone(folder: Path) -> IO[str]:
     try:
-        private_folder(partial)
-        _write(file, partial, tell)
-        _swap_in(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        return lock(folder.with_name(f".{folder.name}.lock"))
+    except BlockingIOError as error:
+        raise Unavailable(f"another program is converting {folder.name}", "wait until it is done") from error
+
+
+def _tidy(folder: Path) -> None:
+    """After a kill: what was half written goes, and what was being replaced comes back."""
+    old = _old(folder)
+    if old.exists() and not folder.exists():
+        old.rename(folder)
+    for left in folder.parent.glob(f".{folder.name}-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _old(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}-old")
 
 
 def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
@@ -45,7 +70,8 @@ def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
         config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, trust_remote_code=False)
         weights = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
         tell("reading the weights")
-        read = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=weights)
+        with redirect_stderr(StringIO()):  # a progress bar that nothing else turns off
+            read = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=weights)
         lacking = weights.load_state_dict(read["tensors"], strict=False).missing_keys
     except (OSError, ValueError, KeyError, RuntimeError, NotImplementedError) as error:
         raise BadRequest(f"{file.name} does not load ({error})", "take a GGUF file of a Llama-like model") from error
@@ -58,8 +84,7 @@ def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
 
 
 def _swap_in(partial: Path, folder: Path) -> None:
-    old = folder.with_name(f".{folder.name}-old")
-    shutil.rmtree(old, ignore_errors=True)
+    old = _old(folder)
     if folder.exists():
         folder.rename(old)
     partial.rename(folder)

@@ -50,11 +50,9 @@ class TransformersVoice(Worded):
         text = self._weights.config.get_text_config()
         self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
         window = getattr(text, "sliding_window", None)
-        if window and window < self._context:  # rows are read whole
-            raise BadConfiguration(
-                f"'{folder}' looks back at {window} tokens, [model] context is {self._context}",
-                f"set context = {window}, or less",
-            )
+        if window and window < self._context:  # up to its length a window hides nothing
+            self._context = int(window)
+            self.why = f"rows hold {window} tokens, as the model looks back no further"
         self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)

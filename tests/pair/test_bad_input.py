@@ -153,15 +153,23 @@ def test_a_side_without_documents_is_no_error(parts: Pair, empty: str) -> None:
     assert (done.aggregation.method == "alone") == (empty == "cloud")
 
 
-def test_no_documents_on_either_side_is_an_error_with_a_remedy(parts: Pair) -> None:
-    """Never an answer from an empty context by accident; zero documents on request is fine."""
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_answer_without_documents_says_that_it_comes_from_none(parts: Pair, alone: bool) -> None:
+    """It has no sources, and a notice says how to change that; zero documents on request needs no notice."""
     for side in ("device", "cloud"):
         parts.start_retrieval(side, documents=0)
     parts.start_cloud()
     parts.start_device()
-    with pytest.raises(Unavailable, match="no documents are ingested.*hocket ingest"):
-        parts.client().ask("kala?", **SHORT).result()
-    assert len(parts.client().ask("kala?", documents=0, **SHORT).result().token_ids) == 6
+    stream = parts.client().ask("kala?", alone=alone, **SHORT)
+    done = stream.result()
+    assert len(done.token_ids) == 6
+    assert done.sources == []
+    where = "on the device" if alone else "on either side"
+    assert [notice for notice in stream.notices if f"no documents are ingested {where}" in notice]
+    assert any("hocket ingest" in notice for notice in stream.notices)
+    plain = parts.client().ask("kala?", documents=0, alone=alone, **SHORT)
+    assert len(plain.result().token_ids) == 6
+    assert plain.notices == []
 
 
 def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:

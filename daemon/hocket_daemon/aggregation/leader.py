@@ -11,7 +11,7 @@ from math import inf
 
 import msgspec
 
-from hocket_bus.errors import BadRequest, DeadlineExceeded, Forbidden, HocketError, Unavailable
+from hocket_bus.errors import BadRequest, Forbidden, HocketError, Unavailable
 from hocket_bus.messages import (
     Aggregated,
     Begin,
@@ -36,7 +36,7 @@ from .drafter import Drafter
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
 from .sources import Told
-from .terms import LeaderTerms, options_of
+from .terms import LeaderTerms, late, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
 
@@ -93,7 +93,7 @@ class Leader:
         self._do(self._partner.start(now, up, reason))
 
     def on_read(self) -> None:
-        """The question is read; without documents on either side there is nothing to answer from."""
+        """The question is read; without documents on either side the reader is told."""
         if self._partner.alone:
             self._check_documents()
         elif self._begin.documents and not self._drafter.documents:
@@ -159,8 +159,7 @@ class Leader:
         if self._written:
             self._conclude(self._written)
         elif now >= self._reply.deadline_s:
-            seconds = f"no answer within {self._reply.ask.deadline_s:g} s"
-            self.fail(DeadlineExceeded(seconds, "allow more time, or ask for less"))
+            self.fail(late(self._reply.ask))
         else:
             self._do(self._partner.tick(now, awaited=self._drafter.dialogue.exchange.awaits_peer()))
 
@@ -297,13 +296,15 @@ class Leader:
                 return
 
     def _check_documents(self) -> bool:
-        """Whether there is anything to answer from alone; fails where there is not."""
+        """Say that an answer without documents is the model's own; fail where the cloud's have begun it."""
         if self._begin.documents == 0 or self._drafter.documents:
             return True
-        ready, side = self._known.ready, self._services.side
-        where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
-        self.fail(Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH"))
-        return False
+        missing = nothing_ingested(self._services.side, self._known.ready)
+        if self._steps:
+            self.fail(missing)
+        else:
+            self._reply.notice(f"the model's own answer, which may be invented: {missing}")
+        return not self._steps
 
     # --- the end
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hocket_bus.messages import AggregationOptions, Ask, Begin
+from hocket_bus.errors import DeadlineExceeded, Unavailable
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 
 from .partner import Waits
 from .schedule import Aggregating
@@ -25,3 +26,14 @@ class LeaderTerms:
 def options_of(ask: Ask) -> AggregationOptions:
     """The options of a question; the defaults where it has none."""
     return ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
+
+
+def late(ask: Ask) -> DeadlineExceeded:
+    """What a question ends with that is not answered in time."""
+    return DeadlineExceeded(f"no answer within {ask.deadline_s:g} s", "allow more time, or ask for less")
+
+
+def nothing_ingested(side: Side, ready: Ready | None) -> Unavailable:
+    """What is missing where the leader's `side` has no documents; the other one may have said what it has."""
+    where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
+    return Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH")

@@ -218,6 +218,19 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     assert not {"sources", "token_sources"} & set(_record(done, sources=False))
 
 
+@pytest.mark.parametrize(
+    ("solo", "lines"),
+    [([], []), ([0, 1, 2], []), ([1, 2], ["one side wrote 2 of 3 tokens alone, the first of them token 2"])],
+)
+def test_an_answer_that_lost_the_cloud_says_so_on_a_line_of_its_own(solo: list[int], lines: list[str]) -> None:
+    """Not one that was whole, and not one that was meant to be alone."""
+    done = Done(
+        request=bytes(16), seq=1, finish="eos", token_ids=[5, 6, 7], text="x", ttft_s=0.0, ms_per_token=0.0,
+        mode="aggregation", seed=9, outcome=AggregationOutcome(method="coupled", solo_steps=solo),
+    )  # fmt: skip
+    assert console.lost(done) == lines
+
+
 @pytest.mark.parametrize(("finish", "told"), [("length", True), ("eos", False)])
 def test_a_cut_answer_says_how_to_get_more(finish: str, told: bool) -> None:
     """And no other one does."""

@@ -75,6 +75,14 @@ def sources(done: Done) -> list[str]:
     return [f"{origin.share:>6.1%}  {origin.side:<6}  {_where(origin)}" for origin in done.sources]
 
 
+def lost(done: Done) -> list[str]:
+    """A line where one side wrote a part of the answer alone, which two had begun."""
+    alone, tokens = done.outcome.solo_steps if done.outcome is not None else [], len(done.token_ids)
+    if not alone or len(alone) == tokens:
+        return []
+    return [f"one side wrote {len(alone)} of {tokens} tokens alone, the first of them token {alone[0] + 1}"]
+
+
 def _where(origin: Origin) -> str:
     if not origin.document:
         return "passages that it did not name"

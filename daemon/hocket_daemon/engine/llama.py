@@ -42,7 +42,7 @@ def library() -> Library:
         from llama_cpp import llama_cpp as functions
     except (ImportError, OSError, RuntimeError) as error:
         raise BadConfiguration(
-            f"a GGUF model needs llama-cpp-python ({error})", "run: make gguf; or pip install 'hocket[gguf]'"
+            f"a GGUF model needs llama-cpp-python ({error})", "run: make gguf; or: pip install llama-cpp-python"
         ) from error
     complaints: deque[str] = deque(maxlen=20)
 

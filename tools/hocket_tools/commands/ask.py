@@ -124,7 +124,7 @@ def ask_people(
                     err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
         out.print()
         done = stream.result()
-    for line in console.sources(done) if sources else ():
+    for line in console.lost(done) + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     return done

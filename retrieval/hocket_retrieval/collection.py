@@ -5,7 +5,6 @@ Every method may be called from any thread; jobs of ingestion wait for each othe
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +25,7 @@ from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .snapshot import DocumentInfo
 from .store import Change, Store
-from .walk import is_gone
+from .walk import has_entries, is_gone
 
 CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
 log = structlog.get_logger(__name__)
@@ -102,9 +101,10 @@ class Collection:
     def accept(self, paths: Sequence[Path], job: Job) -> None:
         """Let files and folders be a job of the next `work`, or of the one under way, whatever happens meanwhile.
 
-        Documents of a folder whose files are gone are removed at once.
+        Documents of a folder whose files are gone are removed at once, unless the folder is empty: then its disk may
+        not be mounted.
         """
-        folders = [str(path) for path in paths if os.path.isdir(path)]
+        folders = [str(path) for path in paths if has_entries(path)]
         job.report.removed += len(self.remove(self._gone(folders)).removed)
         self._ingester.accept(paths, job)
 

@@ -120,3 +120,12 @@ def _files(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
+
+
+def has_entries(path: Path) -> bool:
+    """Whether it is a folder that may be listed and is not empty."""
+    try:
+        with os.scandir(path) as entries:
+            return next(entries, None) is not None
+    except OSError:
+        return False

@@ -152,3 +152,19 @@ def test_a_deleted_file_goes_when_its_folder_is_read_again(tmp_path):
             str(here / "closed" / name) for name in ("kept.txt", "gone.txt")
         }
         assert not on_disk(tmp_path / "state")
+
+
+def test_a_folder_that_is_empty_forgets_nothing(tmp_path):
+    """Its disk may not be mounted; what is there again is unchanged."""
+    folder, away = tmp_path / "notes", tmp_path / "away"
+    folder.mkdir()
+    (folder / "mill.txt").write_text("The old mill.")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([folder])
+        folder.rename(away)
+        folder.mkdir()
+        assert collection.ingest([folder]).removed == 0
+        assert [document.name for document in collection.documents()] == [str(folder / "mill.txt")]
+        folder.rmdir()
+        away.rename(folder)
+        assert collection.ingest([folder]).unchanged == 1

@@ -58,6 +58,9 @@ def up(home: Folder = None, wait: StartWait = START_S) -> None:
     out.print(f"the end:    hocket down{flag}")
 
 
+_STOPPING = "stopping what was started"
+
+
 def _advice(pair: Home) -> list[str]:
     """Where another model than the one that sings is meant to."""
     from hocket_bus import config
@@ -80,9 +83,9 @@ def start(pair: Home, wait_s: float) -> list[DaemonState]:
     err = console.err()
     try:
         if not err.is_terminal:
-            return bring_up(pair, wait_s, lambda _: None)
+            return bring_up(pair, wait_s, lambda _: None, lambda: err.print(_STOPPING))
         with err.status("starting") as line:
-            return bring_up(pair, wait_s, lambda states: line.update(_progress(states)))
+            return bring_up(pair, wait_s, lambda states: line.update(_progress(states)), lambda: line.update(_STOPPING))
     except StartFailed as error:
         for text in error.log_lines:
             err.print(f"  {console.printable(text)}", style="dim", markup=False)

@@ -23,10 +23,16 @@ class StartFailed(Unavailable):
         self.log_lines = log_lines
 
 
-def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None]) -> list[DaemonState]:
+def bring_up(
+    home: Home,
+    wait_s: float,
+    tell: Callable[[list[DaemonState]], None],
+    stopping: Callable[[], None] = lambda: None,
+) -> list[DaemonState]:
     """Start the daemons of `home` that do not run and wait until all are settled.
 
-    `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped.
+    `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
+    and `stopping` hears of it before, as that takes seconds.
     """
     home.prepare()
     names = [name for name in home.names if processes.running(home, name) is None]
@@ -36,6 +42,7 @@ def bring_up(home: Home, wait_s: float, tell: Callable[[list[DaemonState]], None
             started[name] = processes.start(home, name)
         return _wait(home, started, Deadline.after(wait_s), tell)
     except BaseException:
+        stopping()
         processes.stop(home, names)
         raise
 

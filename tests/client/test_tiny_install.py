@@ -51,5 +51,5 @@ def test_the_command_says_which_extra_is_missing() -> None:
     """One line with the remedy, no traceback."""
     done = run("from hocket_tools.entry import main; main()")
     assert done.returncode == 1
-    assert "pip install 'hocket[all]'" in done.stderr
+    assert "pip install ./models '.[all]'" in done.stderr
     assert done.stderr.count("\n") == 1

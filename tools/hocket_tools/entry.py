@@ -15,7 +15,8 @@ def main() -> None:
         from hocket_tools.main import main as command_line
     except ModuleNotFoundError as error:
         missing = f"hocket: the command line needs {error.name}, which is not installed"
-        sys.exit(f"{missing}: pip install 'hocket[all]', or ask with: python -m hocket_client \"question\"")
+        remedy = "in hocket's source folder: pip install ./models '.[all]'"
+        sys.exit(f'{missing}: {remedy}; or ask with: python -m hocket_client "question"')
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     command_line()

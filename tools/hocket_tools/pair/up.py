@@ -32,7 +32,7 @@ def bring_up(
     """Start the daemons of `home` that do not run and wait until all are settled.
 
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
-    and `stopping` hears of it before, as that takes seconds.
+    and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
     """
     home.prepare()
     names = [name for name in home.names if processes.running(home, name) is None]
@@ -41,8 +41,9 @@ def bring_up(
         for name in names:
             started[name] = processes.start(home, name)
         return _wait(home, started, Deadline.after(wait_s), tell)
-    except BaseException:
-        stopping()
+    except BaseException as error:
+        if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM
+            stopping()
         processes.stop(home, names)
         raise
 

@@ -392,7 +392,9 @@ def test_what_comes_behind_the_end_or_of_another_epoch_is_ignored(sides: Made) -
     leader.receive(stale)
     assert both.reader.notices == []
     both.run_to_the_end()
-    ready = Ready(session=leader.id, epoch=0, documents=0, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0)
+    ready = Ready(
+        session=leader.id, epoch=0, documents=0, best=0.5, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0
+    )
     events, sent = list(both.reader.events), len(both.to_cloud.sent)
     for message in (stale, ready):
         leader.receive(message)

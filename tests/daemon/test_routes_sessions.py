@@ -296,7 +296,9 @@ def test_a_session_is_its_users_alone() -> None:
     """Nobody else speaks in it, ends it or opens it anew; its own may come back by another route."""
     daemon = Daemon()
     daemon.say(opening(), route=b"first", user="Ann")
-    ready = Ready(session=number(0), epoch=0, documents=0, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0)
+    ready = Ready(
+        session=number(0), epoch=0, documents=0, best=0.5, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0
+    )
     for message in (opening(), ready, End(session=number(0), reason="")):
         daemon.say(message, user="Bob")
     assert (daemon.last.heard, daemon.last.closed, daemon.places) == ([], False, 1)
@@ -371,7 +373,7 @@ def followed(sessions: Sessions, silence_s: float = 0.0) -> tuple[Echo, FakePeer
 
 def test_silence_ends_followed_sessions_but_not_those_that_may_be_reading() -> None:
     """Before its first word a side may read for long while its link lives; behind it, silence is the end."""
-    ready = Ready(session=ID, epoch=0, documents=0, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0)
+    ready = Ready(session=ID, epoch=0, documents=0, best=0.5, scorer="", scorers=[], retrieval_s=0.0, prefill_s=0.0)
     sessions = Daemon().sessions
     reading, _ = followed(sessions)
     assert sessions.due_s() == SILENCE_S

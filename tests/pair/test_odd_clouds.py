@@ -50,6 +50,7 @@ def ready(begin: Begin, documents: int) -> Ready:
         session=begin.session,
         epoch=begin.epoch,
         documents=documents,
+        best=0.5,
         scorer="list",
         scorers=["list"],
         retrieval_s=0.0,

@@ -52,7 +52,7 @@ class Liar:
         if isinstance(message, Begin):
             self._chain = PrefixChain(message.session, message.sampling.seed)
             ready = Ready(
-                session=message.session, epoch=message.epoch, documents=1, scorer="list", scorers=["list"],
+                session=message.session, epoch=message.epoch, documents=1, best=0.5, scorer="list", scorers=["list"],
                 retrieval_s=0.0, prefill_s=0.0,
             )  # fmt: skip
             return [ready, *self._lie(message.session, message.epoch)]

@@ -79,11 +79,15 @@ class Begin(Message, frozen=True):
 
 
 class Ready(Message, frozen=True):
-    """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages."""
+    """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages.
+
+    `best` is the score of the nearest one by the question, -1 where there is none.
+    """
 
     session: Id
     epoch: Count
     documents: Count
+    best: float
     scorer: Line
     scorers: Scorers
     retrieval_s: Seconds

@@ -123,6 +123,7 @@ class Follower:
                 session=self.id,
                 epoch=drafter.dialogue.epoch,
                 documents=drafter.documents,
+                best=max((passage.score for passage in drafter.passages.passages), default=-1.0),
                 scorer=drafter.passages.scorer,
                 scorers=drafter.passages.scorers,
                 retrieval_s=drafter.retrieval_s,

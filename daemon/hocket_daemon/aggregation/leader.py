@@ -33,10 +33,11 @@ from .account import Account, count_tokens, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
 from .drafter import Drafter
+from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
 from .sources import Told
-from .terms import LeaderTerms, late, nothing_ingested, options_of
+from .terms import NO_CLOUD, STEERED, TELL_S, LeaderTerms, late, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
 
@@ -94,6 +95,7 @@ class Leader:
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
+        self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
         if self._partner.alone:
             self._check_documents()
         elif self._begin.documents and not self._drafter.documents:
@@ -112,11 +114,12 @@ class Leader:
         terms = self._terms
         self._drafter = Drafter(self._services, self._begin, self, terms.aggregating, watches=terms.watches)
         self._known = _Known()
+        self._evidence = Evidence(self._begin, terms.least_evidence, self._reply.notice)
         self._partner = Partner(
             self._terms.waits,
             exists=self._peer is not None,
             required=self._options.require_cloud,
-            remedy=_NO_CLOUD if self._services.side == "device" else "",
+            remedy=NO_CLOUD if self._services.side == "device" else "",
         )
 
     # --- events
@@ -194,6 +197,7 @@ class Leader:
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
         else:
+            self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
             self._agree()
 
     def _agree(self) -> None:
@@ -254,6 +258,7 @@ class Leader:
         if self._partner.exists and dialogue.exchange.pushed:
             self._do(self._partner.part("silent behind a push"))  # or else it would hear all when it is back
         effects = dialogue.go_alone()
+        self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
         if self._drafter.passages is None or self._check_documents():
             self.act(effects)
 
@@ -270,7 +275,7 @@ class Leader:
         if finish is not None:
             self._finish(finish)
         elif self._drafter.dialogue.exchange.steered:
-            self._do(self._partner.leave("steered", _STEERED, ""))
+            self._do(self._partner.leave("steered", STEERED, ""))
 
     def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
         """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
@@ -343,8 +348,3 @@ class Leader:
     def record(self) -> Facts:
         """For `hocket explain`; the question stays on the machine where it was asked."""
         return self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
-
-
-TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
-_STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
-_NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"

@@ -70,6 +70,7 @@ class AggregationMode:
         terms = LeaderTerms(
             self._waits,
             self._settings.aggregating,
+            self._settings.least_evidence,
             not self._settings.trust_cloud,
             lambda scorer: self._opening(ask, scorer),
             agreed,

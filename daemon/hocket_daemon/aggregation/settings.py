@@ -26,6 +26,15 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         float, Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone")
     ] = 10.0
     rejoin_wait_s: Annotated[float, Meta(gt=0, description="the same for the first joint step after a break")] = 1.0
+    least_evidence: Annotated[
+        float,
+        Meta(
+            ge=-1,
+            le=1,
+            description="an answer is said to be probably not in the documents where no passage's "
+            "score by the bundled embedder reaches this; -1: never",
+        ),
+    ] = 0.35
     trust_cloud: Annotated[
         bool, Meta(description="stay with a cloud whose words would have this side tell what was not asked for")
     ] = False

@@ -11,6 +11,10 @@ from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 from .partner import Waits
 from .schedule import Aggregating
 
+TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
+STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
+NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
+
 
 @dataclass(frozen=True, slots=True)
 class LeaderTerms:
@@ -18,6 +22,7 @@ class LeaderTerms:
 
     waits: Waits
     aggregating: Aggregating
+    least_evidence: float  # the score below which no passage is taken to be about a question
     watches: bool  # whether the other side is left where it steers the answer
     opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
     agreed: Callable[[str], None]  # is told the scorer that both sides have

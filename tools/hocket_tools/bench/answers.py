@@ -22,6 +22,7 @@ from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools import console
+from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.question_sets import FILES, SETS, Question, questions
@@ -71,6 +72,8 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         _measure(report, asked, settings)
     report.summary = summary(report.rows)
     claim(report)
+    right = {row["id"] for row in report.rows if row["who"] == PAIRS[-1] and row["contains"]}
+    unfounded.claim(report, data, settings.half, asked, right)
     return report.finish()
 
 

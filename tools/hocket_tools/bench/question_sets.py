@@ -18,7 +18,7 @@ SQUAD = "squad/squad2_dev_half.json"
 CHATS, CHAT_QUESTIONS = "lihua_world/chats.jsonl", "lihua_world/query_set.csv"
 FILES = (SQUAD, CHATS, CHAT_QUESTIONS)
 SETS = ("squad device", "squad cloud", "two-sided", "chats")
-_HALVES = {"reported": slice(0, 8), "tuning": slice(8, 16)}  # articles
+HALVES = {"reported": slice(0, 8), "tuning": slice(8, 16)}  # articles
 _CHAT_WORDS = 300
 
 
@@ -48,7 +48,7 @@ def questions(data: Path, half: str, each: dict[str, int], seed: int) -> list[Qu
     rng = random.Random(seed)
     dealt: dict[Side, list[str]] = {"device": [], "cloud": []}
     single: dict[Side, list[tuple[str, Part]]] = {"device": [], "cloud": []}
-    for number, (text, asked) in enumerate(_paragraphs(data / SQUAD, _HALVES[half])):
+    for number, (text, asked) in enumerate(_paragraphs(data / SQUAD, HALVES[half])):
         side: Side = "cloud" if number % 2 else "device"
         dealt[side].append(text)
         single[side] += asked

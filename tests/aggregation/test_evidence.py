@@ -1,0 +1,73 @@
+"""Laws of what is told of an answer before it: that nothing which was read seems to be about the question."""
+
+from __future__ import annotations
+
+import pytest
+
+from hocket_bus.messages import Begin, Passage, Passages, Ready, Sampling
+from hocket_daemon.aggregation.evidence import Evidence
+
+LEAST = 0.35
+COSINE = "cosine:0123"
+
+
+def begin(task: str = "answer", documents: int = 2) -> Begin:
+    return Begin(
+        session=bytes(16), epoch=0, question="Why?", task=task, sampling=Sampling(), method="coupled",  # type: ignore[arg-type]
+        documents=documents, eos=[], weights="dynamic", reweigh_every=4, relevance_temperature=0.1, wire_mass=0.98,
+    )  # fmt: skip
+
+
+def own(*scores: float, scorer: str = COSINE) -> Passages:
+    passages = [Passage(document="a", title="", ordinal=at, text="b", score=score) for at, score in enumerate(scores)]
+    return Passages(
+        request=bytes(16), passages=passages, scorer=scorer, scorers=[scorer], documents_total=1, seconds=0.0
+    )
+
+
+def ready(best: float, documents: int = 2, scorer: str = COSINE) -> Ready:
+    return Ready(
+        session=bytes(16), epoch=0, documents=documents, best=best, scorer=scorer, scorers=[scorer], retrieval_s=0.0,
+        prefill_s=0.0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("device", "cloud", "told"),
+    [
+        ((0.3, 0.2), 0.34, True),
+        ((0.36, 0.1), 0.0, False),
+        ((0.1,), 0.36, False),
+        ((), 0.2, True),
+        ((0.35,), 0.1, False),
+    ],
+)
+def test_the_nearest_passage_of_either_side_decides(device: tuple[float, ...], cloud: float, told: bool) -> None:
+    """Told once, when both have searched, however often it is looked."""
+    heard: list[str] = []
+    evidence = Evidence(begin(), LEAST, heard.append)
+    evidence.look(own(*device), None, alone=False)
+    assert heard == []
+    for _ in range(2):
+        evidence.look(own(*device), ready(cloud), alone=False)
+    assert len(heard) == told
+    assert all("not in your documents" in line for line in heard)
+
+
+def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None:
+    """That there are no documents is told otherwise."""
+    for scores, told in (((0.2,), 1), ((0.5,), 0), ((), 0)):
+        heard: list[str] = []
+        Evidence(begin(), LEAST, heard.append).look(own(*scores), ready(0.9), alone=True)
+        assert len(heard) == told
+
+
+def test_nothing_is_told_where_the_bound_means_nothing() -> None:
+    """Of prose that goes on, of questions without documents, of other scorers, and below a bound of -1."""
+    heard: list[str] = []
+    Evidence(begin(task="complete"), LEAST, heard.append).look(own(0.0), ready(0.0), alone=False)
+    Evidence(begin(documents=0), LEAST, heard.append).look(own(0.0), ready(0.0), alone=False)
+    Evidence(begin(), LEAST, heard.append).look(own(0.0, scorer="rerank:1"), ready(0.0), alone=False)
+    Evidence(begin(), LEAST, heard.append).look(own(0.0), ready(0.0, scorer="rerank:1"), alone=False)
+    Evidence(begin(), -1.0, heard.append).look(own(-0.9), ready(-1.0), alone=False)
+    assert heard == []

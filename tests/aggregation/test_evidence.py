@@ -39,7 +39,7 @@ def ready(best: float, documents: int = 2, scorer: str = COSINE) -> Ready:
         ((0.36, 0.1), 0.0, False),
         ((0.1,), 0.36, False),
         ((), 0.2, True),
-        ((0.35,), 0.1, False),
+        ((0.35,), 0, False),
     ],
 )
 def test_the_nearest_passage_of_either_side_decides(device: tuple[float, ...], cloud: float, told: bool) -> None:

@@ -6,7 +6,7 @@ The daemons' own bound on the nearest passage's score, and the scores of their e
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -17,7 +17,7 @@ from hocket_tools.bench.report import Report
 SAID, LOST = 0.7, 0.1
 
 
-def claim(report: Report, data: Path, half: str, asked: Sequence[Question], right: set[object]) -> None:
+def claim(report: Report, data: Path, half: str, asked: Sequence[Question], right: Collection[object]) -> None:
     """Of SQuAD's questions among `asked`: with their passages read, and with those of the other half's articles alone.
 
     `right` are the numbers of questions that the pair has answered right. Questions that SQuAD calls unanswerable are

@@ -127,5 +127,5 @@ def has_entries(path: Path) -> bool:
     try:
         with os.scandir(path) as entries:
             return next(entries, None) is not None
-    except OSError:
+    except (OSError, ValueError):  # a name that no file can have
         return False

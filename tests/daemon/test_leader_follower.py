@@ -8,26 +8,13 @@ from collections.abc import Callable
 import pytest
 from fakes import FakePeer, part
 from msgspec import structs
-from two_sides import CLOCKED, TEXTS, Clock, Sides, ask, strange
+from two_sides import TEXTS, Sides, ask, strange
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled, Forbidden, HocketError, Unavailable
 from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Message, Ready, Refused, Sync, Target
 from hocket_daemon.aggregation.settings import AggregationSettings
 
 Made = Callable[..., Sides]
-
-
-@pytest.fixture
-def sides(monkeypatch: pytest.MonkeyPatch) -> Made:
-    """Two sides of a question whose time stands still but for the test; options are those of `ask` and Sides."""
-    clock = Clock()
-    for module in CLOCKED:
-        monkeypatch.setattr(module, "time", clock)
-
-    def made(asked: object = None, **options: object) -> Sides:
-        return Sides(asked or ask(), clock, **options)  # type: ignore[arg-type]
-
-    return made
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

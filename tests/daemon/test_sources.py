@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fakes import FakePeer, part
 from msgspec import structs
-from two_sides import CLOCKED, SETTINGS, TEXTS, Clock, Sides, ask, strange, weighed_rows
+from two_sides import SETTINGS, TEXTS, Sides, ask, strange, weighed_rows
 
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import METHODS, WEIGHTS, Done, Draft, End, Message, Sources, Target
@@ -21,19 +21,6 @@ from hocket_daemon.engine.sequences import mix
 
 Made = Callable[..., Sides]
 NEAR = 1e-4  # two bytes for each part that the cloud tells, and float32
-
-
-@pytest.fixture
-def sides(monkeypatch: pytest.MonkeyPatch) -> Made:
-    """As in test_leader_follower."""
-    clock = Clock()
-    for module in CLOCKED:
-        monkeypatch.setattr(module, "time", clock)
-
-    def made(asked: object = None, **options: object) -> Sides:
-        return Sides(asked or ask(), clock, **options)  # type: ignore[arg-type]
-
-    return made
 
 
 def expected(both: Sides, done: Done) -> list[dict[tuple[str, int], float]]:

@@ -139,7 +139,9 @@ def test_the_process_dies_with_its_parent():
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         pid = int(parent.stdout.readline())
         parent.kill()
-    until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes())
+    line = Path(f"/proc/{pid}/cmdline")
+    until(lambda: not line.exists() or not line.read_bytes())
+    assert not line.exists() or not line.read_bytes()
 
 
 def test_a_larger_file_may_take_longer():

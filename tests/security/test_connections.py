@@ -136,7 +136,7 @@ def test_connections_that_say_nothing_make_room(server: Machine, alice: Machine,
                 while sock.recv(100):
                     pass
         dial(here)
-        alice.until(is_up)
+        assert is_up(alice.until(is_up))
 
 
 def test_a_key_that_is_let_in_and_says_nothing_is_not_let_in_for_ever(

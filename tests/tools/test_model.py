@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -101,6 +102,12 @@ def test_models_are_listed_and_shown_for_programs() -> None:
     """The bundled one is always there; a published one that is not says how it comes."""
     listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
     assert {row["name"]: row["here"] for row in listed} == {"bundled": True, "smollm2": False}
+    assert [row["name"] for row in listed if row["auto"]] == ["bundled"]
+    place("smollm2").mkdir(parents=True)
+    (place("smollm2") / "model.safetensors").write_bytes(bytes(7))
+    listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
+    assert [(row["name"], row["bytes"]) for row in listed if row["auto"]] == [("smollm2", 7)]
+    shutil.rmtree(place("smollm2"))
     assert "hocket model get smollm2" in CliRunner().invoke(app, ["list"]).output
     shown = json.loads(CliRunner().invoke(app, ["show", "bundled", "--json"]).output)
     assert (shown["kind"], shown["tokens"]) == ("llama", 2048)

@@ -23,28 +23,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 @app.command("list", epilog="Example: hocket model list")
 def list_models(as_json: AsJson = False) -> None:
-    """The models that a short name means, and whether they are on this machine."""
+    """The models that a short name means, whether they are on this machine, and which one `auto` means here."""
     from rich.table import Table
 
-    from hocket_daemon.engine.published import PUBLISHED, is_installed, place
-    from hocket_daemon.engine.settings import BUNDLED
     from hocket_tools import console
+    from hocket_tools.models.described import listed
 
-    rows = [{"name": BUNDLED, "title": "two small models trained for hocket", "licence": "Apache-2.0", "here": True}]
-    rows += [
-        {"name": name, "title": model.title, "licence": model.licence, "here": is_installed(name)}
-        for name, model in PUBLISHED.items()
-    ]
+    rows = listed()
     if as_json:
         typer.echo(json.dumps(rows))
         return
     table = Table("name", "model", "licence", "on this machine", box=None)
     for row in rows:
-        name = str(row["name"])
-        there = f"yes, {place(name)}" if name in PUBLISHED else "yes"
-        table.add_row(
-            name, str(row["title"]), str(row["licence"]), there if row["here"] else f"hocket model get {name}"
+        there = (
+            f"yes, {row['place']}, {row['bytes'] / 1e6:.0f} MB" if row["here"] else f"hocket model get {row['name']}"
         )
+        table.add_row(f"{row['name']} (auto)" if row["auto"] else row["name"], row["title"], row["licence"], there)
     console.out().print(table)
 
 
@@ -92,7 +86,7 @@ def show(name: Name, as_json: AsJson = False) -> None:
 
 @app.command(epilog="Example: hocket model check smollm2 --json")
 def check(
-    name: Name,
+    name: Annotated[str, typer.Argument(help="As for `show`; without, what `auto` means here.")] = "",
     against: Annotated[str, typer.Option(metavar="NAME", help="The same model in float32, if not itself.")] = "",
     dtype: Annotated[
         str, typer.Option(help="Of the weights that are checked: auto, float32, bfloat16, float16.")
@@ -104,9 +98,12 @@ def check(
 
     Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
     """
+    from hocket_daemon.engine.published import resolved
+    from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
     from hocket_tools.models.checked import checked
 
+    name = name or resolved(AUTO)
     found = checked(name, dtype, against or name)
     if as_json:
         typer.echo(json.dumps(asdict(found)))

@@ -37,16 +37,10 @@ def listed() -> list[Listed]:
     for name, (title, licence) in titles.items():
         here = name == BUNDLED or is_installed(name)
         folder = Path(place_of(name, "device")) if here else place(name)
+        size = _bytes(folder) if here else 0
+        auto = resolved(AUTO) == name
         found.append(
-            Listed(
-                name=name,
-                title=title,
-                licence=licence,
-                here=here,
-                auto=resolved(AUTO) == name,
-                place=str(folder),
-                bytes=_bytes(folder) if here else 0,
-            )  # fmt: skip
+            Listed(name=name, title=title, licence=licence, here=here, auto=auto, place=str(folder), bytes=size)
         )
     return found
 

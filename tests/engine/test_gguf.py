@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import gguf
@@ -14,6 +15,7 @@ from llama_here import needs_llama
 
 import hocket_models
 from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.checking import MANY, check
 from hocket_daemon.engine.gguf_voice import GGUFVoice
 from hocket_daemon.engine.llama import Stop
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
@@ -21,6 +23,7 @@ from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Rows
 from hocket_daemon.engine.voices import open_voice
 
 pytestmark = needs_llama
@@ -135,6 +138,24 @@ def test_a_stop_is_seen_from_its_first_byte() -> None:
     assert not stop.asked
     stop.set()
     assert stop.asked
+
+
+class WrongInBatches(GGUFVoice):
+    """A kernel that is wrong where several rows are read at once."""
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        found = super().read(segments, interrupt)
+        return [np.roll(rows, 1, axis=1) if len(rows) > 1 else rows for rows in found]
+
+
+@pytest.mark.parametrize(("kind", "word"), [(GGUFVoice, ""), (WrongInBatches, "batch")])
+def test_a_kernel_that_is_wrong_is_caught_and_a_sound_one_is_not(
+    kind: type[GGUFVoice], word: str, gguf_file: Path, transformers: TransformersVoice
+) -> None:
+    """By what a batch changes; the float weights are transformers' own."""
+    settings = ModelSettings(slots=MANY, context=256, dtype="float32")
+    found = check(kind(settings, gguf_file), transformers)
+    assert (word in found.refused) if word else not found.refused
 
 
 @pytest.mark.parametrize("fault", ["short", "magic", "empty", "missing", "folder", "no tensor", "no tokenizer"])

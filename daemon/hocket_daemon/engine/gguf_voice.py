@@ -21,6 +21,7 @@ from .rows import RowMemory
 from .segments import Segment
 from .settings import KVSettings, ModelSettings
 from .stored import open_store
+from .threads import use_threads
 from .tokenizer import Worded, fingerprint_of
 from .voice import Rows
 
@@ -35,6 +36,7 @@ class GGUFVoice(Worded):
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""
         self.name, self.why = settings.name, why
+        self._threads = settings.threads
         self.file = file
         model = self._model = Model(file)
         vocabulary = model.vocabulary()
@@ -69,6 +71,7 @@ class GGUFVoice(Worded):
         if interrupt is not None:
             interrupt.when_set(stop.set)
         logits = self.slots.append(segments, stop)
+        use_threads(self._threads)  # torch's second thread would take from the other side what this one gains
         rows = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
         return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
 

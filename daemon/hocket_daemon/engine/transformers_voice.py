@@ -26,6 +26,7 @@ from .segments import Segment
 from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
 from .stored import model_digest, open_store
+from .threads import use_threads
 from .tokenizer import Worded, fingerprint
 from .voice import Rows
 
@@ -39,7 +40,7 @@ class TransformersVoice(Worded):
         """`why` it was chosen. Raises BadConfiguration."""
         self.why = why
         self._threads = settings.threads
-        self._use_threads()
+        use_threads(self._threads)
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         self.name = settings.name
@@ -106,7 +107,7 @@ class TransformersVoice(Worded):
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
         self._interrupt = interrupt
-        self._use_threads()
+        use_threads(self._threads)
         logits = self._forward(segments)[:, : self.vocabulary]
         rows = torch.softmax(logits.float(), dim=-1).cpu()
         return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
@@ -119,7 +120,7 @@ class TransformersVoice(Worded):
         """
         assert 0 < last < len(tokens)
         self._interrupt = None
-        self._use_threads()
+        use_threads(self._threads)
         ids = torch.tensor([tokens], device=self.device)
         logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
         return torch.softmax(logits[0, :-1, : self.vocabulary].float(), dim=-1).cpu().numpy()
@@ -140,11 +141,6 @@ class TransformersVoice(Worded):
         """Write it now where that evicts nothing; whether there was room. There is a store."""
         assert self.stored is not None
         return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
-
-    def _use_threads(self) -> None:
-        """Torch has one number of threads for the whole process: another voice may have set its own."""
-        if torch.get_num_threads() != self._threads:
-            torch.set_num_threads(self._threads)
 
     def _heed(self, *_: object) -> None:
         if self._interrupt is not None:

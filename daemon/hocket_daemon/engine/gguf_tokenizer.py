@@ -9,6 +9,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
 
+_REMEDY = "lay the model's tokenizer.json and tokenizer_config.json beside it"
+
 
 def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerBase:
     """A tokenizer that numbers its tokens as `vocabulary` does. Raises BadConfiguration."""
@@ -20,12 +22,12 @@ def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerB
     except Exception as error:  # its readers raise what they meet
         raise BadConfiguration(
             f"transformers does not read the tokenizer of '{file}' ({' '.join(str(error).split())[:200]})",
-            "lay the model's tokenizer.json and tokenizer_config.json beside it",
+            _REMEDY,
         ) from error
     if not _numbers_alike(read, vocabulary):
         raise BadConfiguration(
             f"transformers numbers the tokens of '{file}' otherwise than the file does",
-            "lay the model's tokenizer.json and tokenizer_config.json beside it",
+            _REMEDY,
         )
     return read
 

@@ -12,7 +12,6 @@ import torch
 
 from hocket_bus.errors import BadConfiguration
 
-from .distribution import VOCABULARY_LIMIT
 from .gguf_tokenizer import tokenizer_of
 from .llama import KV_TYPES, Context, Model, Stop, library
 from .preemption import Interrupt
@@ -22,7 +21,7 @@ from .segments import Segment
 from .settings import KVSettings, ModelSettings
 from .stored import open_store
 from .threads import use_threads
-from .tokenizer import Worded, fingerprint_of
+from .tokenizer import Worded, fingerprint_of, size_of
 from .voice import Rows
 
 SUFFIX = ".gguf"
@@ -41,11 +40,7 @@ class GGUFVoice(Worded):
         model = self._model = Model(file)
         vocabulary = model.vocabulary()
         self.fingerprint = fingerprint_of(vocabulary)
-        self.vocabulary = max(vocabulary.values()) + 1
-        if self.vocabulary > VOCABULARY_LIMIT:
-            raise BadConfiguration(
-                f"'{file}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
-            )
+        self.vocabulary = size_of(vocabulary, str(file))
         super().__init__(tokenizer_of(file, vocabulary))
         self.eos = model.ends
         self._kind = model.description.rpartition(" ")[2]
@@ -116,12 +111,7 @@ class _LlamaRows(RowMemory):
             )
         self.kv = _KV_DTYPE[settings.dtype]
         self.bytes = model.kv_bytes(settings.slots * self.context, self.kv)
-        if settings.kv_bytes and self.bytes > settings.kv_bytes:
-            raise BadConfiguration(
-                f"{settings.slots} slots of {self.context} tokens take {self.bytes} bytes, [model] kv_bytes allows "
-                f"{settings.kv_bytes}",
-                "lower 'slots' or 'context', or raise 'kv_bytes'",
-            )
+        self.check_bytes(self.bytes, settings.kv_bytes)
         self._context = Context(
             model,
             settings.slots,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 
 
 class RowMemory:
@@ -15,6 +15,15 @@ class RowMemory:
         self.context = context
         self.lengths = [0] * slots
         self._free = [True] * slots
+
+    def check_bytes(self, needed: int, allowed: int) -> None:
+        """Raises BadConfiguration where all rows take more bytes than are `allowed`; 0 is any number."""
+        if allowed and needed > allowed:
+            raise BadConfiguration(
+                f"{len(self.lengths)} slots of {self.context} tokens take {needed} bytes, [model] kv_bytes allows "
+                f"{allowed}",
+                "lower 'slots' or 'context', or raise 'kv_bytes'",
+            )
 
     def take(self, rows: int) -> list[int]:
         """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""

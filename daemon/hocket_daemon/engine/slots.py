@@ -15,7 +15,6 @@ from torch import Tensor
 from transformers import PretrainedConfig
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.packed import rounded
 
 from .entry import KV
@@ -111,12 +110,7 @@ class Slots(RowMemory):
     def claim(self, layer_bytes: int) -> None:
         """Count a layer's memory. Raises BadConfiguration, at the first, when all layers will take too much."""
         whole = layer_bytes * len(self._layers)
-        if self._max_bytes and whole > self._max_bytes:
-            raise BadConfiguration(
-                f"{len(self.lengths)} slots of {self.context} tokens take {whole} bytes, [model] kv_bytes allows "
-                f"{self._max_bytes}",
-                "lower 'slots' or 'context', or raise 'kv_bytes'",
-            )
+        self.check_bytes(whole, self._max_bytes)
         self.bytes += layer_bytes
 
     @torch.inference_mode()

@@ -10,8 +10,10 @@ import json
 
 from transformers import PreTrainedTokenizerBase
 
+from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Task
 
+from .distribution import VOCABULARY_LIMIT
 from .prompt import Layout
 from .spelling import Spelling
 
@@ -28,6 +30,14 @@ def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
 def fingerprint_of(vocabulary: dict[str, int]) -> str:
     """The same of every piece and its number."""
     return hashlib.sha256(json.dumps(sorted(vocabulary.items())).encode()).hexdigest()
+
+
+def size_of(vocabulary: dict[str, int], place: str) -> int:
+    """Token ids are below this number. Raises BadConfiguration for more than a distribution can name."""
+    size = max(vocabulary.values()) + 1
+    if size > VOCABULARY_LIMIT:
+        raise BadConfiguration(f"'{place}' has {size} tokens, the limit is {VOCABULARY_LIMIT}", "use another")
+    return size
 
 
 class Worded:

@@ -12,13 +12,11 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
-from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
 from .attention import decoder_layers, use_slots
 from .captured import CapturedSteps, Step, cuda_graph
-from .distribution import VOCABULARY_LIMIT
 from .loading import dtype_of, load, place_of
 from .preemption import Interrupt
 from .prompt import Prefix
@@ -27,7 +25,7 @@ from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
 from .stored import model_digest, open_store
 from .threads import use_threads
-from .tokenizer import Worded, fingerprint
+from .tokenizer import Worded, fingerprint, size_of
 from .voice import Rows
 
 log = structlog.get_logger(__name__)
@@ -57,11 +55,7 @@ class TransformersVoice(Worded):
         self.prefill_tokens = settings.prefill_tokens
         self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)
-        self.vocabulary = max(self.tokenizer.get_vocab().values()) + 1
-        if self.vocabulary > VOCABULARY_LIMIT:
-            raise BadConfiguration(
-                f"'{folder}' has {self.vocabulary} tokens, the limit is {VOCABULARY_LIMIT}", "use another"
-            )
+        self.vocabulary = size_of(self.tokenizer.get_vocab(), folder)
         self.eos = _eos_ids(self._weights, self.tokenizer)
         # What a pass reads of them; those that two layers share count once.
         self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())

@@ -18,8 +18,7 @@ from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import independent
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
-from hocket_daemon.aggregation.sampler import eta_device, target
-from hocket_daemon.aggregation.sources import device_part
+from hocket_daemon.aggregation.sampler import device_part, eta_device, target
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule, sample

@@ -7,11 +7,11 @@ import pytest
 
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
-from hocket_daemon.aggregation import sources
 from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
-from hocket_daemon.aggregation.sampler import mix
-from hocket_daemon.aggregation.sources import Told, Trace, decode, device_part, encode, made, sourced, table, within
+from hocket_daemon.aggregation.sampler import device_part, mix
 from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.serving import sources
+from hocket_daemon.serving.sources import Told, Trace, decode, encode, made, sourced, table, within
 
 VOCABULARY, TOKENS = 60, 40
 

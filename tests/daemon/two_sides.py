@@ -18,13 +18,14 @@ from hocket_daemon.aggregation import drafter, follower, leader
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
-from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import stream
+from hocket_daemon.serving.relevance import weigh
 
 SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
     connect_wait_s=2.0,

@@ -12,7 +12,7 @@ from harness import ListRetrieval
 from simulation import token_of
 
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
-from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import truncate
@@ -21,6 +21,7 @@ from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.serving.relevance import weigh
 
 DEFAULTS = AggregationSettings()
 

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Begin, Draft, Method, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
-from hocket_daemon.aggregation.prefix import PrefixChain
-from hocket_daemon.aggregation.relevance import claims, weigh
+from hocket_daemon.aggregation.relevance import claims
 from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import GIVEN, PUSHED, Steering
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.relevance import weigh
 
 VOCABULARY = 50
 BEGINNING = [11, 12, 13, 14]

@@ -10,8 +10,8 @@ import pytest
 
 from hocket_bus import wire
 from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
-from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.engine.distribution import encode, truncate
+from hocket_daemon.serving.prefix import PrefixChain
 from hocket_tools.bench import leaks, privacy
 from hocket_tools.bench.canaries import canaries, documents, grams
 

@@ -22,6 +22,14 @@ from .aggregation import (
     Weights,
 )
 from .control import Error, Hello, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
+from .dispatch import (
+    Dispatch,
+    DispatchOptions,
+    DispatchOutcome,
+    Hold,
+    Migration,
+    Standing,
+)
 from .retrieval import (
     Chunks,
     Document,
@@ -104,6 +112,9 @@ __all__ = [
     "Chunks",
     "Credit",
     "DataClass",
+    "Dispatch",
+    "DispatchOptions",
+    "DispatchOutcome",
     "Document",
     "Documents",
     "Done",
@@ -114,6 +125,7 @@ __all__ = [
     "Failed",
     "Finish",
     "Hello",
+    "Hold",
     "Ingest",
     "Ingested",
     "ListChunks",
@@ -121,6 +133,7 @@ __all__ = [
     "Lost",
     "Message",
     "Method",
+    "Migration",
     "Needs",
     "Notice",
     "Options",
@@ -148,6 +161,7 @@ __all__ = [
     "Side",
     "Source",
     "Sources",
+    "Standing",
     "Status",
     "StatusRequest",
     "Subscribed",

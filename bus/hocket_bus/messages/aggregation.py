@@ -113,7 +113,10 @@ class Draft(Message, frozen=True):
 
 
 class Target(Message, frozen=True):
-    """The device's word: the target tokens from step `first` on; `digest` covers all tokens up to the last of them."""
+    """The answer's tokens from step `first` on, by the side that knows them: in an aggregation it is the device's word.
+
+    `digest` covers all tokens up to the last of them.
+    """
 
     session: Id
     epoch: Count

@@ -9,6 +9,7 @@ from msgspec import Meta
 from hocket_bus.errors import Code
 
 from .aggregation import AggregationOptions, AggregationOutcome
+from .dispatch import DispatchOptions, DispatchOutcome
 from .types import (
     MAX_TOKENS,
     Conversation,
@@ -29,8 +30,8 @@ from .types import (
     TokenIds,
 )
 
-Options = AggregationOptions  # of every mode that has some: a union of records, each with its mode's name as its tag
-Outcome = AggregationOutcome
+Options = AggregationOptions | DispatchOptions  # of every mode that has some, each with its mode's name as its tag
+Outcome = AggregationOutcome | DispatchOutcome
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Finish = Literal["eos", "stop", "length", "cancelled"]
 MAX_ORIGINS = 129  # the passages of both sides, and what is not told
@@ -152,6 +153,13 @@ class Done(Message, frozen=True):
         """The outcome of an aggregation. Raises TypeError for another mode's."""
         if not isinstance(self.outcome, AggregationOutcome):
             raise TypeError(f"an answer by {self.mode} has no outcome of an aggregation")
+        return self.outcome
+
+    @property
+    def dispatch(self) -> DispatchOutcome:
+        """The outcome of a dispatch. Raises TypeError for another mode's."""
+        if not isinstance(self.outcome, DispatchOutcome):
+            raise TypeError(f"an answer by {self.mode} has no outcome of a dispatch")
         return self.outcome
 
 

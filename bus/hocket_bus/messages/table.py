@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, control, retrieval, stream
+from . import aggregation, control, dispatch, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -14,6 +14,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     stream.CONVERSATION,
     aggregation.CONVERSATION,
     retrieval.CONVERSATION,
+    dispatch.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

@@ -10,10 +10,10 @@ from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 from ..serving.mode import Facts
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
+from ..serving.sources import Told, sourced
 from .drafter import Drafter
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Rejoin, Tell
-from .sources import Told, sourced
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
 _NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}

@@ -15,13 +15,13 @@ from ..engine import distribution as codec
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
 from ..engine.voice import Rows
+from ..serving.sources import Told, table
+from ..serving.sources import decode as decoded
+from ..serving.sources import encode as encoded
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import claims
 from .schedule import Aggregating
-from .sources import Told, table
-from .sources import decode as decoded
-from .sources import encode as encoded
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 

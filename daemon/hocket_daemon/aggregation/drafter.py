@@ -15,11 +15,11 @@ from ..engine.batch import Decoded, DecodeRequest
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.sequences import SequenceGroup, read
 from ..engine.voice import Rows
+from ..serving.prefix import PrefixChain
 from ..serving.services import Services
+from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
-from .prefix import PrefixChain
 from .schedule import Aggregating
-from .sources import Made, made
 from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")

@@ -12,10 +12,10 @@ from hocket_bus.messages import Method, Side, Source
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule, sample
 from ..engine.voice import Rows
-from .prefix import PrefixChain
-from .sampler import eta_device, target
+from ..serving.prefix import PrefixChain
+from ..serving.sources import Made, Trace, within
+from .sampler import device_part, eta_device, target
 from .schedule import Aggregating, other
-from .sources import Made, Trace, device_part, within
 from .steering import Steering
 from .window import MAX_LOOKAHEAD, draft_window
 

@@ -23,12 +23,12 @@ from hocket_bus.messages import (
     Refused,
     Sources,
     Sync,
-    Target,
 )
 
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply
 from ..serving.services import Services
+from ..serving.sources import Told
 from .account import Account, count_tokens, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
@@ -36,7 +36,6 @@ from .drafter import Drafter
 from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
-from .sources import Told
 from .terms import NO_CLOUD, STEERED, TELL_S, LeaderTerms, late, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
@@ -138,7 +137,7 @@ class Leader:
                 self._do(self._partner.on_refused(now, message.text, message.remedy, after_s))
         elif isinstance(message, Ready):
             self._on_peer_ready(message)
-        elif isinstance(message, Draft | Target | Aggregated | Sync):
+        elif isinstance(message, Draft | Aggregated | Sync):  # a Target of the cloud's is of no use here
             self._on_step(message)
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
@@ -178,7 +177,7 @@ class Leader:
             self._reply.fail(error)
             self._end(error.code)
 
-    def _on_step(self, message: Draft | Target | Aggregated | Sync) -> None:
+    def _on_step(self, message: Draft | Aggregated | Sync) -> None:
         exchange, was_alone = self._drafter.dialogue.exchange, self._partner.alone
         confirmed = len(exchange.confirmed)
         try:

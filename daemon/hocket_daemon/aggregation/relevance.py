@@ -9,20 +9,9 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
-
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _FEWEST_WORDS = 2
 _ROUNDING = 1e-6
-
-
-def weigh(scores: list[float], temperature: float) -> tuple[list[float], float | None]:
-    """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None."""
-    if not scores:
-        return [], None
-    logits = np.array(scores) / temperature
-    log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
-    return [float(weight) for weight in np.exp(logits - log_h)], log_h
 
 
 def claims(weights: str, documents: int, temperature: float) -> tuple[float, float]:

@@ -41,6 +41,12 @@ def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[
     return ids[kept], shares[kept]
 
 
+def device_part(device: Distribution, cloud: Distribution, eta: float, token: int) -> float:
+    """The device's part in the probability of `token` under η p_device + (1 − η) p_cloud; 0 where both leave it out."""
+    own, remote = eta * device.of(token), (1.0 - eta) * cloud.of(token)
+    return own / (own + remote) if own + remote > 0 else 0.0
+
+
 def target(
     rule: Rule, step: int, device: Distribution, cloud: Distribution, log_h: tuple[float | None, float | None]
 ) -> int:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
-from .prefix import PrefixChain
-from .relevance import query, weigh, weighed_by
+from ..serving.prefix import PrefixChain
+from ..serving.relevance import weigh
+from .relevance import query, weighed_by
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 

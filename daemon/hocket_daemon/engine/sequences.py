@@ -33,6 +33,7 @@ class SequenceGroup:
         self.prompts = prompts
         self.rows = voice.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the voice to keep
+        self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
         self._fed: list[int] = []
 
     def prefill(self) -> Prefill[None]:
@@ -50,6 +51,7 @@ class SequenceGroup:
         At least one token is read again, unless there are no tokens: then nothing is to be read.
         """
         common = _common(self._fed, tokens[:-1])
+        self.appended = len(tokens) - common
         for row, prompt in zip(self.rows, self.prompts, strict=True):
             self.voice.slots.roll_back(row, len(prompt) + common)
         self._fed = tokens[:common]

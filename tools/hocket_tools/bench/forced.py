@@ -17,12 +17,12 @@ from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Begin, Sampling
 from hocket_daemon.aggregation.dialogue import Dialogue
-from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import MAX_IDS, Distribution, truncate
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.serving.prefix import PrefixChain
 
 Manner = Literal["loud", "in range", "steady", "guessing", "soft"]
 MANNERS: tuple[Manner, ...] = ("loud", "in range", "steady", "guessing", "soft")

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Ping, Sync, Target
-from hocket_daemon.aggregation.prefix import PrefixChain
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution
+from hocket_daemon.serving.prefix import PrefixChain
 
 RUN = 3  # tokens in a row that count as a piece of a sentence
 LIKELIEST = {"answers": None, "drafted": 0, "likeliest": 1, "likeliest 5": 5, "all": codec.MAX_IDS}

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hocket_bus.messages import Side, Weights
-from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
+from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
 from hocket_daemon.engine.voice import Voice
+from hocket_daemon.serving.relevance import weigh
 
 SIDES: tuple[Side, Side] = ("device", "cloud")
 Scores = Callable[[str, Sequence[str]], list[float]]  # how well passages match a text

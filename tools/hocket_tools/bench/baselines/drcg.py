@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
-from hocket_daemon.aggregation.relevance import weigh
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.serving.relevance import weigh
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
 

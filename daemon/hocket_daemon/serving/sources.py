@@ -1,7 +1,8 @@
 """Where an answer comes from: the part of each passage in the probability of the tokens that were chosen. Pure.
 
-A token is drawn from a mixture of two sides' distributions as they travel, each a mixture of its passages'. So the part
-of a passage is that of its side, which the device knows, times its part within the side, which only the side knows.
+A token is drawn from one side's distribution, or from a mixture of two sides', each a mixture of its passages'. So
+the part of a passage is that of its side, which the device knows, times its part within the side, which only that
+side knows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hocket_bus.messages import Origin, Passage, Place, Side, other
 from ..engine.distribution import Distribution, truncate
 from ..engine.sequences import mix
 from ..engine.voice import Rows
-from ..serving.reply import UNSOURCED, Sourced
+from .reply import UNSOURCED, Sourced
 
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
@@ -62,12 +63,6 @@ def within(own: Made, token: int) -> Table | None:
         return None
     parts = own.parts[:, at].astype(np.float64)
     return np.asarray(parts / parts.sum())
-
-
-def device_part(device: Distribution, cloud: Distribution, eta: float, token: int) -> float:
-    """The device's part in the probability of `token` under η p_device + (1 − η) p_cloud; 0 where both leave it out."""
-    own, remote = eta * device.of(token), (1.0 - eta) * cloud.of(token)
-    return own / (own + remote) if own + remote > 0 else 0.0
 
 
 def table(traces: Sequence[Trace], passages: int) -> Table:

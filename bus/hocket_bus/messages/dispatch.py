@@ -1,0 +1,115 @@
+"""Dispatch: what a client may ask of it, and what the two sides of a session say to each other.
+
+The tokens of an answer travel as `Target`, either way; `End`, `Refused` and `Sources` are those of aggregation.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from .types import (
+    MAX_QUESTION_CHARS,
+    Conversation,
+    Count,
+    Entry,
+    Id,
+    Line,
+    Message,
+    Record,
+    Sampling,
+    Seconds,
+    Side,
+    Task,
+    TokenId,
+)
+
+MAX_MOVES = 64  # of an answer between the sides that are told of
+
+
+class DispatchOptions(Record, frozen=True, tag="dispatch"):
+    """Whether this side writes alone, how fast the answer is read, and for benchmarks who writes from where on.
+
+    `pace` is in tokens a second, 0 for the daemon's own. `script` is "device,20:cloud": who begins, and at which token
+    the answer begins to move to whom.
+    """
+
+    alone: bool = False
+    pace: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
+    script: Line = ""
+
+
+class Migration(Record, frozen=True):
+    """The answer moved: from token `step` on another side wrote, `late_s` behind when the reader wanted that token."""
+
+    step: Count
+    source: Side
+    target: Side
+    late_s: Seconds
+
+
+class DispatchOutcome(Record, frozen=True, tag="dispatch"):
+    """Who wrote: the side that had the first token (None where there was none), tokens of each, and every move."""
+
+    winner: Side | None
+    device_tokens: Count
+    cloud_tokens: Count
+    migrations: Annotated[list[Migration], Meta(max_length=MAX_MOVES)] = []
+
+
+class Dispatch(Message, frozen=True):
+    """Opens a session on the cloud, or opens it again under a new epoch: after a break, and when the writer changes.
+
+    `tokens` of the answer are there already, and `Target` tells them next. `writer` goes on behind them; a cloud that
+    does not write reads them, and stands by.
+    """
+
+    session: Id
+    epoch: Count
+    question: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
+    task: Task
+    sampling: Sampling
+    documents: Annotated[int, Meta(ge=0, le=64)]
+    eos: Annotated[list[TokenId], Meta(max_length=64)]
+    relevance_temperature: Annotated[float, Meta(ge=1e-6)]
+    wire_mass: Annotated[float, Meta(gt=0, le=1)]
+    writer: Side
+    tokens: Count = 0
+
+
+class Hold(Message, frozen=True):
+    """Another side writes: stop, and stand by."""
+
+    session: Id
+    epoch: Count
+
+
+class Standing(Message, frozen=True):
+    """The cloud has read the prompt and `tokens` of the answer, or has stopped writing.
+
+    It tells what it has computed so far: `prompt_tokens` is the whole prompt, `prefilled` what had to be computed of it
+    and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was told to hold.
+    """
+
+    session: Id
+    epoch: Count
+    state: Literal["reads", "stands", "stopped"]
+    tokens: Count
+    documents: Count
+    prompt_tokens: Count
+    prefilled: Count
+    decoded: Count
+    late: Count
+    retrieval_s: Seconds
+    prefill_s: Seconds
+
+
+CONVERSATION = Conversation(
+    codes=range(72, 80),
+    entries=(
+        Entry(72, Dispatch, "query", "pair"),
+        Entry(73, Hold, "control", "pair"),
+        Entry(74, Standing, "control", "never"),
+    ),
+)

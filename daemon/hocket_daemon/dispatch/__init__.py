@@ -1,0 +1,1 @@
+"""DiSCo: whichever side is faster or cheaper writes, and hands over to the other one."""

@@ -1,0 +1,273 @@
+"""One side's text from its own documents: searched, read, and written behind a prefix for as long as it is to be.
+
+Both sides write so, a device for itself and a cloud for its device. Each token is drawn with the one noise of seed and
+step, so equal models behind an equal prompt write the same answer wherever it changes sides. A writer knows no race
+and no other side.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Dispatch, Passage, Passages
+
+from ..engine.batch import Decoded, DecodeRequest
+from ..engine.preemption import Interrupt, Preempted
+from ..engine.sampling import Rule, sample
+from ..engine.sequences import Prefill, SequenceGroup, read
+from ..engine.voice import Rows
+from ..serving.relevance import weigh
+from ..serving.services import Services
+from ..serving.sources import Made, Table, made, within
+
+NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
+Goal = Literal["hold", "stand", "write"]
+
+
+class Owner(Protocol):
+    """Whose text it is."""
+
+    @property
+    def user(self) -> str:
+        """The key for which this side works."""
+
+    def on_found(self) -> None:
+        """The passages are there."""
+
+    def on_read(self) -> None:
+        """The prompt is read."""
+
+    def on_standing(self, tokens: int) -> None:
+        """What comes behind so many tokens is known, and told as soon as it is wanted."""
+
+    def on_token(self, step: int, token: int) -> None:
+        """The next token; the one behind it is being decoded already, unless the text ends here."""
+
+    def on_failed(self, error: HocketError) -> None:
+        """This side cannot go on."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What was computed so far, in tokens; each row of passages counts its own."""
+
+    prompt: int = 0  # the whole prompt
+    prefilled: int = 0  # what had to be computed of it, and of the answer's tokens that another side wrote
+    decoded: int = 0  # steps that gave a token
+    late: int = 0  # of them those that ended after the writer was told to hold, or to go on elsewhere
+    retrieval_s: float = 0.0
+    prefill_s: float = 0.0
+
+
+class _Drawn(NamedTuple):
+    made: Made
+    token: int
+    read: int  # tokens of the answer that its decode step had to read
+
+
+@dataclass(slots=True, eq=False)
+class _Step:
+    """A decode step under way behind `tokens`."""
+
+    tokens: list[int]
+    interrupt: Interrupt
+
+
+class Writer:
+    """Searches with `start`, reads with `read`, then stands or writes behind what it is told."""
+
+    def __init__(self, services: Services, opening: Dispatch, owner: Owner) -> None:
+        self.work = Work()
+        self.found: Passages | None = None
+        self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
+        self.closed = False
+        self._services = services
+        self._opening = opening
+        self._owner = owner
+        self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
+        self._lookups = services.retrieval.asker(owner.user)
+        self._weights: list[float] = []
+        self._reading = Interrupt()
+        self._reads = False  # it is to be read, as soon as the passages are there
+        self._began_s = 0.0
+        self._group: SequenceGroup | None = None
+        self._goal: Goal = "hold"
+        self._tokens: list[int] = []
+        self._known: _Drawn | None = None  # what comes behind the tokens
+        self._step: _Step | None = None
+
+    @property
+    def passages(self) -> list[Passage]:
+        """What was found; none before the search has answered."""
+        return self.found.passages if self.found is not None else []
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the prompt is read."""
+        return self._group is not None
+
+    @property
+    def rows(self) -> int:
+        """How many rows hold the prompt."""
+        return max(1, len(self.passages))
+
+    # --- what it is told
+
+    def start(self) -> None:
+        """Find the passages."""
+        opening = self._opening
+        if opening.documents == 0:
+            self._on_found(NO_PASSAGES)
+        else:
+            self._lookups.search(opening.question, opening.documents, "", self._on_found)
+
+    def read(self) -> None:
+        """Read the prompt, as soon as the passages are there. Again does no harm."""
+        if self._reads:
+            return
+        self._reads = True
+        if self.found is not None:
+            self._prefill(self.found)
+
+    def stand(self, tokens: list[int]) -> None:
+        """Find out what comes behind `tokens`, and wait to be told to write."""
+        self._aim("stand", tokens)
+
+    def write(self, tokens: list[int]) -> None:
+        """Go on behind `tokens`, until the text ends or somebody else goes on."""
+        self._aim("write", tokens)
+
+    def hold(self) -> None:
+        """Compute no more; what was read stays."""
+        self._goal = "hold"
+        self._drop_step()
+
+    def close(self) -> None:
+        """Free the rows, behind whatever the compute thread still does with them."""
+        self.closed = True
+        self._lookups.close()
+        self._reading.set()
+        self._drop_step()
+        if self._group is not None:
+            self._services.compute.run(self._group.close, lambda _: None)
+            self._group = None
+
+    # --- reading
+
+    def _on_found(self, outcome: Passages | HocketError) -> None:
+        if self.closed:
+            return
+        if isinstance(outcome, HocketError):
+            self._owner.on_failed(outcome)
+            return
+        self.found, self.work.retrieval_s = outcome, outcome.seconds
+        scores = [passage.score for passage in outcome.passages]
+        self._weights = weigh(scores, self._opening.relevance_temperature)[0]
+        self._owner.on_found()
+        if self._reads and not self.closed:
+            self._prefill(outcome)
+
+    def _prefill(self, found: Passages) -> None:
+        opening, self._began_s = self._opening, time.monotonic()
+        texts = [passage.text for passage in found.passages]
+        voice, room = self._services.voice, opening.sampling.max_tokens
+        passes = _metered(read(voice, opening.question, texts, task=opening.task, room=room), self.work)
+        self._services.compute.prefill(passes, self._reading, self._on_prefilled)
+
+    def _on_prefilled(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
+        if isinstance(outcome, SequenceGroup):
+            self._group = outcome
+        if self.closed:
+            self.close()
+        elif isinstance(outcome, HocketError):
+            self._owner.on_failed(outcome)
+        elif self._group is not None:
+            self.work.prompt = sum(map(len, self._group.prompts))
+            self.work.prefill_s = time.monotonic() - self._began_s
+            self._owner.on_read()
+            self._go_on()
+
+    # --- writing
+
+    def _aim(self, goal: Goal, tokens: list[int]) -> None:
+        if tokens != self._tokens:
+            self._drop_step()
+            self._tokens, self._known = list(tokens), None
+        self._goal = goal
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Tell what is known behind the tokens, or decode it."""
+        if self.closed or self._group is None or self._goal == "hold" or self._step is not None:
+            return
+        if self._known is None:
+            self._decode(self._group)
+        elif self._goal == "stand":
+            self._owner.on_standing(len(self._tokens))
+        else:
+            self._tell(self._known)
+
+    def _decode(self, group: SequenceGroup) -> None:
+        rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
+        step = self._step = _Step(list(self._tokens), Interrupt())
+
+        def then(rows: Rows) -> _Drawn:
+            found = made(rows, weights, mass)
+            return _Drawn(found, sample(rule, len(step.tokens), found.distribution), group.appended)
+
+        def done(outcome: Decoded[_Drawn] | HocketError | Preempted) -> None:
+            self._on_decoded(step, outcome)
+
+        self._services.compute.decode(DecodeRequest(group, step.tokens, then, step.interrupt), done)
+
+    def _on_decoded(self, step: _Step, outcome: Decoded[_Drawn] | HocketError | Preempted) -> None:
+        if isinstance(outcome, Decoded):
+            self._count(outcome.value, late=step is not self._step)
+        if step is not self._step or self.closed:
+            return
+        self._step = None
+        if isinstance(outcome, Decoded):
+            self._known = outcome.value
+            self._go_on()
+        elif isinstance(outcome, HocketError):
+            self._owner.on_failed(outcome)
+
+    def _tell(self, known: _Drawn) -> None:
+        """The next step begins before anybody hears of this one."""
+        step, token = len(self._tokens), known.token
+        self.parts[step] = within(known.made, token)
+        self._tokens.append(token)
+        self._known = None
+        if token in self._opening.eos or step + 1 == self._opening.sampling.max_tokens:
+            self._goal = "hold"
+        self._go_on()
+        self._owner.on_token(step, token)
+
+    def _count(self, drawn: _Drawn, *, late: bool) -> None:
+        self.work.decoded += 1
+        self.work.prefilled += max(0, drawn.read - 1) * self.rows  # the last one gives the token
+        self.work.late += late
+
+    def _drop_step(self) -> None:
+        if self._step is not None:
+            self._step.interrupt.set()
+            self._step = None
+
+
+def _metered(passes: Prefill[SequenceGroup], work: Work) -> Prefill[SequenceGroup]:
+    """The same passes, which are counted as they are made: a prompt may be given up in the middle."""
+    segment = next(passes)
+    while True:
+        try:
+            given = yield segment
+        except BaseException as error:  # noqa: BLE001 - the passes' own business
+            segment = passes.throw(error)
+            continue
+        work.prefilled += sum(map(len, segment.tokens))
+        try:
+            segment = passes.send(given)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]

@@ -86,18 +86,18 @@ class Hold(Message, frozen=True):
 
 
 class Standing(Message, frozen=True):
-    """The cloud has read the prompt and `tokens` of the answer, or has stopped writing.
+    """The cloud has read the prompt, stands behind `tokens` of the answer, or holds.
 
-    It tells what it has computed so far: `prompt_tokens` is the whole prompt, `prefilled` what had to be computed of it
+    It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to be computed of it
     and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was told to hold.
     """
 
     session: Id
     epoch: Count
-    state: Literal["reads", "stands", "stopped"]
+    state: Literal["read", "stands", "held"]
     tokens: Count
     documents: Count
-    prompt_tokens: Count
+    prompt: Count
     prefilled: Count
     decoded: Count
     late: Count

@@ -9,15 +9,13 @@ from dataclasses import dataclass, field
 
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Aggregated, Begin, Passage, Place, Side, Sources, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
 
 from ..engine import distribution as codec
 from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
 from ..engine.voice import Rows
-from ..serving.sources import Told, table
-from ..serving.sources import decode as decoded
-from ..serving.sources import encode as encoded
+from ..serving.sources import Told, heard, telling
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import claims
@@ -143,21 +141,12 @@ class Dialogue:
 
     def sources(self, passages: list[Passage], length: int) -> Sources:
         """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
-        tokens = min(length, len(self.exchange.confirmed))
-        return Sources(
-            session=self._session,
-            tokens=tokens,
-            digest=self.exchange.confirmed.at(tokens),
-            places=[Place(document=passage.document, ordinal=passage.ordinal) for passage in passages],
-            payload=encoded(table(self.exchange.traces[:tokens], len(passages))),
-        )
+        confirmed = self.exchange.confirmed
+        return telling(self._session, confirmed, passages, self.exchange.traces[: min(length, len(confirmed))])
 
     def told(self, message: Sources) -> Told | None:
         """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
-        confirmed = self.exchange.confirmed
-        if message.tokens > len(confirmed) or confirmed.at(message.tokens) != message.digest:
-            return None
-        return Told(message.places, decoded(message.payload, message.tokens, len(message.places)))
+        return heard(message, self.exchange.confirmed)
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
         self.epoch, self._asked = epoch, False

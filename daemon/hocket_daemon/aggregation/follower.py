@@ -56,6 +56,11 @@ class Follower:
         return self._steps
 
     @property
+    def leads(self) -> bool:
+        """Never: the device says something with every token."""
+        return False
+
+    @property
     def rtt_s(self) -> float:
         """The round trip to the device."""
         return self._peer.rtt_s

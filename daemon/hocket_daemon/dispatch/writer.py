@@ -91,7 +91,7 @@ class Writer:
         self._lookups = services.retrieval.asker(owner.user)
         self._weights: list[float] = []
         self._reading = Interrupt()
-        self._reads = False  # it is to be read, as soon as the passages are there
+        self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
         self._group: SequenceGroup | None = None
         self._goal: Goal = "hold"
@@ -126,7 +126,7 @@ class Writer:
 
     def read(self) -> None:
         """Read the prompt, as soon as the passages are there. Again does no harm."""
-        if self._reads:
+        if self._reads or self._group is not None:
             return
         self._reads = True
         if self.found is not None:
@@ -140,10 +140,17 @@ class Writer:
         """Go on behind `tokens`, until the text ends or somebody else goes on."""
         self._aim("write", tokens)
 
-    def hold(self) -> None:
-        """Compute no more; what was read stays."""
+    def pause(self) -> None:
+        """Decode nothing for now; a prompt is read on."""
         self._goal = "hold"
         self._drop_step()
+
+    def hold(self) -> None:
+        """Compute no more. A prompt that was read stays, one that is being read is given up."""
+        self.pause()
+        if self._group is None and self._reads:
+            self._reading.set()
+            self._reading, self._reads = Interrupt(), False
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -166,9 +173,9 @@ class Writer:
         self.found, self.work.retrieval_s = outcome, outcome.seconds
         scores = [passage.score for passage in outcome.passages]
         self._weights = weigh(scores, self._opening.relevance_temperature)[0]
-        self._owner.on_found()
-        if self._reads and not self.closed:
+        if self._reads:
             self._prefill(outcome)
+        self._owner.on_found()
 
     def _prefill(self, found: Passages) -> None:
         opening, self._began_s = self._opening, time.monotonic()
@@ -178,14 +185,18 @@ class Writer:
         self._services.compute.prefill(passes, self._reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
-        if isinstance(outcome, SequenceGroup):
-            self._group = outcome
-        if self.closed:
-            self.close()
-        elif isinstance(outcome, HocketError):
-            self._owner.on_failed(outcome)
-        elif self._group is not None:
-            self.work.prompt = sum(map(len, self._group.prompts))
+        if isinstance(outcome, HocketError):
+            if not self.closed:
+                self._owner.on_failed(outcome)
+        elif isinstance(outcome, SequenceGroup):
+            self._on_group(outcome)
+
+    def _on_group(self, group: SequenceGroup) -> None:
+        if self.closed or self._group is not None:  # the second: given up, and read again before that was heeded
+            self._services.compute.run(group.close, lambda _: None)
+        else:
+            self._group = group
+            self.work.prompt = sum(map(len, group.prompts))
             self.work.prefill_s = time.monotonic() - self._began_s
             self._owner.on_read()
             self._go_on()
@@ -193,6 +204,7 @@ class Writer:
     # --- writing
 
     def _aim(self, goal: Goal, tokens: list[int]) -> None:
+        self.read()
         if tokens != self._tokens:
             self._drop_step()
             self._tokens, self._known = list(tokens), None

@@ -22,6 +22,7 @@ _KNOWN = [
     *(labelled("accepted_total", side=side) for side in get_args(Side)),
     *(labelled("answers_total", finish=finish) for finish in get_args(Finish)),
     *(labelled("errors_total", kind=kind) for kind in get_args(Code)),
+    *(labelled("written_total", side=side) for side in get_args(Side)),
     *("drafts_total", "rollbacks_total", "corrections_total"),
     *("decode_steps_total", "decode_seconds_total"),
     *("first_tokens_total", "first_token_seconds_total"),

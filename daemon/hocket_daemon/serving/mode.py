@@ -86,6 +86,10 @@ class FollowedSession(Session, Protocol):
     def steps(self) -> int:
         """How many tokens have come of it."""
 
+    @property
+    def leads(self) -> bool:
+        """Whether this side is at work while the other one need not say anything."""
+
     def reopen(self, opening: Message, peer: Peer) -> None:
         """The opening came again: after a break, or by another route."""
 

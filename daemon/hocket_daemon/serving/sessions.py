@@ -64,8 +64,8 @@ class Followed:
             self.steps, self.moved_s = self.session.steps, now
 
     def may_be_reading(self, silence_s: float) -> bool:
-        """The other side says nothing while it reads its prompt, but its link lives."""
-        return not self.spoken and self.peer.silence_s <= silence_s
+        """The other side says nothing while it reads its prompt, or what this one writes, but its link lives."""
+        return (not self.spoken or self.session.leads) and self.peer.silence_s <= silence_s
 
     def overstays(self, now: float) -> bool:
         """Whether it has to go where others wait."""

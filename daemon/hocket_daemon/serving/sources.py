@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import Origin, Passage, Place, Side, other
+from hocket_bus.messages import Origin, Passage, Place, Side, Sources, other
 
 from ..engine.distribution import Distribution, truncate
 from ..engine.sequences import mix
 from ..engine.voice import Rows
+from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
@@ -85,6 +86,24 @@ def decode(data: bytes, tokens: int, passages: int) -> Table:
         raise BadMessage("sources of the wrong length")
     rows = np.frombuffer(data, ">u2").astype(np.float64).reshape(tokens, passages)
     return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
+
+
+def telling(session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace]) -> Sources:
+    """What this side says of the tokens of `traces`, which are the first of `chain`."""
+    return Sources(
+        session=session,
+        tokens=len(traces),
+        digest=chain.at(len(traces)),
+        places=[Place(document=passage.document, ordinal=passage.ordinal) for passage in passages],
+        payload=encode(table(traces, len(passages))),
+    )
+
+
+def heard(message: Sources, chain: PrefixChain) -> Told | None:
+    """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
+    if message.tokens > len(chain) or chain.at(message.tokens) != message.digest:
+        return None
+    return Told(message.places, decode(message.payload, message.tokens, len(message.places)))
 
 
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], told: Told | None) -> Sourced:

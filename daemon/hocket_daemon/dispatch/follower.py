@@ -1,0 +1,199 @@
+"""The cloud's part in a device's question: it reads, and writes when it is its turn."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Literal
+
+import structlog
+
+from hocket_bus.errors import BadMessage, HocketError
+from hocket_bus.faults import refused
+from hocket_bus.messages import Dispatch, End, Hold, Message, Standing, Target
+
+from ..serving.mode import Facts, Peer
+from ..serving.prefix import PrefixChain
+from ..serving.services import Services
+from ..serving.sources import Trace, telling
+from .writer import Writer
+
+log = structlog.get_logger(__name__)
+
+
+class Follower:
+    """Lives until the device ends the session, or is silent for too long."""
+
+    def __init__(self, services: Services, opening: Dispatch, peer: Peer) -> None:
+        self.closed = False
+        self._services = services
+        self._opening = opening
+        self._peer = peer
+        self._began_s = time.monotonic()
+        self._ended = "ended by the device, or its silence"
+        self._chain = PrefixChain(opening.session, opening.sampling.seed)
+        self._written = 0
+        self._writer = Writer(services, opening, self)
+
+    @property
+    def id(self) -> bytes:
+        """The session's number."""
+        return self._opening.session
+
+    @property
+    def user(self) -> str:
+        """The key of the device."""
+        return self._peer.user
+
+    @property
+    def has_read(self) -> bool:
+        """Whether this side has read."""
+        return self._writer.has_read
+
+    @property
+    def steps(self) -> int:
+        """Tokens that were written here."""
+        return self._written
+
+    @property
+    def leads(self) -> bool:
+        """Whether this side writes, so that the other one need not say anything."""
+        return self._opening.writer == "cloud"
+
+    def start(self) -> None:
+        """Search and read, and write where nothing is written yet."""
+        self._writer.start()
+        self._writer.read()
+        if not self._opening.tokens:
+            self._take_turn()
+
+    # --- events
+
+    def receive(self, message: Message) -> None:
+        """A message of the device. Raises BadMessage for tokens that do not fit."""
+        if isinstance(message, Target) and message.epoch == self._opening.epoch:
+            self._on_target(message)
+        elif isinstance(message, Hold) and message.epoch == self._opening.epoch:
+            self._hold()
+
+    def reopen(self, opening: Message, peer: Peer) -> None:
+        """The device is back, perhaps by another route, or has changed who writes."""
+        if isinstance(opening, Dispatch) and opening.epoch > self._opening.epoch:
+            self._opening, self._peer = opening, peer
+            self._writer.pause()
+            if not opening.tokens:
+                self._chain.cut(0)
+                self._take_turn()
+
+    def on_found(self) -> None:
+        """The prompt is read next."""
+
+    def on_read(self) -> None:
+        """Tell the device how long the prompt is, and how long it took."""
+        self._tell("read", 0)
+
+    def on_standing(self, tokens: int) -> None:
+        """Tell the device that this side could write."""
+        self._tell("stands", tokens)
+
+    def on_token(self, step: int, token: int) -> None:
+        """It goes to the device, which alone knows whether the answer ends with it."""
+        self._chain.append(token)
+        self._written += 1
+        self._services.counters.add("written_total", side="cloud")
+        opening, digest = self._opening, self._chain.digest
+        self._peer.send(Target(session=self.id, epoch=opening.epoch, first=step, ids=[token], digest=digest))
+
+    def on_failed(self, error: HocketError) -> None:
+        """The device goes on without this side."""
+        self.fail(error)
+
+    def on_peer(self, up: bool, reason: HocketError | None) -> None:
+        """A device that is back opens the session again."""
+
+    def due_s(self) -> float:
+        """Nothing here waits for a time."""
+        return float("inf")
+
+    def tick(self, now: float) -> None:
+        """See `due_s`."""
+
+    # --- actions
+
+    def _on_target(self, message: Target) -> None:
+        """The tokens of an answer that stood somewhere else so far."""
+        if message.first > 0:
+            raise BadMessage("tokens without their beginning")
+        self._chain.cut(0)
+        for token in message.ids:
+            self._chain.append(token)
+        if self._chain.digest != message.digest or len(self._chain) != self._opening.tokens:
+            raise BadMessage("tokens that the opening does not name")
+        self._take_turn()
+
+    def _take_turn(self) -> None:
+        """Write behind the tokens, or stand."""
+        if self._opening.writer == "cloud":
+            self._writer.write(self._chain.ids)
+        else:
+            self._writer.stand(self._chain.ids)
+
+    def _hold(self) -> None:
+        self._writer.hold()
+        self._tell("held", len(self._chain))
+
+    def _tell(self, state: Literal["read", "stands", "held"], tokens: int) -> None:
+        writer = self._writer
+        work = asdict(writer.work)
+        documents = len(writer.passages)
+        self._peer.send(
+            Standing(
+                session=self.id, epoch=self._opening.epoch, state=state, tokens=tokens, documents=documents, **work
+            )
+        )
+
+    # --- the end
+
+    def cancel(self) -> None:
+        """As `close`: nobody but the device asks here."""
+        self.close()
+
+    def fail(self, error: HocketError) -> None:
+        """The device goes on alone, and says why."""
+        if self.closed:
+            return
+        self._services.counters.add("errors_total", kind=error.code)
+        log.warning("cannot take part", session=self.id.hex(), error=str(error))
+        self._peer.send(refused(error, self.id, self._opening.epoch))
+        self._ended = error.code
+        self.close()
+
+    def end(self, message: Message) -> None:
+        """Tell the device what was computed, and what this side's passages had to do with the answer."""
+        if isinstance(message, End) and not self.closed:
+            self._hold()
+            self._peer.send(telling(self.id, self._chain, self._writer.passages, self._traces(message.tokens)))
+        self.close()
+
+    def _traces(self, tokens: int) -> list[Trace]:
+        tokens = min(tokens, len(self._chain))
+        return [Trace(0.0, self._writer.parts.get(step)) for step in range(tokens)]
+
+    def close(self) -> None:
+        """Free what it holds."""
+        self._writer.close()
+        self.closed = True
+
+    def record(self) -> Facts:
+        """For `hocket explain`; nothing of the question or of a passage's text."""
+        return {
+            "ended": self._ended,
+            "tokens": self._written,
+            "work": asdict(self._writer.work),
+            "times_s": {"all": time.monotonic() - self._began_s},
+        }
+
+
+def rows_of(opening: Dispatch) -> int:
+    """Rows that are kept free for a session: one for each passage that may be found."""
+    return max(1, opening.documents)

@@ -1,0 +1,133 @@
+"""The cloud's writer as its device sees it: told by messages, heard by messages, and counted by what it says."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from hocket_bus.errors import BadMessage, HocketError
+from hocket_bus.faults import raised
+from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sources, Standing, Target
+
+from ..serving.mode import Peer
+from ..serving.prefix import PrefixChain
+from ..serving.sources import Told, heard
+from .writer import Work
+
+
+class Owner(Protocol):
+    """Whose answer it is."""
+
+    def on_cloud_read(self, standing: Standing) -> None:
+        """The cloud has read its prompt."""
+
+    def on_cloud_standing(self) -> None:
+        """It could write behind what it was told last."""
+
+    def on_cloud_token(self, step: int, token: int) -> None:
+        """Its next token."""
+
+    def on_cloud_failed(self, error: HocketError) -> None:
+        """It cannot take part, or not now."""
+
+
+class RemoteWriter:
+    """Opens the session with whatever it is told first, and again, under a new epoch, with everything else.
+
+    A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
+    """
+
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: Owner) -> None:
+        """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
+        self.opened = False
+        self.told: Told | None = None
+        self.standing: Standing | None = None  # what it said last of itself
+        self._peer = peer
+        self._opening = opening
+        self._chain = chain
+        self._owner = owner
+        self._before = Work()  # by clouds that were started anew since
+
+    @property
+    def epoch(self) -> int:
+        """Of the last opening."""
+        return self._opening.epoch
+
+    @property
+    def work(self) -> Work:
+        """What it has computed, as far as it has said."""
+        before, said = self._before, self.standing
+        if said is None:
+            return before
+        return Work(
+            prompt=said.prompt,
+            prefilled=before.prefilled + said.prefilled,
+            decoded=before.decoded + said.decoded,
+            late=before.late + said.late,
+            retrieval_s=said.retrieval_s,
+            prefill_s=said.prefill_s,
+        )
+
+    # --- what it is told
+
+    def begin(self) -> None:
+        """Read, and write from the first token on."""
+        self._open("cloud")
+
+    def stand(self) -> None:
+        """Read all tokens so far, and wait."""
+        self._open("device")
+
+    def write(self) -> None:
+        """Go on behind all tokens so far."""
+        self._open("cloud")
+
+    def hold(self) -> None:
+        """Stop; another side writes."""
+        if self.opened:
+            self._peer.send(Hold(session=self._opening.session, epoch=self.epoch))
+
+    def end(self, reason: str) -> None:
+        """The answer is there, or is not wanted any more; the cloud says then where its tokens came from."""
+        if self.opened:
+            self._peer.send(End(session=self._opening.session, reason=reason, tokens=len(self._chain)))
+
+    def _open(self, writer: Side) -> None:
+        epoch, tokens = self.epoch + self.opened, len(self._chain)
+        self._opening = msgspec.structs.replace(self._opening, epoch=epoch, writer=writer, tokens=tokens)
+        self.opened = True
+        self._peer.send(self._opening)
+        if tokens:
+            ids, digest = list(self._chain.ids), self._chain.digest
+            self._peer.send(Target(session=self._opening.session, epoch=epoch, first=0, ids=ids, digest=digest))
+
+    # --- what it says
+
+    def receive(self, message: Message) -> None:
+        """A message of the cloud about this session. Raises BadMessage."""
+        if isinstance(message, Sources):
+            self.told = heard(message, self._chain)
+        elif isinstance(message, Standing):
+            self._on_standing(message)
+        elif isinstance(message, Target | Refused) and message.epoch != self.epoch:
+            return
+        elif isinstance(message, Refused):
+            self._owner.on_cloud_failed(raised(message))
+        elif isinstance(message, Target):
+            self._on_target(message)
+
+    def _on_standing(self, message: Standing) -> None:
+        if self.standing is not None and message.prefilled < self.standing.prefilled:
+            self._before = self.work
+        self.standing = message
+        if message.state == "read":
+            self._owner.on_cloud_read(message)
+        elif message.state == "stands" and message.epoch == self.epoch and message.tokens == self._opening.tokens:
+            self._owner.on_cloud_standing()
+
+    def _on_target(self, message: Target) -> None:
+        if not message.ids:
+            raise BadMessage("a target without tokens")
+        for step, token in enumerate(message.ids, start=message.first):
+            self._owner.on_cloud_token(step, token)

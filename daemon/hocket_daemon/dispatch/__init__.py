@@ -1,0 +1,1 @@
+"""DiSCo: who sings first, and who goes on: costs, budgets, profiles, policies and migration."""

@@ -20,9 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Waits(NamedTuple):
-    """Seconds behind the question before a side starts, unless the other one's first token is there; NEVER: not at all.
-
-    """
+    """Seconds behind the question before a side starts, unless the other one's first token is there; NEVER: not at all."""
 
     device_s: float
     server_s: float
@@ -31,7 +29,9 @@ class Waits(NamedTuple):
 class Policy(Protocol):
     """`length` is the number of tokens that the constrained side would have to read."""
 
-    def waits(self, length: float) -> Waits: ...
+    def waits(self, length: float) -> Waits:
+        """What a prompt of that length makes each side wait."""
+        ...
 
 
 class Lottery(NamedTuple):
@@ -95,6 +95,8 @@ class Ramp:
         best_s = math.inf
         for place in sorted({round(last * step / self._THRESHOLDS) for step in range(self._THRESHOLDS + 1)}):
             left = budget - (paid[place - 1] if place else 0.0)
+            if place and left < ttfts.left(np.array(self._tail_s)) * share[place:].sum():
+                continue  # the tail's share of the longer ones would not be paid
             slope = self._slope(ttfts, found[place:], share[place:], left)
             waits_s = np.where(np.arange(len(found)) < place, 0.0, np.minimum(slope * found, self._tail_s))
             mean_s = float(number @ ttfts.mean_within(waits_s + line.k * found + line.c))

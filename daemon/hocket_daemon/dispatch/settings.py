@@ -70,5 +70,5 @@ def check(settings: DispatchSettings) -> None:
     if fits is not None and settings.constraint not in ("auto", fits):
         raise BadConfiguration(
             f"[dispatch] policy '{settings.policy}' is for constraint = \"{fits}\"",
-            f"set constraint to \"{fits}\" or \"auto\", or policy to \"priced\"",
+            f'set constraint to "{fits}" or "auto", or policy to "priced"',
         )

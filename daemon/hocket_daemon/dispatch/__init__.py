@@ -1,1 +1,1 @@
-"""DiSCo: whichever side is faster or cheaper writes, and hands over to the other one."""
+"""DiSCo: who sings first, and who goes on: costs, budgets, profiles, policies and migration."""

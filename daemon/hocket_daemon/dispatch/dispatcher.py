@@ -1,0 +1,192 @@
+"""Who starts when, for one question after another: profiles, account and policy put together. Pure.
+
+Time and day are passed in; what follows from a decision, sockets and models, is not known here. A request is decided,
+then whichever constrained side really starts asks `may_start` and is booked with `start`; at its end the shell tells
+what it saw with `observe`, `observe_device` or `censor`, and what was written with `book`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hocket_bus.messages import Side
+
+from .account import Account
+from .cost import Bill, Costs, Tokens, bill_of, constraint_of
+from .line import DeviceLine
+from .policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, Waits
+from .priced import Priced
+from .profile import Lengths, ServerProfile
+from .settings import OF_CONSTRAINT, Constraint, DispatchSettings, PolicyName
+
+RESOLVED_EVERY = 8  # requests, between which the waits are those of one policy
+HORIZON = 32  # requests within which the spend is to be back at b · all
+_SLOW = 0.9  # share of the first tokens that are there within `slow_s`
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Of one side, were it to answer alone: seconds to the first token, its P90, and dollars with λ applied."""
+
+    ttft_s: float
+    p90_s: float
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How long each side waits, and why; `reason` is a sentence."""
+
+    waits: Waits
+    constraint: Constraint
+    policy: PolicyName
+    predicted: Mapping[Side, Predicted]
+    reason: str
+
+
+class Dispatcher:
+    """Decides online. The policy is built anew every few requests, of the last hundred or so."""
+
+    def __init__(
+        self,
+        settings: DispatchSettings,
+        costs: Costs,
+        account: Account,
+        *,
+        server_profile: ServerProfile,
+        device_line: DeviceLine,
+        lengths: Lengths,
+    ) -> None:
+        self._settings = settings
+        self._costs = costs
+        self.account = account
+        self.server_profile = server_profile
+        self.device_line = device_line
+        self.lengths = lengths
+        auto = settings.constraint == "auto"
+        self.constraint: Constraint = constraint_of(costs) if auto else _named(settings)
+        self.policy_name = _fitting(settings.policy, self.constraint)
+        self._policy: Policy | None = None
+        self._until_resolved = 0
+
+    @property
+    def constrained(self) -> Side:
+        """The side whose prompt tokens the budget is for."""
+        return "device" if self.constraint == "device" else "cloud"
+
+    def decide(self, prompt_tokens: int, missing_tokens: int, day: int) -> Decision:
+        """For a prompt of so many tokens, of which the device has still to compute `missing_tokens`."""
+        self.account.request(prompt_tokens)
+        self.lengths.observe(prompt_tokens, missing_tokens)
+        own = missing_tokens if self.constraint == "device" else prompt_tokens
+        waits, reason = self._waits(own, day)
+        predicted = self._predicted(prompt_tokens, missing_tokens)
+        return Decision(waits, self.constraint, self.policy_name, predicted, reason)
+
+    def may_start(self, side: Side, tokens: float) -> bool:
+        """Whether the account lets a side read so many tokens; only the constrained one is ever kept from it."""
+        return side != self.constrained or self.account.may_spend(tokens)
+
+    def start(self, side: Side, tokens: float) -> None:
+        """A side began to read so many tokens, whether or not the account would have let it: a fail-over must."""
+        if side == self.constrained:
+            self.account.spend(tokens)
+
+    def observe(self, ttft_s: float) -> None:
+        """The server's first token came so long after the server was started."""
+        self.server_profile.observe(ttft_s)
+
+    def censor(self, waited_s: float) -> None:
+        """The server was cancelled so long after its start, without a token."""
+        self.server_profile.censor(waited_s)
+
+    def observe_device(self, missing_tokens: int, seconds: float) -> None:
+        """The device took so long to its first token."""
+        self.device_line.observe(missing_tokens, seconds)
+
+    def book(self, tokens: Tokens, day: int, *, reserved: float | None = None) -> Bill:
+        """What a request that has ended cost; `reserved` are the tokens that `start` took for the constrained side's.
+
+        None: as many as were told with `start`, nothing to correct.
+        """
+        read = tokens.device_prefilled if self.constraint == "device" else tokens.server_prefilled
+        if reserved is not None:
+            self.account.correct(reserved, read)
+        bill = bill_of(self._costs, tokens)
+        self.account.pay(bill.money, day)
+        return bill
+
+    def _waits(self, tokens: int, day: int) -> tuple[Waits, str]:
+        if self.account.exhausted(day):
+            spent, most = self.account.spent_today(day), self.account.most_per_day
+            return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${most:g} a day are spent."
+        if not self.account.may_spend(tokens):
+            waits = Waits(NEVER, 0.0) if self.constraint == "device" else Waits(0.0, NEVER)
+            other = "cloud" if self.constraint == "device" else "device"
+            return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
+        waits = self._current().waits(tokens)
+        return waits, _reason(waits, self.policy_name)
+
+    def _current(self) -> Policy:
+        if self._policy is None or self._until_resolved == 0:
+            self._policy = self._resolved()
+            self._until_resolved = RESOLVED_EVERY
+        self._until_resolved -= 1
+        return self._policy
+
+    def _resolved(self) -> Policy:
+        lengths = self.lengths.missing() if self.constraint == "device" else self.lengths.prompts()
+        share = self._share(lengths)
+        tail = self._settings.tail_share
+        match self.policy_name:
+            case "priced" if self.constraint == "device":
+                return Priced(self.server_profile.ttfts(), lengths, self.device_line, share)
+            case "greedy":
+                return Greedy(self.server_profile.ttfts(), lengths, share, tail)
+            case "ramp":
+                return Ramp(self.server_profile.ttfts(), lengths, self.device_line, share, tail)
+            case _:
+                return Threshold(lengths, share)
+
+    def _share(self, lengths: Ints) -> float:
+        """The share of `lengths` that may be spent; of `priced` so that the spend returns to b · all.
+
+        The budget is a share of whole prompts, of which stored KV may leave the device only a part.
+        """
+        own, whole = float(lengths.mean()), float(self.lengths.prompts().mean())
+        allowed = self.account.budget * whole
+        if self.policy_name == "priced":
+            allowed -= self.account.excess_tokens / HORIZON
+        return min(1.0, max(0.0, allowed / own)) if own else 1.0
+
+    def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
+        answer, costs, ttfts = self.lengths.remaining(0), self._costs, self.server_profile.ttfts()
+        device_s = self.device_line.at(missing_tokens)
+        device = costs.device_prefill * missing_tokens + costs.device_decode * answer
+        cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer
+        return {
+            "device": Predicted(device_s, device_s, device),
+            "cloud": Predicted(ttfts.mean(), ttfts.quantile(_SLOW), cloud),
+        }
+
+
+def _named(settings: DispatchSettings) -> Constraint:
+    return "device" if settings.constraint == "device" else "server"
+
+
+def _fitting(policy: PolicyName, constraint: Constraint) -> PolicyName:
+    """The policy, or the paper's other one where it is for another constraint than `auto` has found."""
+    if OF_CONSTRAINT.get(policy, constraint) == constraint:
+        return policy
+    return "greedy" if constraint == "device" else "threshold"
+
+
+def _reason(waits: Waits, policy: PolicyName) -> str:
+    if waits.server_s == NEVER:
+        return f"The device answers alone: by {policy} so short a prompt is not worth the server's tokens."
+    if waits.device_s == NEVER:
+        return f"The cloud answers alone, by {policy}."
+    if waits.device_s > 0:
+        return f"The cloud starts at once, the device {waits.device_s:.3g} s later, by {policy}."
+    return f"Both start at once, by {policy}."

@@ -1,0 +1,89 @@
+"""Our policy: the waits that minimise E[TTFT] + price · tokens of the device. Pure.
+
+The server starts at once. If the device, which takes T = k l + c, starts behind w unless the server was first, then
+E[TTFT] = E[min(S, w + T)], and l tokens are spent with probability 1 − F(w). Both move at F's own steps alone, so that
+these and 0 are all the waits that can be best. One price for all lengths is what minimises the mean for a budget: it
+is a knapsack whose items are the steps. The last wait is the longest S that was seen, and spends nothing but on the
+unseen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .line import DeviceLine
+from .policy import Ints, Waits, lottery
+from .ttfts import Floats, Ttfts
+
+_MOST_WAITS = 192  # that are tried, evenly in F and finer in its tail
+_MOST_LENGTHS = 48  # groups of like lengths while the price is looked for
+_HALVINGS = 26
+
+
+class Priced:
+    """The waits, and the price in seconds a token with which the expected spend is the budget's share of all tokens."""
+
+    def __init__(self, ttfts: Ttfts, lengths: Ints, line: DeviceLine, budget: float) -> None:
+        self._ttfts = ttfts
+        self._k, self._c = line.k, line.c
+        self._waits_s = _tried(ttfts)
+        self._left = ttfts.left(self._waits_s)
+        self.price = self._found(lengths, budget)
+
+    def waits(self, length: float) -> Waits:
+        """The server starts at once, the device behind the best wait."""
+        return Waits(float(self.waits_s(np.array([length]))[0]), 0.0)
+
+    def waits_s(self, lengths: Floats) -> Floats:
+        """The device's waits for prompts of these lengths, [n]."""
+        total = self._means_s(lengths) + self.price * np.outer(lengths, self._left)
+        best: Floats = self._waits_s[total.argmin(axis=1)]
+        return best
+
+    def _means_s(self, lengths: Floats) -> Floats:
+        """E[TTFT] by length and wait."""
+        return self._ttfts.mean_within(np.add.outer(self._k * lengths + self._c, self._waits_s))
+
+    def _found(self, lengths: Ints, budget: float) -> float:
+        """The least price, nearly, with which the spend is at most the budget."""
+        middle, share = _grouped(*lottery(lengths))
+        means_s, tokens = self._means_s(middle), np.outer(middle, self._left)
+
+        def spend(price: float) -> float:
+            best = (means_s + price * tokens).argmin(axis=1)
+            return float(share @ self._left[best])
+
+        if spend(0.0) <= budget:
+            return 0.0
+        low, high = 0.0, self._highest(means_s, middle)
+        for _ in range(_HALVINGS):
+            price = (low + high) / 2
+            low, high = (low, price) if spend(price) <= budget else (price, high)
+        return high
+
+    def _highest(self, means_s: Floats, lengths: Floats) -> float:
+        """A price at which no start is worth its tokens: what is gained by the best one for the likeliest server."""
+        gain_s = means_s[:, -1] - means_s.min(axis=1)
+        least = self._left[self._left > 0].min(initial=1.0)
+        return float((gain_s / np.maximum(lengths, 1.0)).max() / least) + 1e-9
+
+
+def _tried(ttfts: Ttfts) -> Floats:
+    """0 and the steps of F, or as many of them as are tried."""
+    steps = ttfts.times_s
+    if len(steps) >= _MOST_WAITS:
+        evenly = np.linspace(0, 1, _MOST_WAITS * 3 // 4)
+        finer = 1 - 0.1 * np.linspace(0, 1, _MOST_WAITS // 4) ** 2
+        places = ttfts.cdf.searchsorted(np.concatenate((evenly, finer)) - 1e-12)
+        steps = steps[np.minimum(places, len(steps) - 1)]
+    return np.unique(np.concatenate(([0.0], steps)))
+
+
+def _grouped(lengths: Ints, share: Floats) -> tuple[Floats, Floats]:
+    """Mean length of each group of neighbours with nearly equal shares of all tokens, and its share."""
+    if len(lengths) <= _MOST_LENGTHS:
+        return lengths.astype(float), share
+    group = np.minimum((np.cumsum(share) - share / 2) * _MOST_LENGTHS, _MOST_LENGTHS - 1).astype(int)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    sums = np.add.reduceat(share, starts)
+    return np.add.reduceat(share * lengths, starts) / np.maximum(sums, 1e-300), sums

@@ -1,0 +1,135 @@
+"""What is known of the server's first tokens and of how long prompts and answers are. Bounded, decaying, pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .ttfts import Ttfts
+
+KEPT = 256  # requests that a profile looks back on at most
+HALF_LIFE = 64.0  # requests after which one counts half: some 92 count in all, as all their weights' sum
+MOST_QUANTILES = 32  # that are told between daemons
+_SEED_WEIGHT = 8.0  # requests that quantiles told by the other side count as, all together
+_UNKNOWN_S = (0.2, 0.3, 0.5, 0.8, 1.3, 2.0, 5.0)  # of a server that nobody has told anything about
+
+
+class ServerProfile:
+    """Seconds to a server's first token, and of waits in which none came: the server was cancelled, the device won.
+
+    To drop the latter would make the server look fast: it is cancelled when it is slow.
+    """
+
+    def __init__(self, quantiles_s: Sequence[float] = _UNKNOWN_S) -> None:
+        self._seconds = np.zeros(KEPT)
+        self._seen = np.ones(KEPT, np.bool_)
+        self._number = 0  # of observations so far
+        self._seed = np.sort(np.asarray(quantiles_s or _UNKNOWN_S, float))
+        self._ttfts: Ttfts | None = None
+
+    @classmethod
+    def seeded(cls, quantiles_s: Sequence[float]) -> ServerProfile:
+        """One that begins with what another side has told, equally likely seconds; empty: with a guess."""
+        return cls(quantiles_s)
+
+    @property
+    def observations(self) -> int:
+        """How many requests it has seen."""
+        return self._number
+
+    def seed(self, quantiles_s: Sequence[float]) -> None:
+        """Take over what the other side tells now, in place of what it told before."""
+        if quantiles_s:
+            self._seed = np.sort(np.asarray(quantiles_s, float))
+            self._ttfts = None
+
+    def observe(self, ttft_s: float) -> None:
+        """The server's first token took so long."""
+        self._add(ttft_s, seen=True)
+
+    def censor(self, waited_s: float) -> None:
+        """The server was cancelled after so long without a token."""
+        self._add(waited_s, seen=False)
+
+    def ttfts(self) -> Ttfts:
+        """The distribution, by Kaplan and Meier; the same object until the next observation."""
+        if self._ttfts is None:
+            self._ttfts = self._estimated()
+        return self._ttfts
+
+    def cdf(self, t_s: float) -> float:
+        """How likely the first token is there within `t_s`."""
+        return self.ttfts().at(t_s)
+
+    def quantile(self, share: float) -> float:
+        """The seconds within which `share` (0 to 1) of the first tokens are there."""
+        return self.ttfts().quantile(share)
+
+    def quantiles(self, number: int = MOST_QUANTILES) -> list[float]:
+        """At most MOST_QUANTILES equally likely seconds, ascending, to be told; none before the first observation."""
+        number = min(number, MOST_QUANTILES)
+        return [self.quantile((place + 0.5) / number) for place in range(number)] if self._number else []
+
+    def _add(self, seconds: float, *, seen: bool) -> None:
+        place = self._number % KEPT
+        self._seconds[place] = seconds
+        self._seen[place] = seen
+        self._number += 1
+        self._ttfts = None
+
+    def _estimated(self) -> Ttfts:
+        kept = min(self._number, KEPT)
+        age = (self._number - 1 - np.arange(kept)) % KEPT if self._number > KEPT else kept - 1 - np.arange(kept)
+        weights = 0.5 ** (age / HALF_LIFE)
+        told = _SEED_WEIGHT * 0.5 ** (self._number / HALF_LIFE) / len(self._seed)
+        return Ttfts.of_censored(
+            np.concatenate((self._seconds[:kept], self._seed)),
+            np.concatenate((self._seen[:kept], np.ones(len(self._seed), np.bool_))),
+            np.concatenate((weights, np.full(len(self._seed), told))),
+        )
+
+
+class Lengths:
+    """How many tokens prompts and answers had lately. Before enough are known, guesses stand in for them."""
+
+    KEPT = 128
+    LEAST = 8  # requests before which the guesses count
+    PROMPTS = (8, 16, 32, 64, 128, 256, 512, 1024)
+    ANSWER = 128.0
+
+    def __init__(self) -> None:
+        self._prompts: deque[int] = deque(maxlen=self.KEPT)
+        self._missing: deque[int] = deque(maxlen=self.KEPT)
+        self._answers: deque[int] = deque(maxlen=self.KEPT)
+
+    def observe(self, prompt_tokens: int, missing_tokens: int) -> None:
+        """A prompt came, of which the device has still to compute so many."""
+        self._prompts.append(prompt_tokens)
+        self._missing.append(missing_tokens)
+
+    def answered(self, tokens: int) -> None:
+        """An answer that was not cut short had so many tokens."""
+        self._answers.append(tokens)
+
+    def prompts(self) -> NDArray[np.int64]:
+        """Tokens of the last prompts, [n], n > 0."""
+        return self._known(self._prompts)
+
+    def missing(self) -> NDArray[np.int64]:
+        """Tokens of the last prompts that the device had still to compute, [n], n > 0."""
+        return self._known(self._missing)
+
+    def remaining(self, step: int) -> float:
+        """Tokens that an answer of `step` tokens is expected to have still to come.
+
+        Of the answers that were longer; where there are too few of them, the guess: an answer without memory.
+        """
+        longer = [tokens - step for tokens in self._answers if tokens > step]
+        known = sum(longer) + self.ANSWER * max(0, self.LEAST - len(longer))
+        return known / max(len(longer), self.LEAST)
+
+    def _known(self, lengths: deque[int]) -> NDArray[np.int64]:
+        return np.fromiter(lengths if len(lengths) >= self.LEAST else self.PROMPTS, np.int64)

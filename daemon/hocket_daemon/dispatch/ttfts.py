@@ -1,0 +1,64 @@
+"""How long a server lets wait for its first token, as a distribution. Pure; knows no policy and no clock."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+class Ttfts:
+    """F(t), a step function: `times_s` [n] ascend, and F is `cdf` [n] from each on; the last is 1."""
+
+    def __init__(self, times_s: Floats, cdf: Floats) -> None:
+        self.times_s = times_s
+        self.cdf = cdf
+        mass = np.diff(cdf, prepend=0.0)
+        self._partial = np.concatenate(([0.0], np.cumsum(mass * times_s)))  # of the mean, up to each time
+        self._left = np.concatenate(([1.0], 1 - cdf))
+        self._left[-1] = 0.0
+
+    @classmethod
+    def of_samples(cls, samples_s: Floats) -> Ttfts:
+        """The empirical one of seconds [n], n > 0."""
+        times_s = np.sort(np.asarray(samples_s, float))
+        return cls(times_s, np.arange(1, len(times_s) + 1) / len(times_s))
+
+    @classmethod
+    def of_censored(cls, seconds: Floats, seen: NDArray[np.bool_], weights: Floats) -> Ttfts:
+        """Kaplan and Meier's, all [n], n > 0: where not `seen`, the server was cancelled after so many seconds.
+
+        Mass that is left behind the last one is put there (Efron), so that a quantile is finite.
+        """
+        order = np.lexsort((~seen, seconds))
+        seconds, seen, weights = seconds[order], seen[order], weights[order]
+        at_risk = np.cumsum(weights[::-1])[::-1]
+        cdf = 1 - np.cumprod(1 - np.where(seen, weights / at_risk, 0.0))
+        cdf[-1] = 1.0
+        kept = seen.copy()
+        kept[-1] = True
+        return cls(seconds[kept], cdf[kept])
+
+    def at(self, t_s: float) -> float:
+        """F(t): how likely the first token is there within `t_s`."""
+        place = int(self.times_s.searchsorted(t_s, side="right"))
+        return float(self.cdf[place - 1]) if place else 0.0
+
+    def quantile(self, share: float) -> float:
+        """The least time with F(t) >= `share` (0 to 1), in seconds."""
+        place = int(self.cdf.searchsorted(share - 1e-12))
+        return float(self.times_s[min(place, len(self.times_s) - 1)])
+
+    def left(self, t_s: Floats) -> Floats:
+        """1 − F(t), of any shape."""
+        return self._left[self.times_s.searchsorted(t_s, side="right")]
+
+    def mean_within(self, t_s: Floats) -> Floats:
+        """E[min(S, t)] in seconds, of any shape: the wait when something else is there at t."""
+        place = self.times_s.searchsorted(t_s, side="right")
+        return self._partial[place] + t_s * self._left[place]
+
+    def mean(self) -> float:
+        """E[S] in seconds."""
+        return float(self._partial[-1])

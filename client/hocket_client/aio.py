@@ -72,6 +72,7 @@ class AsyncStream(Reader):
             if event is None:
                 self._take(await self._inbox.get(self._wait_s))
             else:
+                await asyncio.sleep(self._pause_s(event))
                 yield event
 
     async def result(self) -> Done:

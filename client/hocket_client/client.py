@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -86,6 +87,7 @@ class Stream(Reader):
             if event is None:
                 self._take(self._wait())
             else:
+                time.sleep(self._pause_s(event))
                 yield event
 
     def result(self) -> Done:

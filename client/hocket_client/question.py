@@ -7,7 +7,7 @@ import secrets
 from typing import TypedDict
 
 from hocket_bus.errors import BadRequest, ProtocolError
-from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Sampling, Task
+from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, DispatchOptions, Sampling, Task
 from hocket_bus.wire import decode, encode
 
 DEFAULTS = Ask(request=bytes(16), topic=bytes(16), question="")  # what a question has that says nothing else
@@ -17,7 +17,7 @@ DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
 class Options(TypedDict, total=False):
     """What `ask` takes beside the question: what is not said has the default of `ask_message`.
 
-    `aggregation` to `alone` are options of the mode.
+    What a mode does not know is refused unless it is left as it is.
     """
 
     mode: str
@@ -33,6 +33,8 @@ class Options(TypedDict, total=False):
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
+    pace: float  # tokens a second at which they are handed out evenly; 0: as they come
+    script: str  # dispatch, for benchmarks: who writes from where on, "device,20:cloud"
     deadline_s: float
 
 
@@ -53,9 +55,11 @@ def ask_message(
     ignore_eos: bool = False,
     require_cloud: bool = False,
     alone: bool = False,
+    pace: float = 0.0,
+    script: str = "",
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
-    """An Ask ready to send; no seed means a random one. `aggregation` to `alone` are options of that mode.
+    """An Ask ready to send; no seed means a random one. For the options see `Options`.
 
     Raises BadRequest for values out of range.
     """
@@ -66,12 +70,13 @@ def ask_message(
         max_tokens=max_tokens,
     )
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
+    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace, script=script))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         question=question,
         mode=mode,
-        options=aggregated if mode == DEFAULTS.mode else None,
+        options=options,
         sampling=sampling,
         task=task,
         documents=documents,
@@ -79,11 +84,24 @@ def ask_message(
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,
     )
-    _check(ask)
+    _check(ask, pace)
+    if not fits:
+        raise BadRequest(f"these are options of another mode than {mode[:50]}", "leave them out")
     return ask
 
 
-def _check(ask: Ask) -> None:
+def _options(
+    mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions
+) -> tuple[AggregationOptions | DispatchOptions | None, bool]:
+    """What the mode is told, and whether nothing was said that it does not know."""
+    if mode == DEFAULTS.mode:
+        return aggregated, not dispatched.script
+    if mode == "dispatch":
+        return dispatched, aggregated == AggregationOptions(alone=dispatched.alone)
+    return None, aggregated == AggregationOptions() and not dispatched.script
+
+
+def _check(ask: Ask, pace: float) -> None:
     sampling = ask.sampling
     checks = [
         (1 <= sampling.max_tokens <= MAX_TOKENS, f"max_tokens is {sampling.max_tokens}", f"use 1 to {MAX_TOKENS}"),
@@ -91,12 +109,13 @@ def _check(ask: Ask) -> None:
         (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
         (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
+        (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),
         (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
         (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
         (all(ask.stop), "a text to stop at is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
     ]
-    if ask.options is not None:
+    if isinstance(ask.options, AggregationOptions):
         both = ask.options.alone and ask.options.require_cloud
         checks.append((not both, "alone and require_cloud exclude each other", "choose one"))
     for fine, text, remedy in checks:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections import deque
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.messages import Done, Message, Notice
+from hocket_bus.messages import Done, Message, Notice, Token
 
 from .assembly import SILENCE_S, Assembly, Event
 from .connection import Connection, Receiver
+from .pace import Pace
 from .question import Options, ask_message
 
 GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say that it has passed
@@ -27,6 +29,7 @@ class Reader:
         self._assembly = Assembly(ask_message(question, topic=connection.topic, **options))
         self._deadline = Deadline.after(self._assembly.ask.deadline_s + GRACE_S)
         self._ready: deque[Event] = deque()
+        self._pace = Pace(options.get("pace", 0.0))
         self._error: Exception | None = None
         request = self._assembly.ask.request
         connection.expect(request, receiver, self._assembly.nudge)
@@ -62,6 +65,10 @@ class Reader:
         if self._error is not None:
             raise self._error
         return None
+
+    def _pause_s(self, event: Event) -> float:
+        """How long the reader lets an event wait for the pace that it asked for."""
+        return self._pace.wait_s(time.monotonic()) if isinstance(event, Token) else 0.0
 
     def _take(self, message: Message | None) -> None:
         """Act on what came; None is a silence."""

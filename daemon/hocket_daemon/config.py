@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
+from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings
 from .privacy.egress import EgressSettings
 
@@ -71,6 +72,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
         ),
     ] = ""
     egress: EgressSettings = EgressSettings()
+    dispatch: DispatchSettings = DispatchSettings()
 
 
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):

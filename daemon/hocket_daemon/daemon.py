@@ -156,6 +156,7 @@ class Daemon:
             self._requests.forget()
         self._background.step(time.monotonic(), self.idle())
         self.server.load, self.server.waiting = len(self.services.admission), self.services.compute.waiting
+        self.server.first_tokens_s = list(self.services.first_tokens.quantiles_s)
 
     def _turn(self) -> None:
         self.services.compute.let_finish()

@@ -25,6 +25,7 @@ class Echo:
     due: float = inf
     heard: list[object] = field(default_factory=list)
     has_read: bool = True
+    leads: bool = False
     steps: int = 0
 
     def write(self) -> None:

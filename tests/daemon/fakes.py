@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,6 +140,7 @@ class FakePeer:
     reason: HocketError | None = None
     rtt_s: float = 0.0
     silence_s: float = 0.0
+    first_tokens_s: Sequence[float] = ()
     forbids: HocketError | None = None
     sent: list[Message] = field(default_factory=list)
 

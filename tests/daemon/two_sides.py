@@ -12,7 +12,7 @@ from fakes import ID, FakePeer, Part, Reader, part, relevance
 from simulation import token_of
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Draft, End, Message, Sampling
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import drafter, follower, leader
 from hocket_daemon.aggregation.follower import Follower
@@ -144,14 +144,14 @@ class Sides:
         self.said.append(message)
         session = message.session  # type: ignore[attr-defined]
         known = next((each for each in self.followers if each.id == session and not each.closed), None)
-        if isinstance(message, Begin):
+        if isinstance(message, Begin | Dispatch):
             self._open(message, known)
         elif known is not None and isinstance(message, End):
             known.end(message)
         elif known is not None:
             known.receive(message)
 
-    def _open(self, begin: Begin, known: Follower | None) -> None:
+    def _open(self, begin: Begin | Dispatch, known: Follower | None) -> None:
         if known is not None:
             known.reopen(begin, self.to_device)
         elif self.refusal is not None:

@@ -12,7 +12,7 @@ from hocket_bus.messages import Task
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Layout, Prefix
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import DocumentStore, Rows
+from hocket_daemon.engine.voice import DocumentStore, Rows, Shape
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
 BOS, EOS, FIRST = 0, 1, 2
@@ -61,12 +61,14 @@ class FakeVoice:
     fingerprint = "characters"
     vocabulary = FIRST + len(CHARACTERS)
     prefill_tokens = 16
+    shape = Shape(2, 8, 2, 32, vocabulary)
 
     def __init__(self, seed: int = 0, *, slots: int = 16, context: int = 512) -> None:
         self.eos = [EOS]
         self.slots = FakeSlots(slots, context)
         self.stored: DocumentStore | None = None
         self.passes: list[list[Segment]] = []
+        self.tokens_read = 0  # by passes that were wanted to their end
         self._seed = seed
 
     def text(self, ids: list[int]) -> str:
@@ -93,6 +95,7 @@ class FakeVoice:
                 assert len(self.slots.held[row]) <= self.slots.context
         if interrupt is not None:
             interrupt.heed()
+        self.tokens_read += sum(len(tokens) for segment in segments for tokens in segment.tokens)
         return [np.stack([self.distribution(self.slots.held[row]) for row in segment.rows]) for segment in segments]
 
     def distribution(self, tokens: list[int]) -> np.ndarray:

@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 from rich.text import Text
 
-from hocket_bus.messages import Done, Origin, Source
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Source
 
 STYLES: dict[Source, str] = {
     "both": "green",
@@ -77,7 +77,8 @@ def sources(done: Done) -> list[str]:
 
 def lost(done: Done) -> list[str]:
     """A line where one side wrote a part of the answer alone, which two had begun."""
-    alone, tokens = done.outcome.solo_steps if done.outcome is not None else [], len(done.token_ids)
+    outcome, tokens = done.outcome, len(done.token_ids)
+    alone = outcome.solo_steps if isinstance(outcome, AggregationOutcome) else []
     if not alone or len(alone) == tokens:
         return []
     return [f"one side wrote {len(alone)} of {tokens} tokens alone, the first of them token {alone[0] + 1}"]
@@ -91,10 +92,13 @@ def _where(origin: Origin) -> str:
 
 def _outcome(done: Done) -> list[str]:
     """What the mode says of it, and how it was written."""
-    if done.outcome is None:
-        return [done.mode]
-    accepted = f"accepted device {_share(done.outcome.accept_device)}, cloud {_share(done.outcome.accept_cloud)}"
-    return [accepted, done.outcome.method]
+    match done.outcome:
+        case AggregationOutcome(accept_device=device, accept_cloud=cloud, method=method):
+            return [f"accepted device {_share(device)}, cloud {_share(cloud)}", method]
+        case DispatchOutcome(device_tokens=device, cloud_tokens=cloud):
+            return [f"written by the device {device}, by the cloud {cloud}", f"{done.mode}, ID {done.request.hex()}"]
+        case _:
+            return [done.mode]
 
 
 def _share(value: float | None) -> str:

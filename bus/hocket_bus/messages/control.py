@@ -41,11 +41,15 @@ class Ping(Message, frozen=True):
 
 
 class Pong(Message, frozen=True):
-    """The echo of a Ping, with the number of requests in work, and of steps and prompts that wait for the model."""
+    """The echo of a Ping, with the number of requests in work, and of steps and prompts that wait for the model.
+
+    `first_tokens_s` are equally likely times from a question to its first token here, ascending; none if none is known.
+    """
 
     sent_s: float
     load: Count = 0
     waiting: Count = 0
+    first_tokens_s: Annotated[list[Seconds], Meta(max_length=32)] = []
 
 
 class Error(Message, frozen=True):

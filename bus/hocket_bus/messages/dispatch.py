@@ -88,8 +88,9 @@ class Hold(Message, frozen=True):
 class Standing(Message, frozen=True):
     """The cloud has read the prompt, stands behind `tokens` of the answer, or holds.
 
-    It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to be computed of it
-    and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was told to hold.
+    It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to
+    be computed of it and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was
+    told to hold.
     """
 
     session: Id

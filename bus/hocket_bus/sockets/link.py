@@ -50,6 +50,7 @@ class Link:
         self.up = False
         self.round_trip = Estimate()
         self.load = self.waiting = 0  # the other end's, as its latest pong says
+        self.first_tokens_s: list[float] = []  # the same
         self._loop = loop
         self._due_s = 0.0
         self._look_s = inf  # when to look at what has come
@@ -257,6 +258,7 @@ class Link:
     def _on_greeting(self, message: Pong | Welcome | Subscribed) -> None:
         if isinstance(message, Pong):
             self.load, self.waiting = message.load, message.waiting
+            self.first_tokens_s = message.first_tokens_s
             now = time.monotonic()
             if self._opened_s <= message.sent_s <= now:  # the echo of a ping of this connection
                 self.round_trip.add(now - message.sent_s)

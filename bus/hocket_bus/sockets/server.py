@@ -48,6 +48,7 @@ class Server:
     def __init__(self, loop: Loop, endpoint: str, greet: Greeter, takes: Container[type[Message]]) -> None:
         self.endpoint = endpoint
         self.load = 0  # requests in work
+        self.first_tokens_s: list[float] = []  # as Pong tells them
         self.waiting = 0  # steps and prompts that wait for the model
         self.bad_messages = RateLimitedLog(log, "bad message")
         self._rightless = RateLimitedLog(log, "refused for want of a right")
@@ -145,7 +146,8 @@ class Server:
             return
         if isinstance(message, Ping):
             self._ends.tell_rtt(route, message.rtt_s)
-            self._reply(route, Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting))
+            pong = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting, first_tokens_s=self.first_tokens_s)
+            self._reply(route, pong)
         elif isinstance(message, Hello):
             self._on_hello(route, message, user)
         else:

@@ -26,7 +26,7 @@ from hocket_bus.messages import (
 )
 
 from ..serving.mode import Facts, Peer
-from ..serving.reply import Reply
+from ..serving.reply import Reply, late
 from ..serving.services import Services
 from ..serving.sources import Told
 from .account import Account, count_tokens, outcome_of, sources_of
@@ -36,7 +36,7 @@ from .drafter import Drafter
 from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
-from .terms import NO_CLOUD, STEERED, TELL_S, LeaderTerms, late, nothing_ingested, options_of
+from .terms import NO_CLOUD, STEERED, TELL_S, LeaderTerms, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
 

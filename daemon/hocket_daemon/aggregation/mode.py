@@ -30,7 +30,7 @@ from .follower import Follower, rows_of
 from .leader import Leader
 from .partner import Waits
 from .settings import AggregationSettings
-from .terms import LeaderTerms
+from .terms import LeaderTerms, options_of
 
 
 class AggregationMode:
@@ -52,7 +52,7 @@ class AggregationMode:
         """Raises BadRequest for what cannot be asked."""
         if not isinstance(ask.options, AggregationOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
-        options = ask.options or AggregationOptions()
+        options = options_of(ask)
         for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
             if value not in known:
                 raise BadRequest(f"unknown {what} '{value[:50]}'", f"use one of: {', '.join(known)}")
@@ -95,7 +95,7 @@ class AggregationMode:
         return refused(error, begin.session, begin.epoch)
 
     def _opening(self, ask: Ask, scorer: str) -> Begin:
-        options, settings = ask.options or AggregationOptions(), self._settings
+        options, settings = options_of(ask), self._settings
         return Begin(
             session=os.urandom(16),
             epoch=0,

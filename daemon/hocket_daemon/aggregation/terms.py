@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hocket_bus.errors import DeadlineExceeded, Unavailable
+from hocket_bus.errors import Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 
 from .partner import Waits
@@ -31,11 +31,6 @@ class LeaderTerms:
 def options_of(ask: Ask) -> AggregationOptions:
     """The options of a question; the defaults where it has none."""
     return ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
-
-
-def late(ask: Ask) -> DeadlineExceeded:
-    """What a question ends with that is not answered in time."""
-    return DeadlineExceeded(f"no answer within {ask.deadline_s:g} s", "allow more time, or ask for less")
 
 
 def nothing_ingested(side: Side, ready: Ready | None) -> Unavailable:

@@ -11,20 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..engine.voice import Shape
 from .prices import TABLE_8, Price
 from .settings import Constraint, DispatchSettings
 
 _TOKENS, _FLOPS = 1e6, 1e15  # what prices and the exchange rate are per
-
-
-class Shape(NamedTuple):
-    """What of a transformer its FLOPs depend on; `feed_forward` is the width of the hidden layer."""
-
-    layers: int
-    width: int
-    heads: int
-    feed_forward: int
-    vocabulary: int
 
 
 class Device(NamedTuple):

@@ -59,7 +59,7 @@ class Dispatcher:
         lengths: Lengths,
     ) -> None:
         self._settings = settings
-        self._costs = costs
+        self.costs = costs
         self.account = account
         self.server_profile = server_profile
         self.device_line = device_line
@@ -113,7 +113,7 @@ class Dispatcher:
         read = tokens.device_prefilled if self.constraint == "device" else tokens.server_prefilled
         if reserved is not None:
             self.account.correct(reserved, read)
-        bill = bill_of(self._costs, tokens)
+        bill = bill_of(self.costs, tokens)
         self.account.pay(bill.money, day)
         return bill
 
@@ -161,7 +161,7 @@ class Dispatcher:
         return min(1.0, max(0.0, allowed / own)) if own else 1.0
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
-        answer, costs, ttfts = self.lengths.remaining(0), self._costs, self.server_profile.ttfts()
+        answer, costs, ttfts = self.lengths.remaining(0), self.costs, self.server_profile.ttfts()
         device_s = self.device_line.at(missing_tokens)
         device = costs.device_prefill * missing_tokens + costs.device_decode * answer
         cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer

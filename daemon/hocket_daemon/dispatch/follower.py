@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Literal
 
@@ -24,7 +25,8 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
-    def __init__(self, services: Services, opening: Dispatch, peer: Peer) -> None:
+    def __init__(self, services: Services, opening: Dispatch, peer: Peer, on_first: Callable[[], None]) -> None:
+        """`on_first` is told the first token of an answer that begins here."""
         self.closed = False
         self._services = services
         self._opening = opening
@@ -33,6 +35,7 @@ class Follower:
         self._ended = "ended by the device, or its silence"
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
         self._written = 0
+        self._on_first = on_first
         self._writer = Writer(services, opening, self)
 
     @property
@@ -98,6 +101,8 @@ class Follower:
 
     def on_token(self, step: int, token: int) -> None:
         """It goes to the device, which alone knows whether the answer ends with it."""
+        if step == 0:
+            self._on_first()
         self._chain.append(token)
         self._written += 1
         self._services.counters.add("written_total", side="cloud")

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class Waits(NamedTuple):
-    """Seconds behind the question before a side starts, unless the other one's first token is there; NEVER: not at all."""
+    """Seconds behind the question before a side starts, unless the other's first token is there; NEVER: not at all."""
 
     device_s: float
     server_s: float

@@ -13,7 +13,7 @@ from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sou
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told, heard
-from .writer import Work
+from .work import Work
 
 
 class Owner(Protocol):
@@ -55,6 +55,16 @@ class RemoteWriter:
         return self._opening.epoch
 
     @property
+    def has_read(self) -> bool:
+        """Whether it has read its prompt, by its own word."""
+        return self.standing is not None
+
+    @property
+    def has_said_all(self) -> bool:
+        """Whether it has told what it computed since it was told last to do anything but write."""
+        return self.standing is not None and self.standing.state == "held"
+
+    @property
     def work(self) -> Work:
         """What it has computed, as far as it has said."""
         before, said = self._before, self.standing
@@ -70,10 +80,6 @@ class RemoteWriter:
         )
 
     # --- what it is told
-
-    def begin(self) -> None:
-        """Read, and write from the first token on."""
-        self._open("cloud")
 
     def stand(self) -> None:
         """Read all tokens so far, and wait."""

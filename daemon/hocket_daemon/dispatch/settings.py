@@ -53,6 +53,9 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     exchange_rate: Annotated[
         float, Meta(ge=0, description="dollars that 10^15 FLOPs of the device are worth to you (λ)")
     ] = 0.3
+    account: Annotated[
+        str, Meta(description="the file that keeps what was spent, over restarts, too; empty: it is forgotten")
+    ] = ""
 
 
 def check(settings: DispatchSettings) -> None:

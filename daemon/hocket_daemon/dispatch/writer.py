@@ -22,6 +22,7 @@ from ..engine.voice import Rows
 from ..serving.relevance import weigh
 from ..serving.services import Services
 from ..serving.sources import Made, Table, made, within
+from .work import Work
 
 NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 Goal = Literal["hold", "stand", "write"]
@@ -48,18 +49,6 @@ class Owner(Protocol):
 
     def on_failed(self, error: HocketError) -> None:
         """This side cannot go on."""
-
-
-@dataclass(slots=True)
-class Work:
-    """What was computed so far, in tokens; each row of passages counts its own."""
-
-    prompt: int = 0  # the whole prompt
-    prefilled: int = 0  # what had to be computed of it, and of the answer's tokens that another side wrote
-    decoded: int = 0  # steps that gave a token
-    late: int = 0  # of them those that ended after the writer was told to hold, or to go on elsewhere
-    retrieval_s: float = 0.0
-    prefill_s: float = 0.0
 
 
 class _Drawn(NamedTuple):

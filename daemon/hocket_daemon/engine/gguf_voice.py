@@ -42,6 +42,7 @@ class GGUFVoice(Worded):
         self.fingerprint = fingerprint_of(vocabulary)
         self.vocabulary = size_of(vocabulary, str(file))
         super().__init__(tokenizer_of(file, vocabulary))
+        self.shape = model.shape
         self.eos = model.ends
         self._kind = model.description.rpartition(" ")[2]
         self.prefill_tokens = settings.prefill_tokens

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from hocket_bus.errors import BadConfiguration, HocketError
 
 from .preemption import Preempted
+from .voice import Shape
 
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels
@@ -134,6 +135,14 @@ class Model:
         text = ctypes.create_string_buffer(128)
         self._c.llama_model_desc(self.handle, text, len(text))
         return text.value.decode("utf-8", "replace")
+
+    @property
+    def shape(self) -> Shape:
+        """As the file's head says."""
+        c, width = self._c, int(self._c.llama_model_n_embd(self.handle))
+        hidden = self._said(f"{self._said('general.architecture')}.feed_forward_length")
+        layers, heads = int(c.llama_model_n_layer(self.handle)), int(c.llama_model_n_head(self.handle))
+        return Shape(layers, width, heads, int(hidden) if hidden.isdigit() else 4 * width, self.size)
 
     def kv_bytes(self, tokens: int, kv: str) -> int:
         """What the keys and values of so many tokens take."""

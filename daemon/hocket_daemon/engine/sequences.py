@@ -104,6 +104,19 @@ def read(voice: Voice, question: str, passages: list[str], *, task: Task, room: 
     return group
 
 
+def measure(voice: Voice, question: str, passages: list[str], *, task: Task) -> tuple[int, int]:
+    """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
+    layout = voice.layout(task)
+    query = len(layout.question(question))
+    prompt = missing = 0
+    for passage in passages or [""]:
+        document = prefix_of(voice, layout, passage)
+        length = min(len(document.ids), max(0, voice.slots.context - query))
+        stored = bool(passage) and voice.stored is not None and voice.stored.has(document)
+        prompt, missing = prompt + length + query, missing + query + (0 if stored else length)
+    return prompt, missing
+
+
 def read_prompt(voice: Voice, prompt: list[int], room: int) -> Prefill[SequenceGroup]:
     """One row with the ids `prompt`; `room` is the number of tokens to come.
 

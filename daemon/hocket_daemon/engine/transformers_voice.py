@@ -9,7 +9,7 @@ import structlog
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.messages import Side
@@ -26,7 +26,7 @@ from .slots import Plan, Slots
 from .stored import model_digest, open_store
 from .threads import use_threads
 from .tokenizer import Worded, fingerprint, size_of
-from .voice import Rows
+from .voice import Rows, Shape
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +57,7 @@ class TransformersVoice(Worded):
         self.fingerprint = fingerprint(self.tokenizer)
         self.vocabulary = size_of(self.tokenizer.get_vocab(), folder)
         self.eos = _eos_ids(self._weights, self.tokenizer)
+        self.shape = _shape(text, self.vocabulary)
         # What a pass reads of them; those that two layers share count once.
         self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
         pack(self._weights)
@@ -161,6 +162,13 @@ class TransformersVoice(Worded):
             plan=plan,
         ).logits
         return logits[0]
+
+
+def _shape(config: PreTrainedConfig, vocabulary: int) -> Shape:
+    """By the names that families of models have in common; a hidden layer is four times as wide if nothing is said."""
+    width = int(config.hidden_size)
+    hidden = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * width
+    return Shape(int(config.num_hidden_layers), width, int(config.num_attention_heads), int(hidden), vocabulary)
 
 
 def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -6,7 +6,7 @@ Nothing here is transformers' or torch's: any engine that keeps several rows of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,16 @@ class DocumentStore(Protocol):
         """A line for `hocket status`."""
 
 
+class Shape(NamedTuple):
+    """What of a transformer the work of a token depends on; `feed_forward` is the width of the hidden layer."""
+
+    layers: int
+    width: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+
+
 class Voice(Protocol):
     """A causal language model with its tokenizer and its slots. Everything but its text is for one thread at a time."""
 
@@ -83,6 +93,10 @@ class Voice(Protocol):
     @property
     def vocabulary(self) -> int:
         """Token ids are below this number."""
+
+    @property
+    def shape(self) -> Shape:
+        """Its size, for what a token costs."""
 
     @property
     def eos(self) -> list[int]:

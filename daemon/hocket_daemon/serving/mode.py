@@ -5,6 +5,7 @@ The daemon checks, admits and routes; a mode decides. It is handed the reader's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from hocket_bus.errors import HocketError
@@ -33,6 +34,10 @@ class Peer(Protocol):
     @property
     def rtt_s(self) -> float:
         """The round trip to it now, in seconds; 0 while none is known."""
+
+    @property
+    def first_tokens_s(self) -> Sequence[float]:
+        """Equally likely seconds to its first token, as it tells them; none where it does not."""
 
     @property
     def silence_s(self) -> float:

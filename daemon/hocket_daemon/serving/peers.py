@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import HocketError, Unavailable
@@ -27,6 +28,11 @@ class LinkPeer:
     def rtt_s(self) -> float:
         """By the echo on the link."""
         return 0.0 if self._link is None else self._link.rtt_s
+
+    @property
+    def first_tokens_s(self) -> Sequence[float]:
+        """As its latest pong says."""
+        return () if self._link is None else self._link.first_tokens_s
 
     @property
     def silence_s(self) -> float:
@@ -58,6 +64,11 @@ class RoutePeer:
     def rtt_s(self) -> float:
         """As the device tells it with every ping."""
         return self.server.rtt_s(self.route)
+
+    @property
+    def first_tokens_s(self) -> Sequence[float]:
+        """A device tells nobody."""
+        return ()
 
     @property
     def silence_s(self) -> float:

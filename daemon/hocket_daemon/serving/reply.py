@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
 from hocket_bus.messages import Ask, Done, Finish, Origin, Outcome, Source
 
@@ -131,3 +131,8 @@ class Reply:
 
 def _mean_gap_ms(times_s: list[float]) -> float:
     return (times_s[-1] - times_s[0]) / (len(times_s) - 1) * 1000 if len(times_s) > 1 else 0.0
+
+
+def late(ask: Ask) -> DeadlineExceeded:
+    """What a question ends with that is not answered in time."""
+    return DeadlineExceeded(f"no answer within {ask.deadline_s:g} s", "allow more time, or ask for less")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hocket_bus.messages import Side
 
@@ -11,6 +11,7 @@ from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
 from .admission import Admission
+from .first_tokens import FirstTokens
 from .retrieval import RetrievalClient
 
 
@@ -25,4 +26,5 @@ class Services:
     profiler: Profiler
     counters: Counters
     admission: Admission
+    first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it

@@ -11,6 +11,8 @@ import typer
 from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask
 
 if TYPE_CHECKING:
+    from msgspec import Struct
+
     from hocket_bus.errors import HocketError
     from hocket_bus.messages import Done, Notice, Token
     from hocket_client import Stream
@@ -41,7 +43,9 @@ def ask(
         str, typer.Argument(metavar="QUESTION", help='The question; "-" reads it from standard input.')
     ],
     *,
-    mode: Annotated[str, typer.Option(help="How the sides work together.")] = ASKED.mode,
+    mode: Annotated[
+        str, typer.Option(help="How the sides work together: aggregation, or dispatch (whoever is faster or cheaper).")
+    ] = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
     seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
@@ -54,6 +58,12 @@ def ask(
     require_cloud: Annotated[
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
+    pace: Annotated[
+        float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
+    ] = 0.0,
+    script: Annotated[
+        str, typer.Option(metavar="SCRIPT", help="For benchmarks of dispatch: who writes, such as device,20:cloud.")
+    ] = "",
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
     sources: Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")] = "yes",
     endpoint: Annotated[
@@ -79,7 +89,8 @@ def ask(
         "documents": documents,
         "stop": tuple(stop or ()),
     }
-    options |= {"alone": alone, "require_cloud": require_cloud, "deadline_s": timeout}
+    options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "script": script}
+    options["deadline_s"] = timeout
     text = console.stdin_text() if question == "-" else question
     where, keys = _daemon(endpoint, home), paths.keys(home)
     if json_lines:
@@ -155,12 +166,23 @@ def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, 
     number, _ = fields.pop("request"), fields.pop("seq")
     if isinstance(event, Done):
         outcome = fields.pop("outcome")
-        fields |= {"id": number.hex()} | (msgspec.structs.asdict(outcome) if outcome is not None else {})
+        fields |= {"id": number.hex()} | (_fields(outcome) if outcome is not None else {})
         if sources:
             fields["sources"] = [msgspec.structs.asdict(origin) for origin in event.sources]
         else:
             del fields["sources"], fields["token_sources"]
     return {"event": type(event).__name__.lower(), **fields}
+
+
+def _fields(record: Struct) -> dict[str, Any]:
+    """By name, records inside it, too."""
+    from msgspec import Struct, structs
+
+    found = structs.asdict(record)
+    lists = {name: value for name, value in found.items() if isinstance(value, list)}
+    return found | {
+        name: [_fields(each) if isinstance(each, Struct) else each for each in value] for name, value in lists.items()
+    }
 
 
 def _error_record(error: HocketError) -> dict[str, Any]:

@@ -155,6 +155,7 @@ class Home:
         given["decisions"] = str(self._decisions(side))
         if side == "device":
             given |= {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
+            given["dispatch.account"] = str(self.at / "device-account.json")
         return given
 
     def _decisions(self, side: str) -> Path:

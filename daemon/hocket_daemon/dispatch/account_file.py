@@ -1,0 +1,44 @@
+"""The account's file: a few numbers as JSON, replaced whole behind every answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import structlog
+
+from .account import Account
+
+log = structlog.get_logger(__name__)
+
+
+class AccountFile:
+    """Keeps an account over restarts, or nowhere. A file that cannot be used is logged once."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._failing = False
+
+    def read_into(self, account: Account) -> None:
+        """Go on from what was kept, if anything was."""
+        if self._path is None or not self._path.exists():
+            return
+        try:
+            account.restore({name: float(value) for name, value in json.loads(self._path.read_bytes()).items()})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            log.warning("the account cannot be read and begins anew", file=str(self._path), error=str(error))
+
+    def write(self, account: Account) -> None:
+        """Keep it as it is now."""
+        if self._path is None:
+            return
+        beside = self._path.with_name(f"{self._path.name}.new")
+        try:
+            beside.write_text(json.dumps(account.state()), encoding="utf-8")
+            os.replace(beside, self._path)
+            self._failing = False
+        except OSError as error:
+            if not self._failing:
+                log.warning("the account cannot be kept", file=str(self._path), error=str(error))
+            self._failing = True

@@ -1,0 +1,152 @@
+"""One answer's part in budget, profiles and decision records. Knows no socket; times are passed in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+from hocket_bus.messages import Migration, Side
+from hocket_bus.messages.dispatch import MAX_MOVES
+
+from ..serving.mode import Facts
+from .cost import Bill, Tokens
+from .dispatcher import Decision
+from .policy import NEVER
+from .terms import Terms
+from .work import Work
+
+
+class Books:
+    """Of one answer, from its decision to its bill."""
+
+    def __init__(self, terms: Terms, began_s: float) -> None:
+        self.winner: Side | None = None
+        self.ttft_s: float | None = None
+        self.migrations: list[Migration] = []
+        self.told: list[str] = []  # what the reader was told
+        self.prompt = self.missing = 0  # tokens of this side's prompt, and of it those still to be computed
+        self._terms = terms
+        self._dispatcher = terms.dispatcher
+        self._began_s = began_s
+        self._since_s: dict[Side, float] = {}  # when a side was asked for the first token that it still owes
+        self._decision: Decision | None = None
+        self._reason = ""
+        self._reserved = 0.0  # prompt tokens that the account holds for the constrained side
+        self._bill: Bill | None = None
+
+    # --- the race
+
+    @property
+    def cloud_starts_at_once(self) -> bool:
+        """However long the prompt is: the budget is the device's, and this day's dollars are not spent."""
+        if self._terms.script is not None:
+            return self._terms.script.first == "cloud"
+        return self._dispatcher.constraint == "device" and not self._dispatcher.account.exhausted(_today())
+
+    def decide(self, prompt: int, missing: int) -> dict[Side, float]:
+        """When each side is to start, of a prompt of so many tokens."""
+        self.prompt, self.missing = prompt, missing
+        decision = self._decision = self._dispatcher.decide(prompt, missing, _today())
+        self._reason = decision.reason
+        if self._terms.script is not None:
+            self._reason = "A script says who writes."
+            return {self._terms.script.first: self._began_s}
+        waits: dict[Side, float] = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}
+        constrained = self._dispatcher.constrained
+        if waits[constrained] != NEVER and not self._reserve(constrained):
+            waits[constrained] = NEVER
+            self._reason = f"The {constrained} does not start: its budget is spent."
+        return {side: self._began_s + wait_s for side, wait_s in waits.items()}
+
+    def began(self, side: Side, now: float) -> None:
+        """A side was asked for the first token; one that the account did not let is a fail-over, and paid back."""
+        self._since_s[side] = now
+        if side == self._dispatcher.constrained and not self._reserved:
+            self._reserved = self.prompt_of(side)
+            self._dispatcher.start(side, self._reserved)
+
+    def won(self, side: Side, now: float) -> None:
+        """The first token came from this side."""
+        self.winner, self.ttft_s = side, now - self._began_s
+        began_s = self._since_s.pop(side, None)
+        if began_s is not None and side == "device":
+            self._dispatcher.observe_device(self.missing, now - began_s)
+        elif began_s is not None:
+            self._dispatcher.observe(now - began_s)
+        self.let_go(now)
+
+    def let_go(self, now: float) -> None:
+        """The cloud owes no first token any more."""
+        began_s = self._since_s.pop("cloud", None)
+        if began_s is not None:
+            self._dispatcher.censor(now - began_s)
+
+    # --- moves
+
+    def prompt_of(self, side: Side) -> int:
+        """Tokens that a side has to read before it can begin; of the cloud's, as many as it may have."""
+        return self.missing if side == "device" else self._terms.largest_prompt(self.prompt)
+
+    def may_read(self, side: Side, tokens: int) -> bool:
+        """Whether the budget has so many for a side that is to go on."""
+        return self._terms.script is not None or self._dispatcher.may_start(side, tokens)
+
+    def moved(self, step: int, source: Side, target: Side, late_s: float) -> None:
+        """From token `step` on another side wrote."""
+        if len(self.migrations) < MAX_MOVES:
+            self.migrations.append(Migration(step=step, source=source, target=target, late_s=late_s))
+
+    # --- the end
+
+    def close(self, tokens: Tokens, written: int | None) -> None:
+        """Pay for what was computed; `written` is how long an answer is that was not cut short."""
+        if written is not None:
+            self._dispatcher.lengths.answered(written)
+        self._bill = self._dispatcher.book(tokens, _today(), reserved=self._reserved)
+        self._terms.booked()
+
+    def facts(self, device: Work, cloud: Work) -> Facts:
+        """The decision record; without text."""
+        decision = self._decision
+        predicted = decision.predicted if decision is not None else {}
+        return {
+            "constraint": self._dispatcher.constraint,
+            "policy": self._dispatcher.policy_name,
+            "budget": self._dispatcher.account.budget,
+            "predicted": {side: {"ttft_s": each.ttft_s, "cost": each.cost} for side, each in predicted.items()},
+            "wait_s": _waits(decision),
+            "winner": self.winner,
+            "ttft_s": self.ttft_s,
+            "loser_steps": device.late + cloud.late,
+            "migrations": [
+                {"step": each.step, "from": each.source, "to": each.target, "late_s": each.late_s}
+                for each in self.migrations
+            ],
+            "prefilled": {"device": device.prefilled, "cloud": cloud.prefilled},
+            "decoded": {"device": device.decoded, "cloud": cloud.decoded},
+            "cost": asdict(self._bill) if self._bill is not None else None,
+            "reason": self._reason,
+            "told": self.told,
+        }
+
+    def _reserve(self, side: Side) -> bool:
+        """Whether the account lets the constrained side read its prompt, which counts as read from now on."""
+        tokens = self.prompt_of(side)
+        if not self._dispatcher.may_start(side, tokens):
+            return False
+        self._dispatcher.start(side, tokens)
+        self._reserved = tokens
+        return True
+
+
+def _waits(decision: Decision | None) -> dict[str, Any]:
+    """None stands for never, which JSON has no number for."""
+    if decision is None:
+        return {}
+    waits = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}
+    return {side: None if wait_s == NEVER else wait_s for side, wait_s in waits.items()}
+
+
+def _today() -> int:
+    return date.today().toordinal()

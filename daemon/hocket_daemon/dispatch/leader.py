@@ -1,0 +1,336 @@
+"""The life of a dispatched question on the side that was asked: it carries out what the race decides.
+
+Every event is handled in one shape: take the token, have the sides compute, publish, end.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import inf
+
+from hocket_bus.errors import BadMessage, HocketError, Unavailable
+from hocket_bus.messages import DispatchOutcome, Finish, Message, Side, Sources, Standing
+
+from ..engine.sequences import measure
+from ..serving.mode import Facts, Peer
+from ..serving.prefix import PrefixChain
+from ..serving.reply import Reply, Sourced, late
+from ..serving.services import Services
+from ..serving.sources import Trace, sourced
+from .booking import Books
+from .cost import Tokens
+from .moves import Mover, Position
+from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write
+from .remote import RemoteWriter
+from .terms import Terms
+from .work import Work
+from .writer import Writer
+
+TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
+NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
+
+
+class Leader:
+    """Publishes every token of whoever writes, and books what both sides computed."""
+
+    def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: Terms) -> None:
+        opening = terms.opening
+        self.closed = False
+        self._services = services
+        self._reply = reply
+        self._peer = None if terms.alone else peer
+        self._terms = terms
+        self._began_s = time.monotonic()
+        self._first_s = 0.0
+        self._chain = PrefixChain(opening.session, opening.sampling.seed)
+        self._writers: list[Side] = []  # of each token
+        self._moved_from: Side | None = None  # the answer has moved, and its next token has not come
+        self._finish: Finish | None = None  # the answer lacks nothing but what the cloud tells of its sources
+        self._told_by_s = inf
+        self._books = Books(terms, self._began_s)
+        self._writer = Writer(services, opening, self)
+        self._remote = RemoteWriter(self._peer, opening, self._chain, self) if self._peer is not None else None
+        self._race = Race(SIDES if self._peer is not None else ("device",))
+        self._mover = Mover(terms, self._to_read)
+
+    @property
+    def id(self) -> bytes:
+        """The session's number."""
+        return self._terms.opening.session
+
+    @property
+    def user(self) -> str:
+        """The key of whoever asked."""
+        return self._reply.user
+
+    def start(self) -> None:
+        """Search; a cloud that is to start however long the prompt is starts at once."""
+        self._writer.start()
+        if self._peer is not None and not self._peer.up:
+            self._do(self._race.gone("cloud", self._peer.reason or NO_CLOUD, self._began_s))
+        elif self._books.cloud_starts_at_once:
+            self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
+
+    # --- the device's writer
+
+    def on_found(self) -> None:
+        """How long the prompt is, is known: decide when each side begins."""
+        texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
+        prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
+        self._do(self._race.start(time.monotonic(), self._books.decide(prompt, missing)))
+
+    def on_read(self) -> None:
+        """It goes on by itself."""
+
+    def on_standing(self, tokens: int) -> None:  # noqa: ARG002 - every owner of a writer is told
+        """The device could write."""
+        self._do(self._race.standing("device", time.monotonic()))
+
+    def on_token(self, step: int, token: int) -> None:
+        """The device's next token."""
+        self._take("device", step, token)
+
+    def on_failed(self, error: HocketError) -> None:
+        """The device cannot go on."""
+        self._do(self._race.gone("device", error, time.monotonic()))
+
+    # --- the cloud's
+
+    def receive(self, message: Message) -> None:
+        """A message of the cloud. Raises BadMessage for one that cannot be, and goes on without the cloud."""
+        if self.closed or self._remote is None:
+            return
+        try:
+            self._remote.receive(message)
+        except BadMessage as error:
+            self._lose_cloud(error)
+            raise
+        if isinstance(message, Sources) and self._finish is not None:
+            self._conclude(self._finish)
+
+    def on_cloud_read(self, standing: Standing) -> None:
+        """How long its prompt is bounds what later ones are taken to be."""
+        self._terms.cloud_prompts.append(standing.prompt)
+
+    def on_cloud_standing(self) -> None:
+        """The cloud could write."""
+        self._do(self._race.standing("cloud", time.monotonic()))
+
+    def on_cloud_token(self, step: int, token: int) -> None:
+        """The cloud's next token; what it says while another one writes is nobody's."""
+        if self._race.writer == "device":
+            return
+        if step != len(self._chain):
+            raise BadMessage("a token that is not the next one")
+        self._take("cloud", step, token)
+
+    def on_cloud_failed(self, error: HocketError) -> None:
+        """It cannot take part; where it only stands by it is asked again when it is needed."""
+        if self._race.writer in (None, "cloud") or self._race.moving == "cloud":
+            self._lose_cloud(error)
+
+    def on_peer(self, up: bool, reason: HocketError | None) -> None:
+        """The cloud can be reached, or cannot."""
+        if up:
+            self._race.back("cloud")
+        elif self._finish is not None:
+            self._conclude(self._finish)
+        else:
+            self._lose_cloud(reason or NO_CLOUD)
+
+    def _lose_cloud(self, error: HocketError) -> None:
+        now = time.monotonic()
+        self._books.let_go(now)
+        self._do(self._race.gone("cloud", error, now))
+
+    # --- time
+
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return min(self._reply.deadline_s, self._race.due_s if self._finish is None else self._told_by_s)
+
+    def tick(self, now: float) -> None:
+        """Act on what has not come in time."""
+        if self._finish is not None:
+            self._conclude(self._finish)
+        elif now >= self._reply.deadline_s:
+            self.fail(late(self._reply.ask))
+        else:
+            self._do(self._race.tick(now))
+
+    # --- tokens
+
+    def _take(self, side: Side, step: int, token: int) -> None:
+        if self.closed or self._finish is not None:
+            return
+        now, is_first = time.monotonic(), self._race.winner is None
+        taken, actions = self._race.token(side, now)
+        if not taken:
+            return
+        assert step == len(self._chain), "a side writes behind all tokens that there are"
+        if is_first:
+            self._first_s = now
+            self._books.won(side, now)
+        self._note_move(side, now)
+        self._chain.append(token)
+        self._writers.append(side)
+        finish = self._reply.add(token, side)
+        self._do(actions if finish is not None else _together(actions, self._move(side, now)))
+        self._reply.publish()
+        self._services.counters.add("written_total", side=side)
+        if finish is not None:
+            self._end_with(finish)
+
+    def _move(self, writer: Side, now: float) -> list[Action]:
+        if self._race.moving is not None:
+            return []
+        target = self._mover.target(Position(len(self._chain), writer, now - self._first_s))
+        if target is None or not self._books.may_read(target, self._to_read(target)):
+            return []
+        return self._race.move(target, now, waits=self._mover.waits)
+
+    def _to_read(self, side: Side) -> int:
+        """Tokens that a side has to read before it can go on."""
+        has_read = self._writer.has_read if side == "device" else self._remote is not None and self._remote.has_read
+        return len(self._chain) + (0 if has_read else self._books.prompt_of(side))
+
+    def _note_move(self, side: Side, now: float) -> None:
+        """The first token of a side that another one handed over to, and how long its reader has waited for it."""
+        source, self._moved_from = self._moved_from, None
+        if source is not None:
+            due_s = self._first_s + len(self._chain) / self._terms.pace
+            self._books.moved(len(self._chain), source, side, max(0.0, now - due_s))
+
+    # --- actions
+
+    def _do(self, actions: Sequence[Action]) -> None:
+        """Carry out what the race decided; behind the end there is nothing left to do."""
+        for action in actions:
+            if self.closed or self._finish is not None:
+                return
+            match action:
+                case Begin(side):
+                    self._books.began(side, time.monotonic())
+                    self._have(side, Writer.write, RemoteWriter.write)
+                case Stand(side):
+                    self._have(side, Writer.stand, RemoteWriter.stand)
+                case Write(side):
+                    self._moved_from = self._writers[-1] if self._writers else None
+                    self._have(side, Writer.write, RemoteWriter.write)
+                case Hold(side):
+                    self._hold(side)
+                case Tell(text):
+                    self._books.told.append(text)
+                    self._reply.notice(text)
+                case Fail(error):
+                    self.fail(error)
+
+    def _have(
+        self, side: Side, own: Callable[[Writer, list[int]], None], remote: Callable[[RemoteWriter], None]
+    ) -> None:
+        """Have a side do this behind all tokens that there are."""
+        if side == "device":
+            own(self._writer, self._chain.ids)
+        elif self._remote is not None:
+            self._say(remote, self._remote)
+
+    def _hold(self, side: Side) -> None:
+        if side == "device":
+            self._writer.hold()
+        elif self._remote is not None:
+            self._say(RemoteWriter.hold, self._remote)
+
+    def _say(self, what: Callable[[RemoteWriter], None], remote: RemoteWriter) -> None:
+        try:
+            what(remote)
+        except Unavailable as error:  # or Forbidden
+            self._lose_cloud(error)
+
+    # --- the end
+
+    def cancel(self) -> None:
+        """The reader wants no more."""
+        self._conclude(self._finish or "cancelled")
+
+    def fail(self, error: HocketError) -> None:
+        """End the stream with an error, unless the answer is written."""
+        if self._finish is not None:
+            self._conclude(self._finish)
+        elif not self.closed:
+            self._reply.fail(error)
+            self._close(error.code, None)
+
+    def _end_with(self, finish: Finish) -> None:
+        """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
+        remote = self._remote
+        if remote is None or "cloud" not in self._writers or self._peer is None or not self._peer.up:
+            self._conclude(finish)
+            return
+        self._finish, self._told_by_s = finish, time.monotonic() + TELL_S + self._peer.rtt_s
+        self._writer.close()
+        try:
+            remote.end(finish)
+        except Unavailable:
+            self._conclude(finish)
+
+    def _conclude(self, finish: Finish) -> None:
+        if not self.closed:
+            outcome = DispatchOutcome(
+                winner=self._books.winner,
+                device_tokens=self._writers.count("device"),
+                cloud_tokens=self._writers.count("cloud"),
+                migrations=self._books.migrations,
+            )
+            self._reply.finish(finish, outcome, self._sources())
+            self._close(finish, len(self._chain) if finish != "cancelled" else None)
+
+    def _sources(self) -> Sourced:
+        parts = self._writer.parts
+        traces = [Trace(float(side == "device"), parts.get(step)) for step, side in enumerate(self._writers)]
+        told = self._remote.told if self._remote is not None else None
+        return sourced(self._services.side, self._writer.passages, traces, told)
+
+    def _close(self, reason: str, written: int | None) -> None:
+        self._writer.close()
+        if self._remote is not None and self._finish is None:
+            with suppress(Unavailable):
+                self._remote.end(reason)
+        self.closed = True
+        device, cloud = self._writer.work, self._cloud_work
+        asked = self._remote is not None and self._remote.opened
+        self._books.close(
+            Tokens(
+                device_prefilled=device.prefilled,
+                device_decoded=device.decoded * self._writer.rows,
+                server_prefilled=max(cloud.prompt or self._books.prompt_of("cloud"), cloud.prefilled) if asked else 0,
+                server_decoded=cloud.decoded,
+                exact=not asked or (self._remote is not None and self._remote.has_said_all),
+            ),
+            written,
+        )
+
+    @property
+    def _cloud_work(self) -> Work:
+        return self._remote.work if self._remote is not None else Work()
+
+    def record(self) -> Facts:
+        """For `hocket explain`."""
+        return {
+            "ended": self._reply.finished,
+            "tokens": len(self._reply.tokens),
+            **self._books.facts(self._writer.work, self._cloud_work),
+            "times_s": {
+                "search": self._writer.work.retrieval_s,
+                "prefill": self._writer.work.prefill_s,
+                "first token": self._reply.times_s[0] if self._reply.times_s else None,
+                "all": self._reply.age_s,
+            },
+        }
+
+
+def _together(first: list[Action], then: list[Action]) -> list[Action]:
+    """A side that is to stand need not be told to hold before."""
+    standing = {action.side for action in then if isinstance(action, Stand)}
+    return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then

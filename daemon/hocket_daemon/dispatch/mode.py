@@ -1,0 +1,149 @@
+"""DiSCo: whichever side is faster or cheaper writes, under a budget, and a running answer moves between them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from pathlib import Path
+
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.faults import refused
+from hocket_bus.messages import (
+    Ask,
+    Dispatch,
+    DispatchOptions,
+    End,
+    Hold,
+    Message,
+    Refused,
+    Sources,
+    Standing,
+    Target,
+)
+
+from ..serving.mode import Peer
+from ..serving.reply import Reply
+from ..serving.services import Services
+from .account import Account
+from .account_file import AccountFile
+from .cost import costs_of
+from .dispatcher import Dispatcher
+from .follower import Follower, rows_of
+from .leader import Leader
+from .line import DeviceLine
+from .moves import parse
+from .profile import Lengths, ServerProfile
+from .settings import DispatchSettings, check
+from .terms import Terms, options_of
+
+LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
+TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs are counted
+
+
+class DispatchMode:
+    """Opens both sides' sessions, and keeps what they have in common: account, profiles and policy."""
+
+    name = "dispatch"
+    opens: tuple[type[Message], ...] = (Dispatch,)
+    takes: tuple[type[Message], ...] = (Target, Hold)
+    answers: tuple[type[Message], ...] = (Target, Standing, Refused, Sources)
+    ends: tuple[type[Message], ...] = (End,)
+
+    def __init__(self, services: Services, settings: DispatchSettings, temperature: float, wire_mass: float) -> None:
+        """`temperature` and `wire_mass` are as for aggregation. Raises BadConfiguration."""
+        check(settings)
+        self._services = services
+        self._settings = settings
+        self._temperature = temperature
+        self._wire_mass = wire_mass
+        self._cloud_prompts: deque[int] = deque(maxlen=LATEST)
+        self._told: tuple[float, ...] = ()
+        self._account = Account(settings.budget, settings.burst_tokens, settings.most_per_day)
+        self._file = AccountFile(Path(settings.account) if settings.account else None)
+        self._file.read_into(self._account)
+        self._dispatcher = Dispatcher(
+            settings,
+            costs_of(settings, services.voice.shape, TYPICAL_TOKENS),
+            self._account,
+            server_profile=ServerProfile(),
+            device_line=DeviceLine(),
+            lengths=Lengths(),
+        )
+        self._own = ServerProfile()  # of this side's first tokens, to be told to devices
+
+    def check(self, ask: Ask) -> None:
+        """Raises BadRequest for what cannot be asked."""
+        if not isinstance(ask.options, DispatchOptions | None):
+            raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
+        parse(options_of(ask).script)
+
+    def rows(self, ask: Ask) -> int:
+        """One for each passage."""
+        return max(1, ask.documents)
+
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
+        """Lead a session."""
+        options = options_of(ask)
+        if peer is not None:
+            self._hear(peer)
+        terms = Terms(
+            dispatcher=self._dispatcher,
+            migration=self._settings.migration,
+            pace=options.pace or self._settings.pace,
+            opening=self._opening(ask),
+            script=parse(options.script),
+            alone=options.alone,
+            cloud_prompts=self._cloud_prompts,
+            booked=lambda: self._file.write(self._account),
+        )
+        leader = Leader(self._services, reply, peer, terms)
+        leader.start()
+        return leader
+
+    def rows_of(self, opening: Message) -> int:
+        """The same for a device's session."""
+        return rows_of(_dispatch(opening))
+
+    def accept(self, opening: Message, peer: Peer) -> Follower:
+        """Read, and write, in a device's session."""
+        began_s = time.monotonic()
+
+        def on_first() -> None:
+            self._own.observe(time.monotonic() - began_s)
+            self._services.first_tokens.quantiles_s = self._own.quantiles()
+
+        follower = Follower(self._services, _dispatch(opening), peer, on_first)
+        follower.start()
+        return follower
+
+    def refusal(self, opening: Message, error: HocketError) -> Message:
+        """This side cannot take part."""
+        dispatch = _dispatch(opening)
+        return refused(error, dispatch.session, dispatch.epoch)
+
+    def _hear(self, peer: Peer) -> None:
+        """Take over what the cloud tells of its first tokens, so that the first question has a profile."""
+        told = tuple(peer.first_tokens_s)
+        if told != self._told:
+            self._told = told
+            self._dispatcher.server_profile.seed([each + peer.rtt_s for each in told])
+
+    def _opening(self, ask: Ask) -> Dispatch:
+        return Dispatch(
+            session=os.urandom(16),
+            epoch=0,
+            question=ask.question,
+            task=ask.task,
+            sampling=ask.sampling,
+            documents=ask.documents,
+            eos=[] if ask.ignore_eos else self._services.voice.eos,
+            relevance_temperature=self._temperature,
+            wire_mass=self._wire_mass,
+            writer="cloud",
+        )
+
+
+def _dispatch(opening: Message) -> Dispatch:
+    assert isinstance(opening, Dispatch)
+    return opening

@@ -1,0 +1,43 @@
+"""On which terms an answer is dispatched: what its mode keeps for all of them, and what was asked of this one."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hocket_bus.messages import Ask, Dispatch, DispatchOptions, Side
+
+from .dispatcher import Dispatcher
+from .settings import Migration
+
+
+class Script(NamedTuple):
+    """Who begins, and the tokens at which the answer begins to move, ascending; a benchmark's."""
+
+    first: Side
+    moves: tuple[tuple[int, Side], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a mode gives each of its leaders."""
+
+    dispatcher: Dispatcher
+    migration: Migration
+    pace: float  # tokens a second that the reader reads
+    opening: Dispatch
+    script: Script | None
+    alone: bool
+    cloud_prompts: deque[int]  # tokens of the cloud's latest prompts, for each session to add to
+    booked: Callable[[], None]  # is told that the account has changed
+
+    def largest_prompt(self, own: int) -> int:
+        """As many tokens as the cloud's prompt may have, by its latest ones, where this side's has `own`."""
+        return max(own, *self.cloud_prompts, 0)
+
+
+def options_of(ask: Ask) -> DispatchOptions:
+    """The options of a question; the defaults where it has none."""
+    return ask.options if isinstance(ask.options, DispatchOptions) else DispatchOptions()

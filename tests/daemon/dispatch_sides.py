@@ -1,0 +1,106 @@
+"""A dispatched question's leader and follower joined by fake peers, driven in any order; and whose every token is."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from types import ModuleType
+
+from fakes import ID, FakePeer, Part, Reader, part
+from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
+
+from hocket_bus.messages import Ask, DispatchOptions, Message, Sampling, Target
+from hocket_daemon.dispatch import booking, follower, leader, mode, writer
+from hocket_daemon.dispatch.leader import Leader
+from hocket_daemon.dispatch.mode import DispatchMode
+from hocket_daemon.dispatch.settings import DispatchSettings
+from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.serving import stream
+
+CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, stream)
+PLAIN = DispatchSettings(migration="off", budget=1.0)
+assert booking  # which is told the time
+
+
+def ask(script: str = "", *, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
+    """A question; `other` are fields of the Ask, or of its options."""
+    flags = {name: other.pop(name) for name in ("alone", "pace") if name in other}
+    options = DispatchOptions(script=script, **flags)  # type: ignore[arg-type]
+    sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
+    fields = {"question": QUESTION, "ignore_eos": True} | other
+    return Ask(request=ID, topic=ID, mode="dispatch", options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
+
+
+def alike() -> dict[str, Part]:
+    """Two sides with one voice and one set of documents."""
+    return {"device": part("device", TEXTS["device"], seed=1), "cloud": part("cloud", TEXTS["device"], seed=1)}
+
+
+@dataclass
+class DispatchSides(Sides):
+    """Both sides of a dispatched question."""
+
+    asked: Ask
+    clock: Clock
+    settings: DispatchSettings = PLAIN
+    order: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        weighing = SETTINGS.relevance_temperature, SETTINGS.wire_mass
+        self.modes = [DispatchMode(side.services, self.settings, *weighing) for side in (self.device, self.cloud)]
+        self.reader, self.to_cloud, self.to_device = Reader(), FakePeer(up=self.up), FakePeer("the device")
+
+    @property
+    def dispatcher(self):  # noqa: ANN201 - whatever the mode has
+        return self.modes[0]._dispatcher  # noqa: SLF001
+
+    def begin(self) -> Leader:
+        self.leader = super().begin()
+        return self.leader
+
+    def again(self, asked: Ask) -> None:
+        """Another question, of the same modes."""
+        self.asked, self.reader = asked, Reader()
+        self.said.clear()
+        self.begin()
+
+    def run_while(self, running: object) -> None:
+        """Until the callable says no."""
+        while running() and not self.leader.closed:  # type: ignore[operator]
+            if not self.step():
+                self.wait()
+
+    def check_tokens(self) -> list[str]:
+        """Every token is what its side says behind all before it, and all are told once; whose they are."""
+        done, tokens = self.reader.done, self.reader.tokens
+        ids = done.token_ids
+        assert [token.id for token in tokens] == ids
+        assert [token.step for token in tokens] == list(range(len(ids)))
+        assert done.text == "".join(token.text for token in tokens)
+        for token in tokens:
+            assert token.source in ("device", "cloud")
+            assert token.id == self.next_token(token.source, ids[: token.step])
+        sources = [token.source for token in tokens]
+        outcome = done.dispatch
+        assert (outcome.device_tokens, outcome.cloud_tokens) == (sources.count("device"), sources.count("cloud"))
+        return sources
+
+    def next_token(self, side: str, ids: list[int]) -> int:
+        """What a side says behind `ids`."""
+        own = self.device if side == "device" else self.cloud
+        sampling = self.asked.sampling
+        rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+        return sample(rule, len(ids), distribution(own, self.asked, "static", ids)[0])
+
+    def text_of(self, side: str) -> list[int]:
+        """All that a side would write alone."""
+        ids: list[int] = []
+        while len(ids) < self.asked.sampling.max_tokens:
+            ids.append(self.next_token(side, ids))
+        return ids
+
+
+def target(message: Message) -> bool:
+    """Whether it carries tokens of the answer."""
+    return isinstance(message, Target)

@@ -1,0 +1,218 @@
+"""Laws of a dispatched answer: every token is one side's own behind all before it, told once, whatever happens."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from dispatch_sides import CLOCKED, DispatchSides, alike, ask
+from fakes import part
+from two_sides import TEXTS, Clock
+
+from hocket_bus.errors import Busy, HocketError, Unavailable
+from hocket_bus.messages import Dispatch, End, Failed, Hold, Target
+from hocket_daemon.dispatch.settings import DispatchSettings
+
+Made = Callable[..., DispatchSides]
+BROKEN = HocketError("the model broke", "mend it")
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> Made:
+    """Two sides of a dispatched question whose time stands still but for the test."""
+    clock = Clock()
+    for module in CLOCKED:
+        monkeypatch.setattr(module, "time", clock)
+
+    def made(asked: object = None, **options: object) -> DispatchSides:
+        return DispatchSides(asked or ask(), clock, **options)  # type: ignore[arg-type]
+
+    return made
+
+
+@pytest.mark.parametrize("migration", ["overlap", "stop"])
+@pytest.mark.parametrize("first", ["device", "cloud"])
+@pytest.mark.parametrize("at", range(1, 12))
+def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
+    sides: Made, migration: str, first: str, at: int
+) -> None:
+    """At every token, in both directions, in any order of computing and delivery."""
+    second = "cloud" if first == "device" else "device"
+    for order in range(3):
+        settings = DispatchSettings(migration=migration)  # type: ignore[arg-type]
+        both = sides(ask(f"{first},{at}:{second}"), settings=settings, order=random.Random(order), **alike())
+        both.begin()
+        both.run_to_the_end()
+        both.check_closed()
+        assert both.reader.done.token_ids == both.text_of("device")
+        sources = both.check_tokens()
+        assert sources[:at] == [first] * at
+        assert set(sources[at:]) <= {first, second}
+        moves = both.reader.done.dispatch.migrations
+        assert len(moves) == len([1 for one, two in zip(sources, sources[1:], strict=False) if one != two])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_answer_moves_back_and_forth(sides: Made, seed: int) -> None:
+    """Two different models: behind every hand-over the tokens are the target's own."""
+    both = sides(
+        ask("device,3:cloud,8:device,12:cloud", max_tokens=30), order=random.Random(seed),
+        settings=DispatchSettings(migration="overlap"),
+    )  # fmt: skip
+    both.begin()
+    both.run_to_the_end()
+    both.check_closed()
+    sources = both.check_tokens()
+    assert sources[:3] == ["device"] * 3
+    assert sources[-1] == "cloud"
+    told = both.reader.done
+    assert sum(origin.share for origin in told.sources) == pytest.approx(1)
+    assert {origin.side for origin in told.sources} == {"device", "cloud"}
+    cloud = sum(origin.share for origin in told.sources if origin.side == "cloud")
+    assert cloud == pytest.approx(sources.count("cloud") / len(sources))
+    assert all(origin.document for origin in told.sources), "both sides have told their documents"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_breaks_the_answer_ends_and_no_token_is_doubled_or_lost(sides: Made, seed: int) -> None:
+    """Links that go and come, clouds that forget or compute nothing, a device that breaks, at any time."""
+    rng = random.Random(seed)
+    script = rng.choice(["", "device,2:cloud,6:device", "cloud,3:device,7:cloud", "cloud", "device,4:cloud"])
+    migration = rng.choice(["overlap", "stop"])
+    both = sides(ask(script, max_tokens=16), order=rng, settings=DispatchSettings(migration=migration))  # type: ignore[arg-type]
+    leader = both.begin()
+    for _ in range(200):
+        both.run(rng.randint(1, 25))
+        if leader.closed:
+            break
+        what = rng.random()
+        if not both.to_cloud.up:
+            both.heal_link()
+        elif what < 0.2:
+            both.break_link()
+        elif what < 0.3:
+            both.restart_cloud()
+        elif what < 0.4:
+            both.frozen = not both.frozen
+        elif what < 0.43 and both.device.compute.broken is None:
+            both.device.compute.broken = BROKEN
+        elif not both.step():
+            both.wait()
+    both.device.compute.broken = None
+    both.frozen = False
+    both.run_to_the_end()
+    both.check_closed()
+    if isinstance(both.reader.end, Failed):
+        ids = [token.id for token in both.reader.tokens]
+        assert [token.step for token in both.reader.tokens] == list(range(len(ids)))
+        for token in both.reader.tokens:
+            assert token.id == both.next_token(token.source, ids[: token.step])
+    else:
+        both.check_tokens()
+
+
+def test_where_both_start_the_first_token_wins_and_the_loser_stops(sides: Made) -> None:
+    """By whichever is first; the other one ends at most one decode step after it was told."""
+    winners = set()
+    for order in range(30):
+        both = sides(order=random.Random(order))
+        both.dispatcher.server_profile.seed([0.0])
+        both.begin()
+        both.run_to_the_end()
+        sources = both.check_tokens()
+        assert len(set(sources)) == 1
+        winners |= set(sources)
+        record = both.leader.record()
+        assert record["winner"] == sources[0]
+        assert record["loser_steps"] <= 1
+        if sources[0] == "device" and any(isinstance(message, Dispatch) for message in both.said):
+            assert any(isinstance(message, Hold) for message in both.said)
+        both.check_closed()
+    assert winners == {"device", "cloud"}
+
+
+@pytest.mark.parametrize("error", [Busy("full"), Unavailable("stopping"), BROKEN])
+def test_a_cloud_that_refuses_leaves_the_device(sides: Made, error: HocketError) -> None:
+    """An error never wins, and the reader hears of it once."""
+    both = sides(refusal=error)
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert len([notice for notice in both.reader.notices if error.text in notice]) == 1
+
+
+def test_a_cloud_that_is_away_costs_no_time(sides: Made) -> None:
+    """The device starts at once and says so; nothing is sent."""
+    both = sides(up=False)
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert not both.said
+    assert "not connected" in both.reader.notices[0]
+    assert both.leader.record()["ttft_s"] < 0.1
+
+
+def test_alone_says_nothing_to_anybody(sides: Made) -> None:
+    """By choice, so there is nothing to tell."""
+    both = sides(ask(alone=True))
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert not both.said
+    assert not both.reader.notices
+
+
+@pytest.mark.parametrize("first", ["device", "cloud"])
+def test_a_side_that_falls_silent_is_left(sides: Made, first: str) -> None:
+    """In the middle of its sentence; the other one goes on at the prefix."""
+    both = sides(ask(first, max_tokens=20))
+    both.begin()
+    both.run_while(lambda: len(both.reader.tokens) < 4)
+    if first == "cloud":
+        both.frozen = True
+    else:
+        both.device.compute.broken = BROKEN
+    both.run_to_the_end()
+    sources = both.check_tokens()
+    assert sources[0] == first
+    assert sources[-1] != first
+    (move,) = both.reader.done.dispatch.migrations
+    assert move.step == sources.index(sources[-1])
+
+
+def test_a_cancelled_answer_stops_both_sides(sides: Made) -> None:
+    """At any time: the cloud is told its end, and all rows are free."""
+    for steps in range(0, 120, 7):
+        both = sides(ask("device,2:cloud,9:device", max_tokens=20), settings=DispatchSettings(migration="overlap"))
+        leader = both.begin()
+        both.run(steps)
+        leader.cancel()
+        both.check_closed()
+        assert both.reader.done.finish in ("cancelled", "length")
+
+
+def test_what_is_booked_is_what_the_voices_computed(sides: Made) -> None:
+    """Tokens read and decoded on either side, of winners, losers and hand-overs."""
+    for order in range(12):
+        script = ["", "device,3:cloud", "cloud,5:device,9:cloud"][order % 3]
+        both = sides(ask(script, max_tokens=14), order=random.Random(order), **alike(),
+                     settings=DispatchSettings(migration="overlap"))  # fmt: skip
+        both.begin()
+        both.run_to_the_end()
+        both.check_closed()
+        record = both.leader.record()
+        for side in ("device", "cloud"):
+            own = both.device if side == "device" else both.cloud
+            given = record["prefilled"][side] + 2 * record["decoded"][side] - own.voice.tokens_read
+            assert given in (0, 2), "two rows, and at most the first step is given by the prompt"
+
+
+def test_each_side_has_its_end_told_once(sides: Made) -> None:
+    """A cloud that wrote nothing is told, too."""
+    both = sides(ask("device,4:cloud"), device=part("device", TEXTS["device"], seed=1))
+    both.begin()
+    both.run_to_the_end()
+    both.check_closed()
+    assert [type(message) for message in both.said][-1] is End
+    assert any(isinstance(message, Target) for message in both.said)

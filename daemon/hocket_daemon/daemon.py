@@ -273,6 +273,8 @@ class Daemon:
         board.add_for_users(facts=[self._own_facts], metrics=[self._own_metrics])
         board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.metrics])
         board.add(metrics=[self.services.compute.metrics, self.services.counters.metrics, self._metrics])
+        for mode in self.modes.values():
+            board.add(facts=[mode.facts], metrics=[mode.metrics])
         return board
 
     def _own_facts(self, user: str) -> dict[str, str]:

@@ -52,8 +52,8 @@ class DispatchSides(Sides):
         self.reader, self.to_cloud, self.to_device = Reader(), FakePeer(up=self.up), FakePeer("the device")
 
     @property
-    def dispatcher(self):  # noqa: ANN201 - whatever the mode has
-        return self.modes[0]._dispatcher  # noqa: SLF001
+    def dispatcher(self):
+        return self.modes[0]._dispatcher
 
     def begin(self) -> Leader:
         self.leader = super().begin()

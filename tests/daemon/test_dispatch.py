@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import pytest
 from dispatch_sides import CLOCKED, DispatchSides, alike, ask
@@ -50,7 +51,7 @@ def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
         assert sources[:at] == [first] * at
         assert set(sources[at:]) <= {first, second}
         moves = both.reader.done.dispatch.migrations
-        assert len(moves) == len([1 for one, two in zip(sources, sources[1:], strict=False) if one != two])
+        assert len(moves) == len([1 for one, two in pairwise(sources) if one != two])
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -81,24 +82,12 @@ def test_whatever_breaks_the_answer_ends_and_no_token_is_doubled_or_lost(sides: 
     script = rng.choice(["", "device,2:cloud,6:device", "cloud,3:device,7:cloud", "cloud", "device,4:cloud"])
     migration = rng.choice(["overlap", "stop"])
     both = sides(ask(script, max_tokens=16), order=rng, settings=DispatchSettings(migration=migration))  # type: ignore[arg-type]
-    leader = both.begin()
+    both.begin()
     for _ in range(200):
         both.run(rng.randint(1, 25))
-        if leader.closed:
+        if both.leader.closed:
             break
-        what = rng.random()
-        if not both.to_cloud.up:
-            both.heal_link()
-        elif what < 0.2:
-            both.break_link()
-        elif what < 0.3:
-            both.restart_cloud()
-        elif what < 0.4:
-            both.frozen = not both.frozen
-        elif what < 0.43 and both.device.compute.broken is None:
-            both.device.compute.broken = BROKEN
-        elif not both.step():
-            both.wait()
+        disturb(both, rng.random())
     both.device.compute.broken = None
     both.frozen = False
     both.run_to_the_end()
@@ -110,6 +99,22 @@ def test_whatever_breaks_the_answer_ends_and_no_token_is_doubled_or_lost(sides: 
             assert token.id == both.next_token(token.source, ids[: token.step])
     else:
         both.check_tokens()
+
+
+def disturb(both: DispatchSides, what: float) -> None:
+    """Something that breaks, or nothing but time."""
+    if not both.to_cloud.up:
+        both.heal_link()
+    elif what < 0.2:
+        both.break_link()
+    elif what < 0.3:
+        both.restart_cloud()
+    elif what < 0.4:
+        both.frozen = not both.frozen
+    elif what < 0.43:
+        both.device.compute.broken = BROKEN
+    elif not both.step():
+        both.wait()
 
 
 def test_where_both_start_the_first_token_wins_and_the_loser_stops(sides: Made) -> None:

@@ -42,12 +42,12 @@ class Books:
         """However long the prompt is: the budget is the device's, and this day's dollars are not spent."""
         if self._terms.script is not None:
             return self._terms.script.first == "cloud"
-        return self._dispatcher.constraint == "device" and not self._dispatcher.account.exhausted(_today())
+        return self._dispatcher.constraint == "device" and not self._dispatcher.account.exhausted(today())
 
     def decide(self, prompt: int, missing: int) -> dict[Side, float]:
         """When each side is to start, of a prompt of so many tokens."""
         self.prompt, self.missing = prompt, missing
-        decision = self._decision = self._dispatcher.decide(prompt, missing, _today())
+        decision = self._decision = self._dispatcher.decide(prompt, missing, today())
         self._reason = decision.reason
         if self._terms.script is not None:
             self._reason = "A script says who writes."
@@ -103,7 +103,7 @@ class Books:
         """Pay for what was computed; `written` is how long an answer is that was not cut short."""
         if written is not None:
             self._dispatcher.lengths.answered(written)
-        self._bill = self._dispatcher.book(tokens, _today(), reserved=self._reserved)
+        self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
         self._terms.booked()
 
     def facts(self, device: Work, cloud: Work) -> Facts:
@@ -148,5 +148,6 @@ def _waits(decision: Decision | None) -> dict[str, Any]:
     return {side: None if wait_s == NEVER else wait_s for side, wait_s in waits.items()}
 
 
-def _today() -> int:
+def today() -> int:
+    """The day by which dollars are counted."""
     return date.today().toordinal()

@@ -290,7 +290,8 @@ class Leader:
         parts = self._writer.parts
         traces = [Trace(float(side == "device"), parts.get(step)) for step, side in enumerate(self._writers)]
         told = self._remote.told if self._remote is not None else None
-        return sourced(self._services.side, self._writer.passages, traces, told)
+        passages = self._writer.passages if "device" in self._writers else []
+        return sourced(self._services.side, passages, traces, told)
 
     def _close(self, reason: str, written: int | None) -> None:
         self._writer.close()

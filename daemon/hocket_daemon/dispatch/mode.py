@@ -27,6 +27,7 @@ from ..serving.reply import Reply
 from ..serving.services import Services
 from .account import Account
 from .account_file import AccountFile
+from .booking import today
 from .cost import costs_of
 from .dispatcher import Dispatcher
 from .follower import Follower, rows_of
@@ -67,10 +68,37 @@ class DispatchMode:
             costs_of(settings, services.voice.shape, TYPICAL_TOKENS),
             self._account,
             server_profile=ServerProfile(),
-            device_line=DeviceLine(),
+            device_line=_line(services),
             lengths=Lengths(),
         )
         self._own = ServerProfile()  # of this side's first tokens, to be told to devices
+
+    def facts(self) -> dict[str, str]:
+        """What was spent beside what may be; nothing on a cloud, whose devices decide."""
+        account, dispatcher = self._account, self._dispatcher
+        if self._services.side == "cloud":
+            return {}
+        found = account.facts(today())
+        limit = f" of ${account.most_per_day:g}" if account.most_per_day else ""
+        return {
+            "dispatch": (
+                f"{found['share']:.0%} of all prompt tokens on the {dispatcher.constrained}, whose budget is "
+                f"{account.budget:.0%} and {account.burst_tokens:g} tokens; ${found['money_today']:.4g} today{limit}"
+            )
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """The same for programs."""
+        if self._services.side == "cloud":
+            return {}
+        found = self._account.facts(today())
+        return {
+            "dispatch_budget": found["budget"],
+            "dispatch_prompt_tokens_total": found["all_tokens"],
+            "dispatch_spent_tokens_total": found["spent_tokens"],
+            "dispatch_dollars_total": found["money"],
+            "dispatch_dollars_today": found["money_today"],
+        }
 
     def check(self, ask: Ask) -> None:
         """Raises BadRequest for what cannot be asked."""
@@ -142,6 +170,12 @@ class DispatchMode:
             wire_mass=self._wire_mass,
             writer="cloud",
         )
+
+
+def _line(services: Services) -> DeviceLine:
+    """As the offline profile has it, or a guess."""
+    fitted = services.profiler.prefill
+    return DeviceLine(fitted.k, fitted.c) if fitted is not None else DeviceLine()
 
 
 def _dispatch(opening: Message) -> Dispatch:

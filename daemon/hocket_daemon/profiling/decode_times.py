@@ -35,6 +35,7 @@ class Profiling:
         found = load(self._file, DecodeProfile)
         self._date = found.date if found is not None else ""
         self.profiler.begin(found.fits if found is not None else {})
+        self.profiler.prefill = found.prefill if found is not None else None
 
     def facts(self) -> dict[str, str]:
         """The decode time, predicted and measured, and where the prediction comes from."""

@@ -15,13 +15,14 @@ from hocket_bus.messages import Side
 
 from ..engine.distribution import truncate
 from ..engine.machine import processor
-from ..engine.segments import Segment
+from ..engine.segments import Segment, in_passes
 from ..engine.settings import ModelSettings
 from ..engine.voice import Voice
-from .profiler import fit
+from .profiler import PrefillTime, fit, fit_prefill
 from .profiles import DecodeProfile
 
 _SEED = 0
+_PROMPTS = 4  # lengths of prompts, up to the context
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,26 @@ def profile(
         raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
     seconds = np.mean([_run(voice, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
     fitted = fit(range(stage.chunk_tokens + 1, voice.slots.context + 1), seconds)
-    return DecodeProfile(date=datetime.now(UTC).isoformat(timespec="minutes"), about=about, fits={stage.rows: fitted})
+    date = datetime.now(UTC).isoformat(timespec="minutes")
+    return DecodeProfile(date=date, about=about, fits={stage.rows: fitted}, prefill=_prefill_time(voice, stage.runs))
+
+
+def _prefill_time(voice: Voice, runs: int) -> PrefillTime:
+    """Of prompts of several lengths in one row, read as a session's are; the fastest of the runs counts."""
+    lengths = [voice.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
+    return fit_prefill(lengths, [min(_read_prompt(voice, length) for _ in range(runs)) for length in lengths])
+
+
+def _read_prompt(voice: Voice, length: int) -> float:
+    ids = np.random.default_rng(_SEED).integers(voice.vocabulary, size=length).tolist()
+    rows = voice.slots.take(1)
+    started_s = time.perf_counter()
+    try:
+        for segment in in_passes(rows, [ids], voice.prefill_tokens):
+            voice.read([segment])
+    finally:
+        voice.slots.give_back(rows)
+    return time.perf_counter() - started_s
 
 
 def _run(voice: Voice, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:

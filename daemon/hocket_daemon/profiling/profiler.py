@@ -40,6 +40,21 @@ class DecodeTime(Struct, frozen=True, forbid_unknown_fields=True):
         return DecodeTime(k_a, (1 - ZETA) * self.k_b + ZETA * t * t, self.k_c)
 
 
+class PrefillTime(Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds to the first token behind l tokens to be read: T = k l + c (DiSCo §4.2)."""
+
+    k: float
+    c: float
+
+
+def fit_prefill(lengths: Sequence[float], seconds: Sequence[float]) -> PrefillTime:
+    """The least-squares line of at least two lengths; neither coefficient is negative."""
+    l, t = np.asarray(lengths, float), np.asarray(seconds, float)  # noqa: E741 - the paper's name
+    centred = l - l.mean()
+    k = max(0.0, float(centred @ t / (centred @ centred)))
+    return PrefillTime(k, max(0.0, float(t.mean() - k * l.mean())))
+
+
 def fit(contexts: Sequence[float], seconds: Sequence[float]) -> DecodeTime:
     """The least-squares model of steps that took `seconds[i]` at `contexts[i]` tokens. Raises BadRequest for too few.
 
@@ -68,6 +83,7 @@ class Profiler:
         self.measured_s = 0.0
         self.context = 0
         self.steps = 0
+        self.prefill: PrefillTime | None = None  # by the offline stage
         self._fitted: dict[int, DecodeTime] = {}
         self._models: dict[int, DecodeTime] = {}
         self._latest: dict[int, Estimate] = {}

@@ -5,7 +5,7 @@ The daemon checks, admits and routes; a mode decides. It is handed the reader's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from hocket_bus.errors import HocketError
@@ -113,6 +113,12 @@ class Mode(Protocol):
     takes: tuple[type[Message], ...]  # what it is told there of an open one
     answers: tuple[type[Message], ...]  # what it says of one
     ends: tuple[type[Message], ...]  # what ends one there
+
+    def facts(self) -> Mapping[str, str]:
+        """Lines of its own for `hocket status`."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """The same for programs."""
 
     def check(self, ask: Ask) -> None:
         """Raises BadRequest for what cannot be asked of this mode."""

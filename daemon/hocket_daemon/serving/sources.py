@@ -114,7 +114,8 @@ def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], to
     names = [(side, passage.document, passage.ordinal) for passage in passages]
     names += [(other(side), place.document, place.ordinal) for place in places]
     names.append((other(side), "", 0))  # the last column: of passages that nobody told of
-    shares = _shares(traces, table(traces, len(passages)), _behind(told, len(traces)))
+    untold = told is None or bool(told.places)
+    shares = _shares(traces, table(traces, len(passages)), _behind(told, len(traces)), untold=untold)
     mean = shares.mean(axis=0)
     order = [int(at) for at in np.argsort(-mean, kind="stable") if names[at][1] or mean[at] > 0]
     origins = [
@@ -130,8 +131,11 @@ def _behind(told: Told | None, tokens: int) -> Table:
     return np.pad(rows, ((0, tokens - len(rows)), (0, 0)))
 
 
-def _shares(traces: Sequence[Trace], own: Table, remote: Table) -> Table:
-    """[tokens, own passages, the other side's, and what is not told of the latter]; each row sums to 1."""
+def _shares(traces: Sequence[Trace], own: Table, remote: Table, *, untold: bool) -> Table:
+    """[tokens, own passages, the other side's, and what is not told of the latter, if anything may be].
+
+    Each row sums to 1, and to less where a side without passages had a part in the token.
+    """
     part = np.array([[trace.part] for trace in traces])
-    untold = remote.sum(axis=1, keepdims=True) == 0
-    return np.hstack((part * own, (1.0 - part) * remote, (1.0 - part) * untold))
+    missing = remote.sum(axis=1, keepdims=True) == 0
+    return np.hstack((part * own, (1.0 - part) * remote, (1.0 - part) * (missing & untold)))

@@ -61,9 +61,6 @@ def ask(
     pace: Annotated[
         float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
     ] = 0.0,
-    script: Annotated[
-        str, typer.Option(metavar="SCRIPT", help="For benchmarks of dispatch: who writes, such as device,20:cloud.")
-    ] = "",
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
     sources: Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")] = "yes",
     endpoint: Annotated[
@@ -89,7 +86,7 @@ def ask(
         "documents": documents,
         "stop": tuple(stop or ()),
     }
-    options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "script": script}
+    options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace}
     options["deadline_s"] = timeout
     text = console.stdin_text() if question == "-" else question
     where, keys = _daemon(endpoint, home), paths.keys(home)

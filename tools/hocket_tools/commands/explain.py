@@ -115,9 +115,11 @@ def _is_table(value: object) -> bool:
 
 
 def _words(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
-    """A value in words: a record as its names and values, a number to four places."""
+    """A value in words: a record as its names and values, a number to four places, or to three digits if small."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_words(each)}" for name, each in value.items())
+    if isinstance(value, float) and 0 < abs(value) < 0.001:
+        return f"{value:.3g}"
     if isinstance(value, float):
         return f"{value:.4f}".rstrip("0").rstrip(".")
     return "–" if value is None or value == [] else str(value)

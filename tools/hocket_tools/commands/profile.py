@@ -134,6 +134,9 @@ def _show(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | No
     for rows, model in fitted.fits.items() if fitted is not None else ():
         line = f"{model.at(0) * 1000:.2f} ms + {model.k_a / model.k_b * 1e6:.2f} µs per token of context"
         table.add_row(f"decode step, {rows} passage(s)", line, "-", "offline stage", fitted.date if fitted else "")
+    if fitted is not None and fitted.prefill is not None:
+        line = f"{fitted.prefill.c * 1000:.2f} ms + {fitted.prefill.k * 1000:.3f} ms per token to be read"
+        table.add_row("first token", line, "-", "offline stage", fitted.date)
     if table.row_count:
         console.out().print(table)
     for note in found.notes:

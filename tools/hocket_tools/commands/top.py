@@ -130,6 +130,10 @@ def _column(pace: Pace) -> dict[str, str]:
         "tokens": f"{pace.tokens_per_s:.1f} a second, {pace.tokens} in all",
         "proposed by": _shares(pace.proposed),
         "accepted": _shares(pace.accepted),
+        "dispatched": ", ".join(f"{side} {count}" for side, count in pace.written.items()) or "-",
+        "spent": "-"
+        if pace.spent is None
+        else f"{pace.spent:.0%} of all prompt tokens, the budget is {pace.budget:.0%}",
         "rollbacks": f"{pace.rollbacks_per_s:.1f} a second",
         "round trip": _ms(pace.rtt_s),
         "decode step": _ms(pace.decode_s),

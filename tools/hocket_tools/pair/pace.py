@@ -28,6 +28,9 @@ class Pace:
     tokens_per_s: float = 0.0
     proposed: dict[str, float] = field(default_factory=dict)
     accepted: dict[str, float] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    budget: float | None = None  # of dispatch, and what was spent of it, both as shares of all prompt tokens
+    spent: float | None = None
     rollbacks_per_s: float = 0.0
     decode_s: float | None = None
     first_token_s: float | None = None
@@ -76,6 +79,9 @@ def pace(before: DaemonState, after: DaemonState, seconds: float) -> Pace:
         tokens_per_s=sum(by_source.values()) / seconds if seconds > 0 else 0.0,
         proposed=_shares(by_source, sum(by_source.values())),
         accepted=_shares(_by_label(grown, "accepted_total"), joint),
+        written={side: int(count) for side, count in _by_label(now, "written_total").items() if count},
+        budget=now.get("dispatch_budget"),
+        spent=_mean(now, "dispatch_spent_tokens_total", "dispatch_prompt_tokens_total"),
         rollbacks_per_s=rate("rollbacks_total"),
         decode_s=_mean(grown, "decode_seconds_total", "decode_steps_total"),
         first_token_s=_mean(grown, "first_token_seconds_total", "first_tokens_total"),

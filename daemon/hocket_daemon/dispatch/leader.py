@@ -67,11 +67,11 @@ class Leader:
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
-        self._writer.start()
         if self._peer is not None and not self._peer.up:
             self._do(self._race.gone("cloud", self._peer.reason or NO_CLOUD, self._began_s))
         elif self._books.cloud_starts_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
+        self._writer.start()
 
     # --- the device's writer
 

@@ -78,16 +78,10 @@ def ask(
     from hocket_bus import paths
     from hocket_tools import console
 
-    options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "seed": seed}
-    options |= {
-        "max_tokens": max_tokens,
-        "temperature": temperature,
-        "top_p": top_p,
-        "documents": documents,
-        "stop": tuple(stop or ()),
-    }
-    options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace}
-    options["deadline_s"] = timeout
+    options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
+    options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
+    options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
+    options["stop"] = tuple(stop or ())
     text = console.stdin_text() if question == "-" else question
     where, keys = _daemon(endpoint, home), paths.keys(home)
     if json_lines:

@@ -37,6 +37,7 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Rece
 from .config import DaemonSettings
 from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
+from .engine.holds import Holds
 from .engine.preemption import Interrupt
 from .engine.voice import Voice
 from .engine.voices import open_voice
@@ -110,6 +111,7 @@ class Daemon:
             profiler=self._profiling.profiler,
             counters=Counters(),
             admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
+            holds=Holds(settings.model.hold_first),
             shares_drafts=self._shares_drafts,
         )
         self.modes = modes(self.services, settings)

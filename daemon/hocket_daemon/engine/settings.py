@@ -36,6 +36,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "auto"
     hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
+    hold_first: str = ""  # benchmarks only: a file, see holds.py
 
 
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hocket_bus.messages import Side
 
 from ..engine.compute import Compute
+from ..engine.holds import Holds
 from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
@@ -27,4 +28,5 @@ class Services:
     counters: Counters
     admission: Admission
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
+    holds: Holds = field(default_factory=lambda: Holds(""))
     shares_drafts: bool = True  # this side's distributions may leave it

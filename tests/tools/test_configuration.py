@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Any] = {"device": DeviceSettings, "cloud": CloudSettings} | dict.fromkeys(
     ("device-retrieval", "cloud-retrieval"), RetrievalConfig
 )
-FOR_BENCHMARKS = {"aggregating", "model.hold_decode_s"}
+FOR_BENCHMARKS = {"aggregating", "model.hold_decode_s", "model.hold_first"}
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
-from .engine.settings import KVSettings, ModelSettings
+from .engine.settings import KVSettings, ModelSettings, ServerSettings
 from .privacy.egress import EgressSettings
 
 
@@ -70,6 +70,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
             "empty: the device always answers alone"
         ),
     ] = ""
+    server: ServerSettings = ServerSettings()
     egress: EgressSettings = EgressSettings()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +21,7 @@ def read(*parts: bytes) -> list[str]:
 
 def cut(whole: bytes, at: list[int]) -> list[bytes]:
     places = [0, *sorted(place % (len(whole) + 1) for place in at), len(whole)]
-    return [whole[first:last] for first, last in zip(places, places[1:], strict=False)]
+    return [whole[first:last] for first, last in pairwise(places)]
 
 
 @given(st.lists(LINES, max_size=5), st.sampled_from(["\n", "\r", "\r\n"]), st.lists(st.integers(0, 500), max_size=12))
@@ -65,7 +67,5 @@ def test_half_a_character_can_be_joined_to_the_other_half() -> None:
 @pytest.mark.parametrize("line", [b"x" * 1000, b"data: " + b"x" * 1000 + b"\n"])
 def test_an_event_has_an_end(line: bytes) -> None:
     """One long line, or many lines without an empty one."""
-    events = Events()
     with pytest.raises(BadMessage):
-        for _ in range(MAX_EVENT_BYTES // 1000 + 1):
-            events.feed(line)
+        read(*[line] * (MAX_EVENT_BYTES // 1000 + 1))

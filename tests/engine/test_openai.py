@@ -449,6 +449,34 @@ def test_a_server_that_is_not_there(tmp_path: Path, url: str, kind: type[HocketE
     assert "url" in heard.error.remedy
 
 
+def test_a_name_that_takes_too_long_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's resolver has none of its own."""
+    found, go_on = socket.getaddrinfo, threading.Event()
+
+    def slow(*asked: object, flags: int = 0, **others: object) -> object:
+        if not flags:
+            go_on.wait(WAIT_S)
+        return found(*asked, flags=flags, **others)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    heard = World("http://localhost:1", tmp_path, connect_wait_s=SHORT_S).hear()
+    go_on.set()
+    assert isinstance(heard.error, DeadlineExceeded)
+
+
+def test_localhost_is_this_machine_whatever_a_resolver_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is sent in the clear to another address of that name."""
+    found = socket.getaddrinfo
+
+    def elsewhere(_: str, port: int, **others: object) -> object:
+        return found("192.0.2.1", port, **others)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(socket, "getaddrinfo", elsewhere)
+    world = World("http://localhost:1", tmp_path)
+    assert "no address" in world.hear().error.text
+    assert world.ledger.sums == {}
+
+
 def test_a_server_without_tls(tmp_path: Path) -> None:
     """One that answers in the clear, and one that says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as silent, socket.create_server(("127.0.0.1", 0)) as listening:

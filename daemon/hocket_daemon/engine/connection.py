@@ -11,10 +11,10 @@ import socket
 import ssl
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from math import inf
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from hocket_bus.errors import Cancelled, DeadlineExceeded, ProtocolError, Unavailable, Untrusted
@@ -141,22 +141,14 @@ class Connection:
         return connecting
 
     def _addresses(self, until_s: float) -> list[tuple[int, _Address]]:
-        """Families and addresses; those of this machine alone where nothing is encrypted.
-
-        The system's resolver knows no deadline, so another thread waits for it.
-        """
-        outcome: SimpleQueue[list[Any] | OSError] = SimpleQueue()
-        threading.Thread(target=_resolve, args=(self._server, outcome), name="resolver", daemon=True).start()
+        """Families and addresses; those of this machine alone where nothing is encrypted."""
         try:
-            found = outcome.get(timeout=_left(until_s))
-        except Empty as error:
-            raise TimeoutError from error
-        if isinstance(found, OSError):
+            found = _resolved(self._server, until_s)
+        except (socket.gaierror, UnicodeError) as error:
             raise Unavailable(
                 f"the name of {self._server.place} is not known here", "see [server] url, and the network"
-            ) from found
-        addresses = [(family, address) for family, _, _, _, address in found]
-        return [each for each in addresses if self._context is not None or is_here(each[1][0])]
+            ) from error
+        return [each for each in found if self._context is not None or is_here(each[1][0])]
 
     def _encrypt(self, connected: socket.socket, context: ssl.SSLContext, until_s: float) -> socket.socket:
         try:
@@ -190,11 +182,25 @@ class Connection:
             raise Cancelled("the request was cancelled")
 
 
-def _resolve(server: Server, outcome: SimpleQueue[list[Any] | OSError]) -> None:
-    try:
-        outcome.put(socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
-    except (OSError, UnicodeError) as error:
-        outcome.put(error if isinstance(error, OSError) else OSError("no name"))
+def _resolved(server: Server, until_s: float) -> list[tuple[int, _Address]]:
+    """The system's resolver knows no deadline, so another thread waits for what is no address already."""
+    with suppress(socket.gaierror):
+        return _lookup(server, socket.AI_NUMERICHOST)
+    outcome: Future[list[tuple[int, _Address]]] = Future()
+
+    def look_up() -> None:
+        try:
+            outcome.set_result(_lookup(server, 0))
+        except (OSError, UnicodeError) as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=look_up, name="resolver", daemon=True).start()
+    return outcome.result(timeout=_left(until_s))
+
+
+def _lookup(server: Server, flags: int) -> list[tuple[int, _Address]]:
+    found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, address) for family, _, _, _, address in found]
 
 
 def _left(until_s: float) -> float:

@@ -1,4 +1,4 @@
-"""What may leave the device: the policy of its configuration, kept by the gate before the link to the cloud."""
+"""What may leave the device: the policy of its configuration, kept by the gate before whoever is elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question i
 
 
 class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What may leave for the cloud; false keeps it on the device: docs/privacy.md.
+    """What may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
 
     Whatever has no name here stays.
     """

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from asking import Heard
 from mainthread import MainThread
-from test_openai import Heard
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_bus.messages import Sampling, Task

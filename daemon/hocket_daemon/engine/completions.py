@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from hocket_bus.errors import BadConfiguration, BadMessage, BadRequest, Busy, HocketError, Unavailable, Untrusted
+from hocket_bus.errors import (
+    BadConfiguration,
+    BadMessage,
+    BadRequest,
+    Busy,
+    HocketError,
+    ProtocolError,
+    Unavailable,
+    Untrusted,
+)
 from hocket_bus.messages import Finish
 
 from .generator import TextRequest
@@ -39,14 +48,15 @@ _KNOWN = {  # what an error calls itself, as the status that says the same
 _BUSY = {429, 503, 529}
 _MEANINGS: dict[int, tuple[type[HocketError], str, str]] = {  # of a status, or else of its hundred
     0: (Unavailable, "the server broke off with an error of its own", "look at its log, or ask again"),
-    300: (BadConfiguration, "the server answered {}: it is elsewhere", "write where into [server] url"),
-    400: (BadRequest, "the server answered {}: it refuses this", "see [server] model and api, or shorten the prompt"),
+    200: (ProtocolError, "the server answers {} and no text", "see [server] url and api"),
+    300: (BadConfiguration, "the server is elsewhere ({})", "write its new address into [server] url"),
+    400: (BadRequest, "the server refuses the request ({})", "see [server] model and api, or shorten the prompt"),
     401: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
     402: (Unavailable, "the server wants to be paid first", "see the account that the key belongs to"),
     403: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
     404: (BadConfiguration, "the server knows no such path or model", "see [server] url, api and model"),
     413: (BadRequest, "the prompt is too long for the server's model", "shorten it, or lower --max-tokens"),
-    500: (Unavailable, "the server answered {}: it failed", "look at its log, or ask again"),
+    500: (Unavailable, "the server failed ({})", "look at its log, or ask again"),
 }
 _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that are no bytes of "surrogateescape"
 

@@ -166,23 +166,26 @@ class _Worker:
         self._has_text = False
 
     def run(self) -> None:
-        """Whatever happens, one end is told."""
-        end: Finish | HocketError
+        """Whatever happens, one end is told; nothing that fails behind the text's own end is any."""
+        failure = self._failure()
+        self._connection.free()
+        self._tell("", self._streamed.finish or failure or self._broken(), self._streamed.usage)
+
+    def _failure(self) -> HocketError | None:
+        """Ask, and read to the end."""
         try:
             self._ask()
-            end = self._streamed.finish or self._broken()
         except HocketError as error:
-            end = error
+            return error
         except TimeoutError:
-            end = self._streamed.finish or self._silent()
+            return self._silent()
         except BROKEN:
-            end = self._streamed.finish or self._broken()
-        except Exception as error:  # noqa: BLE001 - neither its text nor its values are for a log: they may be the prompt
+            return self._broken()
+        except Exception as error:  # noqa: BLE001 - its text and its values may be the prompt, and are for no log
             where = traceback.extract_tb(error.__traceback__)[-1]
             log.error("error on a server's thread", error=type(error).__name__, file=where.filename, line=where.lineno)
-            end = HocketError("the request to the server failed", "look into the daemon's log")
-        self._connection.free()
-        self._tell("", end, self._streamed.usage)
+            return HocketError("the request to the server failed", "look into the daemon's log")
+        return None
 
     def _ask(self) -> None:
         self._connection.open(time.monotonic() + self._settings.connect_wait_s)

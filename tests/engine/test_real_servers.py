@@ -23,7 +23,7 @@ from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import Ledger
 from ports import free_port
-from waiting import until
+from waiting import WAIT_S, until
 
 MODEL = Path(find_spec("hocket_models").submodule_search_locations[0]) / "cloud"  # type: ignore[union-attr,index]
 TRANSFORMERS = Path(sys.executable).with_name("transformers")
@@ -167,6 +167,7 @@ def its_death_is_one_error(asker: Asker, process: subprocess.Popen[str], whole: 
     asker.main.until(lambda: bool(heard.ends))
     assert isinstance(heard.error, Unavailable)
     assert whole.startswith(heard.text[: len(whole)])
+    process.wait(WAIT_S)  # its system closes one socket after the other
     assert "listens" in asker.hear(4).error.text
 
 

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct
 from .config import load
 from .errors import BadConfiguration, BadRequest
 from .messages import RIGHTS, Right
+from .private import check_mode
 
 SECRET, PEERS = "secret.toml", "peers.toml"
 _SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
@@ -149,7 +150,7 @@ def read_peers(folder: Path) -> dict[str, Peer]:
     path = folder / PEERS
     if not path.exists():
         return {}
-    _check_mode(path, _PEERS_MODE)
+    check_mode(path, _PEERS_MODE)
     written = load(path, _Peers).peers
     for name, peer in written.items():
         _check_key(peer.key, f"{path}, peer {name}")
@@ -207,7 +208,7 @@ def _own(folder: Path) -> KeyPair:
     if not path.exists():
         raise BadConfiguration(f"this machine has no key in {folder}", "make one: hocket keys new")
     if path.parent == folder:
-        _check_mode(path, _SECRET_MODE)
+        check_mode(path, _SECRET_MODE)
     own = load(path, KeyPair)
     _check_key(own.public, str(path))
     _check_key(own.secret, str(path))
@@ -231,11 +232,6 @@ def _handed_over() -> Path | None:
     """The secret as systemd gives it to this service alone (LoadCredential=secret.toml:…), if it does."""
     path = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), SECRET)
     return path if path.is_absolute() and path.exists() else None
-
-
-def _check_mode(path: Path, allowed: int) -> None:
-    if path.stat().st_mode & 0o777 & ~allowed:
-        raise BadConfiguration(f"others can read or change {path}", f"chmod {allowed:o} {path}")
 
 
 def _write(path: Path, text: str) -> None:

@@ -47,6 +47,12 @@ def lock(file: Path) -> IO[str]:
     return held
 
 
+def check_mode(path: Path, allowed: int) -> None:
+    """Raises BadConfiguration where others than the bits of `allowed` say can read or change the file."""
+    if path.stat().st_mode & 0o777 & ~allowed:
+        raise BadConfiguration(f"others can read or change {path}", f"chmod {allowed:o} {path}")
+
+
 def _open(file: Path) -> int:
     """Neither follows a link nor changes what is there, but for who may read it."""
     try:

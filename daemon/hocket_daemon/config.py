@@ -10,7 +10,7 @@ from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
 from .dispatch.settings import DispatchSettings
-from .engine.settings import KVSettings, ModelSettings
+from .engine.settings import KVSettings, ModelSettings, ServerSettings
 from .privacy.egress import EgressSettings
 
 
@@ -71,6 +71,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
             "empty: the device always answers alone"
         ),
     ] = ""
+    server: ServerSettings = ServerSettings()
     egress: EgressSettings = EgressSettings()
     dispatch: DispatchSettings = DispatchSettings()
 

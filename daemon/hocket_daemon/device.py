@@ -14,6 +14,7 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
+from .engine.server import server_of
 from .monitoring.counters import labelled
 from .privacy.egress import PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
@@ -33,6 +34,7 @@ class DeviceDaemon(Daemon):
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
             check_endpoint(settings.cloud)
+        server_of(settings.server)
         super().__init__(settings, "device", shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:

@@ -390,6 +390,25 @@ def test_a_local_generator_that_is_cancelled_or_cannot_begin_says_so_once(world:
     assert world.is_empty
 
 
+@pytest.mark.parametrize("at", [1, 7, TOKENS - 1])
+def test_a_local_voice_goes_on_from_a_prefix(fake: World, at: int) -> None:
+    """With a token for each character the whole text is the prefix and what comes behind it, blanks and all."""
+    generator: TextGenerator = LocalGenerator(fake.voice, fake.compute, MASS)
+    assert generator.continues
+    texts = []
+    for prefix, tokens in (("", TOKENS), (None, TOKENS - at)):
+        pieces: list[str] = []
+        ends: list[Finish | HocketError] = []
+        sampling = Sampling(temperature=0.0, max_tokens=tokens)
+        written = texts[0][:at] if prefix is None else prefix
+        generator.generate(TextRequest("kala", sampling, "complete", prefix=written), pieces.append, ends.append)
+        fake.main.until(lambda: bool(ends))  # noqa: B023 - it is over before the next round
+        texts.append(written + "".join(pieces))
+    assert texts[1] == texts[0]
+    fake.main.settle(fake.compute)
+    assert fake.is_empty
+
+
 def test_the_end_of_a_fake_voice_is_drawn_sooner_or_later() -> None:
     """So that tests of ends need no luck: among some seeds one ends by itself."""
     finishes = set()

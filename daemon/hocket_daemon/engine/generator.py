@@ -19,12 +19,18 @@ from .voice import Voice
 
 @dataclass(frozen=True, slots=True)
 class TextRequest:
-    """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`."""
+    """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`.
+
+    `prefix` is what is written of the text already: what comes goes on from it. `session` is whose the text is, for
+    the ledger where it leaves this machine.
+    """
 
     prompt: str
     sampling: Sampling
     task: Task = "answer"
     stop: tuple[str, ...] = ()
+    prefix: str = ""
+    session: bytes = b""
 
 
 class Generating(Protocol):
@@ -37,6 +43,10 @@ class Generating(Protocol):
 class TextGenerator(Protocol):
     """Writes several texts at once. Used on the main thread, where everything is called back."""
 
+    @property
+    def continues(self) -> bool:
+        """Whether it can go on from a prefix."""
+
     def generate(
         self,
         request: TextRequest,
@@ -46,12 +56,15 @@ class TextGenerator(Protocol):
         """Begin a text and return before anything is called back.
 
         `on_text` gets the text piece by piece, no piece empty and none with half a character. `on_end` comes once and
-        last: with why the text ended, or with the error that ended it.
+        last: with why the text ended, or with the error that ended it, which is BadRequest for a prefix where it
+        cannot go on from one.
         """
 
 
 class LocalGenerator:
     """The TextGenerator of a voice: its texts are decoded beside all other sessions of the voice's compute thread."""
+
+    continues = True
 
     def __init__(self, voice: Voice, compute: Compute, mass: float) -> None:
         """`mass` is the share of each distribution, in (0, 1], from which is drawn."""
@@ -75,10 +88,10 @@ class LocalGenerator:
         def ended(end: Generated | HocketError) -> None:
             on_end(end.finish if isinstance(end, Generated) else end)
 
-        detokenizer = Detokenizer(voice.text, request.stop, strip=request.task == "answer")
+        detokenizer = Detokenizer(voice.text, request.stop, strip=request.task == "answer" and not request.prefix)
         return Generation(
             self._compute,
-            read_text(voice, request.prompt, task=request.task, room=sampling.max_tokens),
+            read_text(voice, request.prompt, task=request.task, room=sampling.max_tokens, prefix=request.prefix),
             Rule(sampling.seed, sampling.temperature, sampling.top_p),
             self._mass,
             Transcript(detokenizer, voice.eos, sampling.max_tokens),

@@ -1,4 +1,4 @@
-"""For benchmarks: first tokens that are held back, so that a side takes as long to its first as one that was recorded."""
+"""For benchmarks: first tokens held back, so that a side takes as long to its first as one that was recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hocket_bus.errors import BadConfiguration
 
 
 class Holds:
-    """Seconds from a file, a line each: the n-th prompt read here gives its first token no sooner than so long after."""
+    """Seconds from a file, a line each: the n-th prompt read here gives its first token no sooner than that."""
 
     def __init__(self, file: str) -> None:
         """An empty name: nothing is held. Raises BadConfiguration."""

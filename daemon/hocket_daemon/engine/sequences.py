@@ -136,9 +136,10 @@ def read_prompt(voice: Voice, prompt: list[int], room: int) -> Prefill[SequenceG
     return group
 
 
-def read_text(voice: Voice, text: str, *, task: Task, room: int) -> Prefill[SequenceGroup]:
-    """`read_prompt` of a text that the voice lays out for `task`."""
-    return (yield from read_prompt(voice, voice.prompt(text, task), room))
+def read_text(voice: Voice, text: str, *, task: Task, room: int, prefix: str = "") -> Prefill[SequenceGroup]:
+    """`read_prompt` of a text that the voice lays out for `task`, and of what is written already behind it."""
+    written = voice.layout(task).encode("", prefix, "") if prefix else []
+    return (yield from read_prompt(voice, [*voice.prompt(text, task), *written], room))
 
 
 def read_at_once(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:

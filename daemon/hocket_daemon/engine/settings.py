@@ -1,12 +1,13 @@
-"""What a configuration says of a voice: its model, and where its documents' keys and values are kept."""
+"""What a configuration says of whoever writes: a voice's model and its stored KV, or a server of text elsewhere."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 AUTO, BUNDLED = "auto", "bundled"
+Api = Literal["completions", "chat"]
 
 
 class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,3 +47,33 @@ class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
         2_000_000_000
     )
+
+
+class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A server with OpenAI's API, such as vLLM or llama.cpp, that writes text; what it is told: docs/privacy.md."""
+
+    url: Annotated[
+        str,
+        Meta(
+            description="where it listens: `https://host`, or `http://localhost:port` on this machine alone; "
+            "a path takes the place of `/v1`; empty: there is none"
+        ),
+    ] = ""
+    model: Annotated[str, Meta(description="the model's name there; must be set where `url` is")] = ""
+    api: Annotated[
+        Api,
+        Meta(
+            description="`completions` (/v1/completions), or `chat` (/v1/chat/completions), "
+            "which cannot go on from a text that is begun"
+        ),
+    ] = "completions"
+    key_file: Annotated[
+        str,
+        Meta(
+            description="a file with nothing but its key, for this user alone (chmod 600); "
+            "empty: systemd's credential `hocket-server-key` where there is one, or else no key"
+        ),
+    ] = ""
+    connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take")] = 5.0
+    first_wait_s: Annotated[float, Meta(gt=0, description="how long the first piece of a text may take")] = 60.0
+    piece_wait_s: Annotated[float, Meta(gt=0, description="how long each further piece may take")] = 20.0

@@ -10,42 +10,19 @@ MAX_CHARACTERS = 200_000  # of a text, so that it fits into one message
 _HALF = "\ufffd"
 
 
-class Detokenizer:
-    """Emits the text that each token makes readable; the pieces joined are the decoded text."""
+class Emitter:
+    """Text up to the first stop string, piece by piece: what may become one is held back until it does or does not."""
 
-    def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = (), *, strip: bool = False) -> None:
+    def __init__(self, stop: Sequence[str] = (), *, strip: bool = False) -> None:
         """`strip` leaves out the blanks before the first word, which belong to the prompt's layout."""
         self.text = ""
-        self._strip = strip
         self.stopped = False
-        self._decode = decode
+        self._strip = strip
         self._stop = tuple(stop)
-        self._ids: list[int] = []
-        self._context = 0  # first id that still influences how the next ids read
-        self._read = 0  # ids before this one are already in the text
         self._held = ""
 
-    def add(self, token: int) -> str:
-        """The text that `token` makes readable; empty inside a character or a possible stop string."""
-        self._ids.append(token)
-        unread = self._unread()
-        if not unread or unread.endswith(_HALF):
-            return ""
-        self._context, self._read = self._read, len(self._ids)
-        return self._emit(unread)
-
-    def finish(self) -> str:
-        """What was held back, for the rest of a character or a stop string that never came."""
-        piece = self._emit(self._unread().rstrip(_HALF))
-        held, self._held = self._held, ""
-        self.text += held
-        return piece + held
-
-    def _unread(self) -> str:
-        before = self._decode(self._ids[self._context : self._read])
-        return self._decode(self._ids[self._context :])[len(before) :]
-
-    def _emit(self, piece: str) -> str:
+    def add(self, piece: str) -> str:
+        """What can be read now; nothing is to be added once it has stopped."""
         self._held += piece.lstrip() if self._strip and not self.text + self._held else piece
         found = [at for at in (self._held.find(stop) for stop in self._stop) if at >= 0]
         if found:
@@ -57,6 +34,51 @@ class Detokenizer:
             ready, self._held = self._held[:cut], self._held[cut:]
         self.text += ready
         return ready
+
+    def finish(self) -> str:
+        """What was held back for a stop string that never came."""
+        held, self._held = self._held, ""
+        self.text += held
+        return held
+
+
+class Detokenizer:
+    """Emits the text that each token makes readable; the pieces joined are the decoded text."""
+
+    def __init__(self, decode: Callable[[list[int]], str], stop: Sequence[str] = (), *, strip: bool = False) -> None:
+        """`stop` and `strip` are the Emitter's."""
+        self._decode = decode
+        self._emitter = Emitter(stop, strip=strip)
+        self._ids: list[int] = []
+        self._context = 0  # first id that still influences how the next ids read
+        self._read = 0  # ids before this one are already in the text
+
+    @property
+    def text(self) -> str:
+        """All pieces so far."""
+        return self._emitter.text
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string has ended it."""
+        return self._emitter.stopped
+
+    def add(self, token: int) -> str:
+        """The text that `token` makes readable; empty inside a character or a possible stop string."""
+        self._ids.append(token)
+        unread = self._unread()
+        if not unread or unread.endswith(_HALF):
+            return ""
+        self._context, self._read = self._read, len(self._ids)
+        return self._emitter.add(unread)
+
+    def finish(self) -> str:
+        """What was held back, for the rest of a character or a stop string that never came."""
+        return self._emitter.add(self._unread().rstrip(_HALF)) + self._emitter.finish()
+
+    def _unread(self) -> str:
+        before = self._decode(self._ids[self._context : self._read])
+        return self._decode(self._ids[self._context :])[len(before) :]
 
 
 class Transcript:

@@ -1,4 +1,4 @@
-"""What may leave the device: the policy of its configuration, kept by the gate before the link to the cloud."""
+"""What may leave the device: the policy of its configuration, kept by the gate before whoever is elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from hocket_bus.errors import Forbidden
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, Message, PeerClass
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass
 
 from .ledger import Ledger
 
@@ -15,7 +15,7 @@ NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question i
 
 
 class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What may leave for the cloud; false keeps it on the device: docs/privacy.md.
+    """What may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
 
     Whatever has no name here stays.
     """
@@ -50,15 +50,21 @@ class PeerGate:
 
     def check(self, message: Message) -> None:
         """Raises Forbidden for every class that is not allowed by name."""
-        kind = CLASS_OF[type(message)]
-        if kind not in self._allowed:
-            name = type(message).__name__
-            raise Forbidden(f"[egress] keeps {kind} on this device, so no {name} may leave", f"set {kind} = true there")
+        self.require(CLASS_OF[type(message)], type(message).__name__)
 
     def count(self, message: Message, size_bytes: int) -> None:
         """Into the ledger."""
         session: bytes = getattr(message, "session", b"")
-        self._ledger.count(self._peer, session.hex(), CLASS_OF[type(message)], size_bytes)
+        self.add(CLASS_OF[type(message)], session, size_bytes)
+
+    def require(self, kind: DataClass, what: str) -> None:
+        """`check` of what is no message of the bus; `what` names it. Raises Forbidden."""
+        if kind not in self._allowed:
+            raise Forbidden(f"[egress] keeps {kind} on this device, so no {what} may leave", f"set {kind} = true there")
+
+    def add(self, kind: DataClass, session: bytes, size_bytes: int) -> None:
+        """`count` of what is no message of the bus; `session` is empty for what belongs to none."""
+        self._ledger.count(self._peer, session.hex(), kind, size_bytes)
 
 
 def obstacle(settings: EgressSettings) -> Forbidden | None:

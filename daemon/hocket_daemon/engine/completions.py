@@ -1,0 +1,239 @@
+"""OpenAI's two ways to ask for a text, as pure functions: what a request says, what a chunk or a refusal means.
+
+/v1/completions takes a prompt as it is, and so can go on from a text; /v1/chat/completions takes a user's turn. Nothing
+that a server says stands in an error: it may repeat the key or the prompt.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from hocket_bus.errors import (
+    BadConfiguration,
+    BadMessage,
+    BadRequest,
+    Busy,
+    HocketError,
+    ProtocolError,
+    Unavailable,
+    Untrusted,
+)
+from hocket_bus.messages import Finish
+
+from .generator import TextRequest
+from .settings import Api, ServerSettings
+from .text import MAX_CHARACTERS, Emitter
+
+DONE = "[DONE]"
+MAX_SEED = 1 << 31  # some servers hold no more
+MAX_RETRY_S = 3_600.0
+GO_ON = "Go on with the user's text where it ends. Write nothing but what comes next."
+_KNOWN = {  # what an error calls itself, as the status that says the same
+    "context_length_exceeded": 413,
+    "exceed_context_size_error": 413,
+    "insufficient_quota": 402,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "model_not_found": 404,
+    "rate_limit_exceeded": 429,
+    "unavailable_error": 503,
+}
+_BUSY = {429, 503, 529}
+_MEANINGS: dict[int, tuple[type[HocketError], str, str]] = {  # of a status, or else of its hundred
+    0: (Unavailable, "the server broke off with an error of its own", "look at its log, or ask again"),
+    200: (ProtocolError, "the server answers {} and no text", "see [server] url and api"),
+    300: (BadConfiguration, "the server is elsewhere ({})", "write its new address into [server] url"),
+    400: (BadRequest, "the server refuses the request ({})", "see [server] model and api, or shorten the prompt"),
+    401: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
+    402: (Unavailable, "the server wants to be paid first", "see the account that the key belongs to"),
+    403: (Untrusted, "the server refuses the key, or asks for one", "see [server] key_file"),
+    404: (BadConfiguration, "the server knows no such path or model", "see [server] url, api and model"),
+    413: (BadRequest, "the prompt is too long for the server's model", "shorten it, or lower --max-tokens"),
+    500: (Unavailable, "the server failed ({})", "look at its log, or ask again"),
+}
+_LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that are no bytes of "surrogateescape"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A request's JSON; `prefix_bytes` of it are the text that is written already."""
+
+    data: bytes
+    prefix_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the server counts them, which it may be paid by."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class _Delta(Struct, frozen=True):
+    content: str | None = None
+
+
+class _Choice(Struct, frozen=True):
+    text: str | None = None
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(Struct, frozen=True):
+    choices: list[_Choice] = []
+    usage: Any = None
+    error: Any = None
+
+
+def continues(api: Api) -> bool:
+    """Whether a text can be gone on with."""
+    return api == "completions"
+
+
+def body_of(request: TextRequest, settings: ServerSettings) -> Body:
+    """The question, how to draw, the model's name, and nothing else: stop strings stay here.
+
+    The prefix can be told from the prompt by its bytes, since JSON escapes each character by itself.
+    """
+    sampling = request.sampling
+    if settings.api == "chat":
+        asked: dict[str, Any] = {"messages": _messages(request)}
+    else:
+        asked = {"prompt": _prompt(request) + request.prefix}
+    asked |= {
+        "model": settings.model,
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": sampling.seed % MAX_SEED,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    return Body(msgspec.json.encode(asked), len(msgspec.json.encode(request.prefix)) - len('""'))
+
+
+def _prompt(request: TextRequest) -> str:
+    if request.task == "complete":
+        return request.prompt
+    asked = f"Question: {request.prompt.strip()}\nAnswer:"
+    return f"{asked} " if request.prefix else asked
+
+
+def _messages(request: TextRequest) -> list[dict[str, str]]:
+    user = {"role": "user", "content": request.prompt}
+    return [user] if request.task == "answer" else [{"role": "system", "content": GO_ON}, user]
+
+
+class Characters:
+    """Whole characters of pieces that may end within one, as bytes of UTF-8 or as the first of two surrogates."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._first = ""
+
+    def add(self, piece: str) -> str:
+        """What is whole now; bytes stand in `piece` as "surrogateescape" has them."""
+        piece, self._first = self._first + piece, ""
+        if "\ud800" <= piece[-1:] <= "\udbff":
+            piece, self._first = piece[:-1], piece[-1]
+        paired = piece.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+        return self._decoder.decode(_LONE.sub("\ufffd", paired).encode("utf-8", "surrogateescape"))
+
+
+class Streamed:
+    """A text as the chunks of a server come, where it ends, and what it took."""
+
+    def __init__(self, request: TextRequest, api: Api) -> None:
+        self.finish: Finish | None = None
+        self.usage: Usage | None = None
+        self.is_over = False  # nothing more is to come that matters
+        self._max_tokens = request.sampling.max_tokens
+        self._is_chat = api == "chat"
+        self._characters = Characters()
+        self._emitter = Emitter(request.stop, strip=request.task == "answer" and not request.prefix)
+
+    def add(self, data: str) -> str:
+        """The text that an event's data makes readable. Raises what an error in it means, or BadMessage."""
+        if data.strip() == DONE:
+            self.is_over = True
+            return "" if self.finish else self._end(self._unsaid())
+        chunk = _chunk(data)
+        if chunk.error is not None:
+            raise error_of(chunk.error)
+        self.usage = _usage(chunk.usage) or self.usage
+        choice = chunk.choices[0] if chunk.choices else _Choice()
+        piece = "" if self.finish else self._take(choice)
+        self.is_over = self.is_over or (self.finish is not None and self.usage is not None)
+        return piece
+
+    def _take(self, choice: _Choice) -> str:
+        said = (choice.delta.content if choice.delta else None) if self._is_chat else choice.text
+        piece = self._emitter.add(self._characters.add(said or ""))
+        if self._emitter.stopped:
+            self.finish, self.is_over = "stop", True
+        elif choice.finish_reason:
+            piece += self._end("length" if choice.finish_reason == "length" else "eos")
+        elif len(self._emitter.text) > MAX_CHARACTERS:
+            self.is_over = True
+            piece += self._end("length")
+        return piece
+
+    def _end(self, finish: Finish) -> str:
+        self.finish = finish
+        return self._emitter.finish()
+
+    def _unsaid(self) -> Finish:
+        """Of a server that ends without a reason."""
+        return "length" if self.usage and self.usage.completion_tokens >= self._max_tokens else "eos"
+
+
+def _chunk(data: str) -> _Chunk:
+    try:
+        return msgspec.convert(json.loads(data), _Chunk)
+    except (ValueError, RecursionError):  # the data is in neither's text that anybody reads
+        raise BadMessage("the server streams what is no part of a text", "see [server] url and api") from None
+
+
+def _usage(usage: object) -> Usage | None:
+    """A text does not fail by how it is counted: what is no number of tokens is left out."""
+    counted = usage if isinstance(usage, dict) else {}
+    prompt, completion = counted.get("prompt_tokens"), counted.get("completion_tokens")
+    if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
+        return None
+    return Usage(prompt, completion)
+
+
+def error_of(error: object, status: int = 0, retry_after: str = "") -> HocketError:
+    """What a server's error means, by its HTTP status or by the names and numbers within that say the same.
+
+    `error` is the value of "error" in its JSON, and `status` 0 where it stands within a stream; `retry_after` is the
+    header of this name.
+    """
+    named = error if isinstance(error, dict) else {}
+    for key in ("code", "status", "type"):
+        value = named.get(key)
+        if isinstance(value, str):
+            status = _KNOWN.get(value, status)
+        elif isinstance(value, int) and 400 <= value < 600:
+            status = value
+    return _by_status(status, retry_after)
+
+
+def _by_status(status: int, retry_after: str) -> HocketError:
+    if status in _BUSY:
+        return Busy("the server takes no more work for the moment", retry_after_s=_seconds(retry_after))
+    kind, text, remedy = _MEANINGS.get(status) or _MEANINGS.get(status // 100 * 100) or _MEANINGS[500]
+    return kind(text.format(status), remedy)
+
+
+def _seconds(retry_after: str) -> float:
+    """A number of seconds in a header; 1 where it is none."""
+    return min(float(retry_after), MAX_RETRY_S) if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", retry_after) else 1.0

@@ -1,0 +1,217 @@
+"""One HTTP request to a server and its answer as it comes, on a thread that may wait; it can be closed from any other.
+
+Every wait ends at a moment of the monotonic clock. A redirect is not followed and no proxy is asked, so that the key
+goes to the server that is configured.
+"""
+
+from __future__ import annotations
+
+import io
+import socket
+import ssl
+import threading
+import time
+from concurrent.futures import Future
+from contextlib import suppress
+from http.client import HTTPException, HTTPResponse
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from hocket_bus.errors import Cancelled, DeadlineExceeded, ProtocolError, Unavailable, Untrusted
+
+from .server import Server, is_here
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+READ_BYTES = 1 << 16
+BROKEN = (OSError, HTTPException)  # what `send` and `read` raise where the connection breaks
+_Address: TypeAlias = tuple[Any, ...]  # as socket.getaddrinfo has it
+
+
+class _Waiting(io.RawIOBase):
+    """A socket as http.client reads and writes it, each wait of which ends at `until_s`."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self.until_s = inf
+        self._socket = connected
+
+    def readable(self) -> bool:
+        """So says io.RawIOBase."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """What has come, at least a byte; 0 at the end. Raises TimeoutError."""
+        self._socket.settimeout(_left(self.until_s))
+        return self._socket.recv_into(buffer)
+
+    def sendall(self, data: bytes) -> None:
+        """Raises TimeoutError."""
+        self._socket.settimeout(_left(self.until_s))
+        self._socket.sendall(data)
+
+    def makefile(self, _: str) -> io.BufferedReader:
+        """What http.client reads an answer from."""
+        return io.BufferedReader(self, READ_BYTES)
+
+
+class Connection:
+    """For one request: `open`, `send`, then `read` to the end."""
+
+    def __init__(self, server: Server, context: ssl.SSLContext | None) -> None:
+        """`context` is None where nothing is encrypted."""
+        self._server = server
+        self._context = context
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._is_closed = False
+        self._waiting: _Waiting | None = None
+
+    def open(self, until_s: float) -> None:
+        """Connect. Raises Unavailable, DeadlineExceeded, Untrusted, ProtocolError, or Cancelled once it is closed."""
+        try:
+            connected = self._connect(until_s)
+            if self._context is not None:
+                connected = self._encrypt(connected, self._context, until_s)
+        except TimeoutError as error:
+            raise DeadlineExceeded(
+                f"no connection to {self._server.place} in time",
+                "see that it runs, or raise [server] connect_wait_s",
+            ) from error
+        self._waiting = _Waiting(connected)
+
+    def send(self, request: bytes, until_s: float) -> HTTPResponse:
+        """Send a whole POST, and wait for the head of the answer.
+
+        Raises TimeoutError, and OSError or HTTPException where the connection breaks.
+        """
+        assert self._waiting is not None, "opened first"
+        self._waiting.until_s = until_s
+        self._waiting.sendall(request)
+        answer = HTTPResponse(cast("socket.socket", self._waiting), method="POST")
+        answer.begin()
+        return answer
+
+    def read(self, answer: HTTPResponse, until_s: float) -> bytes:
+        """What has come of the body, at least a byte; nothing at its end. Raises as `send` does."""
+        assert self._waiting is not None, "opened first"
+        self._waiting.until_s = until_s
+        return answer.read1(READ_BYTES)
+
+    def close(self) -> None:
+        """The server sees the end at once, and whoever waits wakes. From any thread, and more than once."""
+        with self._lock:
+            self._is_closed = True
+            if self._socket is not None:
+                _shut(self._socket)
+
+    def free(self) -> None:
+        """Close, and give the socket back; on the thread that has read."""
+        self.close()
+        with self._lock:
+            if self._socket is not None:
+                self._socket.close()
+
+    def _connect(self, until_s: float) -> socket.socket:
+        found = self._addresses(until_s)
+        why: OSError = OSError("it has no address")
+        for number, (family, address) in enumerate(found):
+            share_s = _left(until_s) / (len(found) - number)
+            try:
+                return self._connect_to(family, address, share_s)
+            except OSError as error:
+                why = error
+        if isinstance(why, TimeoutError):
+            raise why
+        said = "nobody listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
+        raise Unavailable(f"{self._server.place} cannot be reached: {said}", "start it, or see [server] url") from why
+
+    def _connect_to(self, family: int, address: _Address, wait_s: float) -> socket.socket:
+        connecting = self._hold(socket.socket(family, socket.SOCK_STREAM))
+        try:
+            connecting.settimeout(wait_s)
+            connecting.connect(address)
+            connecting.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            with self._lock:
+                connecting.close()
+            self._heed()
+            raise
+        self._heed()
+        return connecting
+
+    def _addresses(self, until_s: float) -> list[tuple[int, _Address]]:
+        """Families and addresses; those of this machine alone where nothing is encrypted."""
+        try:
+            found = _resolved(self._server, until_s)
+        except (socket.gaierror, UnicodeError) as error:
+            raise Unavailable(
+                f"the name of {self._server.place} is not known here", "see [server] url, and the network"
+            ) from error
+        return [each for each in found if self._context is not None or is_here(each[1][0])]
+
+    def _encrypt(self, connected: socket.socket, context: ssl.SSLContext, until_s: float) -> socket.socket:
+        try:
+            wrapped = context.wrap_socket(connected, server_hostname=self._server.host, do_handshake_on_connect=False)
+            self._hold(wrapped)
+            wrapped.settimeout(_left(until_s))
+            wrapped.do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            raise Untrusted(
+                f"{self._server.place} shows a certificate that is not trusted here: {error.verify_message}",
+                "see that the name in url is the certificate's; SSL_CERT_FILE names authorities of your own",
+            ) from error
+        except TimeoutError:
+            raise
+        except OSError as error:
+            self._heed()
+            raise ProtocolError(f"{self._server.place} speaks no TLS", "see [server] url: is it https?") from error
+        return wrapped
+
+    def _hold(self, opened: socket.socket) -> socket.socket:
+        """Take the socket as the one that `close` shuts. Raises Cancelled where that is over."""
+        with self._lock:
+            self._socket = opened
+            if self._is_closed:
+                _shut(opened)
+        self._heed()
+        return opened
+
+    def _heed(self) -> None:
+        if self._is_closed:
+            raise Cancelled("the request was cancelled")
+
+
+def _resolved(server: Server, until_s: float) -> list[tuple[int, _Address]]:
+    """The system's resolver knows no deadline, so another thread waits for what is no address already."""
+    with suppress(socket.gaierror):
+        return _lookup(server, socket.AI_NUMERICHOST)
+    outcome: Future[list[tuple[int, _Address]]] = Future()
+
+    def look_up() -> None:
+        try:
+            outcome.set_result(_lookup(server, 0))
+        except (OSError, UnicodeError) as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=look_up, name="resolver", daemon=True).start()
+    return outcome.result(timeout=_left(until_s))
+
+
+def _lookup(server: Server, flags: int) -> list[tuple[int, _Address]]:
+    found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM, flags=flags)
+    return [(family, address) for family, _, _, _, address in found]
+
+
+def _left(until_s: float) -> float:
+    """Seconds until then. Raises TimeoutError once it is past."""
+    left_s = until_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
+def _shut(opened: socket.socket) -> None:
+    """Both ways, below any TLS, whose last words nobody waits for."""
+    with suppress(OSError):  # it was not connected, or is not any more
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)

@@ -1,0 +1,254 @@
+"""A server of text as a TextGenerator: vLLM, SGLang, llama.cpp, transformers serve and whoever else has OpenAI's API.
+
+A thread for each text waits for the server; everything is called back on the main thread. What leaves is the question
+and the answer so far, through the gate of [egress] and into its ledger, counted before TLS.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPResponse
+
+import structlog
+
+from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
+from hocket_bus.messages import Finish
+
+from ..privacy.egress import EgressSettings, PeerGate
+from ..privacy.ledger import Ledger
+from .completions import Body, Streamed, Usage, body_of, continues, error_of
+from .connection import BROKEN, Connection
+from .generator import TextRequest
+from .outcome import Post
+from .server import Server, server_of
+from .settings import ServerSettings
+from .sse import Events
+
+MAX_TEXTS = 32  # at once, a thread each
+USAGE_WAIT_S = 1.0  # for the count of tokens behind the end of a text
+MAX_REFUSAL_BYTES = 1 << 16
+log = structlog.get_logger(__name__)
+
+
+def open_server(settings: ServerSettings, post: Post, egress: EgressSettings, ledger: Ledger) -> OpenAIGenerator | None:
+    """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet."""
+    server = server_of(settings)
+    return None if server is None else OpenAIGenerator(server, post, PeerGate(egress, server.host, ledger))
+
+
+class OpenAIGenerator:
+    """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
+
+    def __init__(self, server: Server, post: Post, gate: PeerGate) -> None:
+        self.continues = continues(server.settings.api)
+        self._server = server
+        self._post = post
+        self._gate = gate
+        self._free = threading.BoundedSemaphore(MAX_TEXTS)
+        self._context = ssl.create_default_context() if server.is_encrypted else None  # reads all authorities: once
+
+    def generate(
+        self,
+        request: TextRequest,
+        on_text: Callable[[str], None],
+        on_end: Callable[[Finish | HocketError], None],
+    ) -> ServerText:
+        """As TextGenerator says.
+
+        A text ends with Forbidden where [egress] keeps it here, Busy where the server is, DeadlineExceeded where it is
+        silent for too long, Untrusted for a key or a certificate, BadConfiguration for a path or a model that it does
+        not know, BadRequest where it refuses the request, ProtocolError where it streams no text, and else Unavailable.
+        """
+        connection = Connection(self._server, self._context)
+        text = ServerText(connection, on_text, on_end)
+        refusal = self._refusal(request)
+        if refusal is not None:
+            self._post(partial(text.end, refusal, None))
+            return text
+        worker = _Worker(self._server, connection, request, partial(self._count, request), partial(self._tell, text))
+        threading.Thread(target=self._run, args=(worker,), name="server text", daemon=True).start()
+        return text
+
+    def _refusal(self, request: TextRequest) -> HocketError | None:
+        """Why nothing is sent; where this is None, a thread has been taken."""
+        try:
+            self._gate.require("query", "question")
+            if request.prefix:
+                self._gate.require("targets", "answer")
+        except HocketError as error:
+            return error
+        if request.prefix and not self.continues:
+            return BadRequest("a chat cannot go on from a text", 'set api = "completions" in [server]')
+        if not self._free.acquire(blocking=False):
+            return Busy(f"{MAX_TEXTS} texts of the server are on their way")
+        return None
+
+    def _run(self, worker: _Worker) -> None:
+        try:
+            worker.run()
+        finally:
+            self._free.release()
+
+    def _count(self, request: TextRequest, size_bytes: int, prefix_bytes: int) -> None:
+        """Into the ledger: the text so far by its own class, and all the rest with the question."""
+        self._gate.add("query", request.session, size_bytes - prefix_bytes)
+        if prefix_bytes:
+            self._gate.add("targets", request.session, prefix_bytes)
+
+    def _tell(self, text: ServerText, piece: str, end: Finish | HocketError | None, usage: Usage | None) -> None:
+        if piece:
+            self._post(partial(text.add, piece))
+        if end is not None:
+            self._post(partial(text.end, end, usage))
+
+
+class ServerText:
+    """A text of a server on its way. For the main thread."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        on_text: Callable[[str], None],
+        on_end: Callable[[Finish | HocketError], None],
+    ) -> None:
+        self.usage: Usage | None = None  # once it has ended, where the server has told
+        self._connection = connection
+        self._on_text = on_text
+        self._on_end = on_end
+        self._ended = False
+
+    def cancel(self) -> None:
+        """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
+        self._connection.close()
+        self.end("cancelled", None)
+
+    def add(self, piece: str) -> None:
+        """What has come."""
+        if not self._ended:
+            self._on_text(piece)
+
+    def end(self, end: Finish | HocketError, usage: Usage | None) -> None:
+        """Only the first one counts."""
+        if not self._ended:
+            self._ended = True
+            self.usage = usage
+            self._on_end(end)
+
+
+class _Worker:
+    """Asks for one text and tells what comes of it, on a thread of its own."""
+
+    def __init__(
+        self,
+        server: Server,
+        connection: Connection,
+        request: TextRequest,
+        count: Callable[[int, int], None],
+        tell: Callable[[str, Finish | HocketError | None, Usage | None], None],
+    ) -> None:
+        """`count` gets the bytes that leave, and how many of them are the text so far.
+
+        `tell` gets the pieces, then the one end.
+        """
+        self._server = server
+        self._settings = server.settings
+        self._connection = connection
+        self._request = request
+        self._count = count
+        self._tell = tell
+        self._streamed = Streamed(request, server.settings.api)
+        self._has_text = False
+
+    def run(self) -> None:
+        """Whatever happens, one end is told; nothing that fails behind the text's own end is any."""
+        failure = self._failure()
+        self._connection.free()
+        self._tell("", self._streamed.finish or failure or self._broken(), self._streamed.usage)
+
+    def _failure(self) -> HocketError | None:
+        """Ask, and read to the end."""
+        try:
+            self._ask()
+        except HocketError as error:
+            return error
+        except TimeoutError:
+            return self._silent()
+        except BROKEN:
+            return self._broken()
+        except Exception as error:  # noqa: BLE001 - its text and its values may be the prompt, and are for no log
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            log.error("error on a server's thread", error=type(error).__name__, file=where.filename, line=where.lineno)
+            return HocketError("the request to the server failed", "look into the daemon's log")
+        return None
+
+    def _ask(self) -> None:
+        self._connection.open(time.monotonic() + self._settings.connect_wait_s)
+        body = body_of(self._request, self._settings)
+        until_s = time.monotonic() + self._settings.first_wait_s
+        asked = self._head(body) + body.data
+        self._count(len(asked), body.prefix_bytes)
+        answer = self._connection.send(asked, until_s)
+        if answer.status != 200:
+            raise self._refused(answer, until_s)
+        kind = answer.headers.get_content_type() if "content-type" in answer.headers else "text/event-stream"
+        if kind != "text/event-stream":
+            raise ProtocolError(f"{self._server.place} answers with no stream of text", "see [server] url and api")
+        self._read(answer, until_s)
+
+    def _read(self, answer: HTTPResponse, until_s: float) -> None:
+        events = Events()
+        while not self._streamed.is_over and (received := self._connection.read(answer, until_s)):
+            was_finished, has_come = self._streamed.finish is not None, False
+            for data in events.feed(received):
+                if piece := self._streamed.add(data):
+                    has_come = self._has_text = True
+                    self._tell(piece, None, None)
+                if self._streamed.is_over:
+                    return
+            if self._streamed.finish is not None and not was_finished:
+                until_s = time.monotonic() + USAGE_WAIT_S
+            elif has_come:
+                until_s = time.monotonic() + self._settings.piece_wait_s
+
+    def _head(self, body: Body) -> bytes:
+        server = self._server
+        lines = [
+            f"POST {server.path} HTTP/1.1",
+            f"Host: {server.authority}",
+            "User-Agent: hocket",
+            "Accept: text/event-stream",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body.data)}",
+            *([f"Authorization: Bearer {server.key}"] if server.key else []),
+            "Connection: close",
+        ]
+        return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii")
+
+    def _refused(self, answer: HTTPResponse, until_s: float) -> HocketError:
+        """What a status means, and the error in the body, if one is there in time."""
+        said = b""
+        try:
+            while len(said) < MAX_REFUSAL_BYTES and (more := self._connection.read(answer, until_s)):
+                said += more
+            told = json.loads(said)
+        except (*BROKEN, ValueError, RecursionError):
+            told = None
+        error = told.get("error") if isinstance(told, dict) else None
+        return error_of(error, answer.status, answer.headers.get("Retry-After", ""))
+
+    def _silent(self) -> HocketError:
+        if self._has_text:
+            waited, name = self._settings.piece_wait_s, "piece_wait_s"
+        else:
+            waited, name = self._settings.first_wait_s, "first_wait_s"
+        text = f"{self._server.place} has written nothing for {waited:g} s"
+        return DeadlineExceeded(text, f"ask again, or raise [server] {name}")
+
+    def _broken(self) -> HocketError:
+        return Unavailable(f"{self._server.place} broke off", "ask again, or look at its log")

@@ -1,0 +1,222 @@
+"""A server as a TextGenerator: its text whole and once, however it comes; and nothing leaves uncounted."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import scripted_server as scripted
+from asking import ASKED, KEY, PROMPT, SHORT_S, World, fixed, then_stay
+from scripted_server import CHUNKED, DONE, PLAIN, chunked, event, piece, serving, usage
+
+from hocket_bus.errors import (
+    BadRequest,
+    Busy,
+    Forbidden,
+)
+from hocket_bus.messages import Sampling
+from hocket_daemon.engine.completions import Usage
+from hocket_daemon.engine.generator import TextGenerator, TextRequest
+from hocket_daemon.engine.openai import MAX_TEXTS
+from hocket_daemon.privacy.egress import EgressSettings
+from hocket_daemon.privacy.ledger import read
+from waiting import WAIT_S, until
+
+
+@pytest.mark.parametrize("api", ["completions", "chat"])
+def test_a_text_is_what_the_server_streams(tmp_path: Path, api: str) -> None:
+    """With what it counts, and after a request that says the question and how to draw, and nothing else."""
+    answer = piece(None, api) + piece("  The", api) + piece(" bay", api) + piece("", api, "stop") + usage() + DONE
+    with serving(fixed(CHUNKED, chunked(answer))) as server:
+        world = World(server.url, tmp_path, api=api)
+        heard = world.hear()
+        assert (heard.text, heard.ends) == ("The bay", ["eos"])
+        assert heard.begun is not None
+        assert heard.begun.usage == Usage(7, 3)
+        asked = {"messages": [{"role": "user", "content": PROMPT}]}
+        if api == "completions":
+            asked = {"prompt": f"Question: {PROMPT}\nAnswer:"}
+        drawn = {"max_tokens": 9, "temperature": 0.0, "top_p": 0.9, "seed": 5}
+        told = {"model": "m", "stream": True, "stream_options": {"include_usage": True}}
+        assert server.body == asked | drawn | told
+        path = "/v1/completions" if api == "completions" else "/v1/chat/completions"
+        assert server.head.startswith(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n")
+        assert f"\r\nAuthorization: Bearer {KEY}\r\n" in server.head
+        generator: TextGenerator = world.generator
+        assert generator.continues == (api == "completions")
+
+
+@pytest.mark.parametrize("prefix", ["", " 😀 \"quoted\"\n and € 'more'"])
+@pytest.mark.parametrize("task", ["answer", "complete"])
+def test_every_byte_that_leaves_is_in_the_ledger(tmp_path: Path, prefix: str, task: str) -> None:
+    """Under the server's host: the text so far by its class, all the rest with the question."""
+    with serving(fixed(PLAIN, piece(" x", finish="length"), DONE)) as server:
+        world = World(server.url, tmp_path)
+        heard = world.hear(TextRequest(PROMPT, ASKED.sampling, task, ("stop here",), prefix, b"\x01" * 16))  # type: ignore[arg-type]
+        assert heard.ends == ["length"]
+        assert heard.text == ("x" if task == "answer" and not prefix else " x")
+        before = PROMPT if task == "complete" else f"Question: {PROMPT}\nAnswer:{' ' if prefix else ''}"
+        assert server.body["prompt"] == before + prefix
+        assert b"stop here" not in server.requests[-1]
+        escaped = len(prefix.encode()) + prefix.count('"') + prefix.count("\n")
+        expected = {"query": len(server.requests[-1]) - escaped} | ({"targets": escaped} if prefix else {})
+        assert world.ledger.sums == expected
+        world.ledger.write()
+        written = {(each.peer, each.session, each.kind, each.size_bytes) for each in read(tmp_path / "ledger")}
+        assert written == {("127.0.0.1", "01" * 16, kind, size_bytes) for kind, size_bytes in expected.items()}
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("framing", ["chunked", "plain"])
+def test_a_text_is_the_same_wherever_its_bytes_are_cut(tmp_path: Path, seed: int, framing: str) -> None:
+    """Within characters, events and HTTP's chunks; with comments between, and CRLF."""
+    rng = random.Random(seed)
+    text = "".join(rng.choice("ab €😀\n") for _ in range(30)).strip()
+    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
+    answer = b": hello\n\n" + b"".join(map(piece, pieces)) + piece("", finish="stop") + usage() + DONE
+    answer = answer.replace(b"\n", b"\r\n") if seed % 2 else answer
+    sent = answer if framing == "plain" else chunked(answer, [rng.randrange(1000) for _ in range(9)])
+    places = sorted({0, len(sent), *(rng.randrange(len(sent)) for _ in range(20))})
+    parts = [sent[first:last] for first, last in zip(places, places[1:], strict=False)]  # noqa: RUF007
+    with serving(fixed(PLAIN if framing == "plain" else CHUNKED, *parts)) as server:
+        heard = World(server.url, tmp_path).hear()
+        assert (heard.text, heard.ends) == (text, ["eos"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "finish", "counted"),
+    [
+        (piece("a") + piece("b", finish="length", usage=scripted.USAGE), "ab", "length", Usage(7, 3)),
+        (piece("a") + piece("b", finish="stop"), "ab", "eos", None),
+        (piece("a") + DONE, "a", "eos", None),
+        (piece("a") + usage({"prompt_tokens": 1, "completion_tokens": 9}) + DONE, "a", "length", Usage(1, 9)),
+        (event({"choices": []}) + event({}) + piece("a", finish="stop") + usage(None) + DONE, "a", "eos", None),
+        (piece("a", finish="stop") + usage({"prompt_tokens": "many"}) + usage(3) + DONE, "a", "eos", None),
+        (piece("a", finish="stop") + piece("never") + piece("", finish="length") + DONE, "a", "eos", None),
+        (piece("a", finish="stop") + b"data: no JSON\n\n", "a", "eos", None),
+        (piece("a", finish="stop") + event({"error": "too late"}), "a", "eos", None),
+        (piece("", finish="stop") + DONE, "", "eos", None),
+        (b"data: [DONE]\r\n\r\n", "", "eos", None),
+    ],
+)
+def test_how_texts_end(tmp_path: Path, answer: bytes, text: str, finish: str, counted: Usage | None) -> None:
+    """With or without [DONE], a count, a reason; nothing behind the end is heard."""
+    with serving(fixed(CHUNKED, chunked(answer))) as server:
+        heard = World(server.url, tmp_path).hear()
+        assert (heard.text, heard.ends) == (text, [finish])
+        assert heard.begun is not None
+        assert heard.begun.usage == counted
+
+
+def test_a_count_that_never_comes_delays_an_end_and_does_not_spoil_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server holds the connection open behind the end."""
+    monkeypatch.setattr("hocket_daemon.engine.openai.USAGE_WAIT_S", SHORT_S)
+    with serving(then_stay(PLAIN, piece("a", finish="stop"))) as server:
+        heard = World(server.url, tmp_path).hear()
+        assert (heard.text, heard.ends) == ("a", ["eos"])
+        assert server.left.acquire(timeout=WAIT_S)
+
+
+HALVES = [
+    (b'data: {"choices":[{"text":"a\xe2\x82"}]}\n\ndata: {"choices":[{"text":"\xac!"}]}\n\n', "a€!"),
+    (b'data: {"choices":[{"text":"a\\ud83d"}]}\n\ndata: {"choices":[{"text":"\\ude00!"}]}\n\n', "a😀!"),
+    (b'data: {"choices":[{"text":"a\xe2\x82"}]}\n\n', "a"),
+    (b'data: {"choices":[{"text":"a\\ud83d"}]}\n\n', "a"),
+    (b'data: {"choices":[{"text":"a\\ude00b"}]}\n\n', "a\ufffdb"),
+    (b'data: {"choices":[{"text":"a\xe2b"}]}\n\n', "a\ufffdb"),
+]
+
+
+@pytest.mark.parametrize(("answer", "text"), HALVES)
+def test_half_a_character_waits_for_the_other_half(tmp_path: Path, answer: bytes, text: str) -> None:
+    """No piece has half of one; at the end it is left out."""
+    with serving(fixed(PLAIN, answer, piece("", finish="stop"), DONE)) as server:
+        heard = World(server.url, tmp_path).hear()
+        assert (heard.text, heard.ends) == (text, ["eos"])
+        assert all(each.encode() for each in heard.pieces)
+
+
+def test_nothing_from_a_stop_string_on_is_heard_and_the_server_is_left(tmp_path: Path) -> None:
+    """Which it does not know of."""
+    with serving(then_stay(PLAIN, *map(piece, ("one t", "w", "o th", "ree f", "our")))) as server:
+        request = TextRequest(PROMPT, Sampling(), "complete", ("three", "never"))
+        heard = World(server.url, tmp_path).hear(request)
+        assert (heard.text, heard.ends) == ("one two ", ["stop"])
+        assert server.left.acquire(timeout=WAIT_S)
+
+
+def test_a_text_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the most that a message can hold."""
+    monkeypatch.setattr("hocket_daemon.engine.completions.MAX_CHARACTERS", 1000)
+    with serving(then_stay(PLAIN, *[piece("x" * 99)] * 20)) as server:
+        heard = World(server.url, tmp_path).hear()
+        assert (len(heard.text), heard.ends) == (11 * 99, ["length"])
+        assert server.left.acquire(timeout=WAIT_S)
+
+
+@pytest.mark.parametrize("steps", [(), (b"HTTP/1.1 200 OK\r\n",), (PLAIN,), (PLAIN, piece("a"), piece("b"))])
+def test_a_cancelled_text_is_heard_no_more_and_its_server_is_left(tmp_path: Path, steps: tuple[bytes, ...]) -> None:
+    """Before the head, within it, behind it, in the middle."""
+    with serving(then_stay(*steps)) as server:
+        world = World(server.url, tmp_path)
+        heard = world.begin()
+        if piece("b") in steps:
+            world.main.until(lambda: heard.text == "ab")
+        until(lambda: bool(server.requests))
+        assert heard.begun is not None
+        heard.begun.cancel()
+        assert heard.ends == ["cancelled"]
+        heard.begun.cancel()
+        assert server.left.acquire(timeout=WAIT_S)
+        assert heard.ends == ["cancelled"]
+
+
+def test_a_text_that_is_cancelled_at_once_takes_no_place(tmp_path: Path) -> None:
+    """Wherever its thread is then: resolving, connecting, sending."""
+    with serving(then_stay(PLAIN)) as server:
+        world = World(server.url, tmp_path)
+        for _ in range(3 * MAX_TEXTS):
+            heard = world.begin()
+            heard.begun.cancel()  # type: ignore[union-attr]
+            assert heard.ends == ["cancelled"]
+            until(lambda: world.generator._free._value > 0)
+        until(lambda: world.generator._free._value == MAX_TEXTS)
+
+
+def test_texts_beyond_the_most_are_told_that_the_server_is_busy(tmp_path: Path) -> None:
+    """And are served again once others have ended."""
+    with serving(*[then_stay(PLAIN, piece("a"))] * MAX_TEXTS, fixed(PLAIN, piece("b", finish="stop"), DONE)) as server:
+        world = World(server.url, tmp_path)
+        running = [world.begin() for _ in range(MAX_TEXTS)]
+        world.main.until(lambda: all(each.pieces for each in running))
+        assert isinstance(world.hear().error, Busy)
+        for each in running:
+            each.begun.cancel()  # type: ignore[union-attr]
+        until(lambda: world.generator._free._value == MAX_TEXTS)
+        assert world.hear().text == "b"
+
+
+@pytest.mark.parametrize(
+    ("egress", "prefix"), [({"query": False}, ""), ({"query": False}, "a"), ({"targets": False}, "a")]
+)
+def test_what_egress_keeps_does_not_leave(tmp_path: Path, egress: dict[str, bool], prefix: str) -> None:
+    """Nobody is even connected to."""
+    with serving(fixed(PLAIN)) as server:
+        world = World(server.url, tmp_path, egress=EgressSettings(**egress))
+        heard = world.hear(TextRequest(PROMPT, Sampling(), prefix=prefix))
+        assert isinstance(heard.error, Forbidden)
+        assert next(iter(egress)) in heard.error.text
+        assert (server.requests, world.ledger.sums) == ([], {})
+
+
+def test_a_chat_goes_on_from_nothing(tmp_path: Path) -> None:
+    """It says so before anything leaves; without a prefix it may be asked to go on with a prompt."""
+    with serving(fixed(PLAIN, piece("a", "chat", "stop"), DONE)) as server:
+        world = World(server.url, tmp_path, api="chat")
+        assert isinstance(world.hear(TextRequest(PROMPT, Sampling(), prefix="The")).error, BadRequest)
+        assert not server.requests
+        assert world.hear(TextRequest(PROMPT, Sampling(), "complete")).text == "a"
+        assert [each["role"] for each in server.body["messages"]] == ["system", "user"]

@@ -7,6 +7,7 @@ what it saw with `observe`, `observe_device` or `censor`, and what was written w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -22,6 +23,7 @@ from .settings import OF_CONSTRAINT, Constraint, DispatchSettings, PolicyName
 
 RESOLVED_EVERY = 8  # requests, between which the waits are those of one policy
 HORIZON = 32  # requests within which the spend is to be back at b · all
+_GOLDEN = (math.sqrt(5) - 1) / 2
 _SLOW = 0.9  # share of the first tokens that are there within `slow_s`
 
 
@@ -69,6 +71,7 @@ class Dispatcher:
         self.policy_name = _fitting(settings.policy, self.constraint)
         self._policy: Policy | None = None
         self._until_resolved = 0
+        self._decided = 0
 
     @property
     def constrained(self) -> Side:
@@ -125,7 +128,8 @@ class Dispatcher:
             waits = Waits(NEVER, 0.0) if self.constraint == "device" else Waits(0.0, NEVER)
             other = "cloud" if self.constraint == "device" else "device"
             return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
-        waits = self._current().waits(tokens)
+        self._decided += 1
+        waits = self._current().waits(tokens, chance_of(self._decided))
         return waits, _reason(waits, self.policy_name)
 
     def _current(self) -> Policy:
@@ -169,6 +173,11 @@ class Dispatcher:
             "device": Predicted(device_s, device_s, device),
             "cloud": Predicted(ttfts.mean(), ttfts.quantile(_SLOW), cloud),
         }
+
+
+def chance_of(number: int) -> float:
+    """In [0, 1), for one request after another: evenly spread, so that each share comes as often as it should."""
+    return number * _GOLDEN % 1.0
 
 
 def _named(settings: DispatchSettings) -> Constraint:

@@ -20,19 +20,24 @@ from .policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, Waits
 from .priced import Priced
 from .profile import Lengths, ServerProfile
 from .settings import OF_CONSTRAINT, Constraint, DispatchSettings, PolicyName
+from .ttfts import Ttfts
 
 RESOLVED_EVERY = 8  # requests, between which the waits are those of one policy
-HORIZON = 32  # requests within which the spend is to be back at b · all
+HORIZON = 64  # requests within which the spend is to be back at b · all
+LEAST_SHARE = 0.5  # of the budget, while debts are paid back: without any, the slowest servers are waited for
 _GOLDEN = (math.sqrt(5) - 1) / 2
-_SLOW = 0.9  # share of the first tokens that are there within `slow_s`
+_SLOW = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Of one side, were it to answer alone: seconds to the first token, its P90, and dollars with λ applied."""
+    """Of one side, were it to answer alone: mean seconds to the first token, their P90, and dollars with λ applied.
+
+    No P90 where the server was cancelled too early and too often to tell.
+    """
 
     ttft_s: float
-    p90_s: float
+    p90_s: float | None
     cost: float
 
 
@@ -161,7 +166,7 @@ class Dispatcher:
         own, whole = float(lengths.mean()), float(self.lengths.prompts().mean())
         allowed = self.account.budget * whole
         if self.policy_name == "priced":
-            allowed -= self.account.excess_tokens / HORIZON
+            allowed = max(LEAST_SHARE * allowed, allowed - self.account.excess_tokens / HORIZON)
         return min(1.0, max(0.0, allowed / own)) if own else 1.0
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
@@ -171,13 +176,18 @@ class Dispatcher:
         cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer
         return {
             "device": Predicted(device_s, device_s, device),
-            "cloud": Predicted(ttfts.mean(), ttfts.quantile(_SLOW), cloud),
+            "cloud": Predicted(ttfts.mean(), slow(ttfts), cloud),
         }
 
 
 def chance_of(number: int) -> float:
     """In [0, 1), for one request after another: evenly spread, so that each share comes as often as it should."""
     return number * _GOLDEN % 1.0
+
+
+def slow(ttfts: Ttfts) -> float | None:
+    """The P90 in seconds, if so much was seen."""
+    return ttfts.quantile(_SLOW) if ttfts.known >= _SLOW else None
 
 
 def _named(settings: DispatchSettings) -> Constraint:

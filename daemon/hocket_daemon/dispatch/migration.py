@@ -33,12 +33,21 @@ def buffer_tokens(pace: float, migration_s: float) -> int:
     return math.ceil(pace * migration_s)
 
 
+def lead_tokens(pace: float, handover_s: float) -> int:
+    """How far a source that writes on has to be ahead of the reader, so that `handover_s` without a token is no gap.
+
+    It may hold back beyond that: what it would write costs more than the target's.
+    """
+    return buffer_tokens(pace, handover_s) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """What a hand-over depends on. Rates are tokens a second, times seconds.
 
     A target stands behind the prompt and the first token `ready_s` after it was asked; `expected_s` was thought. What
-    else was written it reads at `reading_rate`.
+    else was written it reads at `reading_rate`. A source that writes on keeps at most `lead` tokens ahead of the
+    reader.
     """
 
     tokens: int
@@ -48,6 +57,7 @@ class Route:
     ready_s: float
     expected_s: float
     reading_rate: float
+    lead: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,35 +83,38 @@ class Delivery:
 
 def delivered(route: Route, migration: Migration) -> Delivery:
     """An answer whose writing moves as soon as it may."""
-    match migration:
-        case "overlap":
-            of_source, begins_s = _overlapped(route)
-        case "stop":
-            of_source, begins_s = _stopped(route)
-        case _:
-            of_source, begins_s = route.tokens, 0.0
-    written = [place / route.source_rate for place in range(of_source)]
-    written += [begins_s + (place + 1) / route.target_rate for place in range(route.tokens - of_source)]
-    return Delivery(written, _read(written, route.pace), of_source, 0 if migration == "off" else of_source)
+    if migration == "overlap":
+        own_s, stands_s = _overlapped(route)
+    else:
+        own_s, stands_s = _stopped(route, route.tokens if migration == "off" else _at_stop(route))
+    rest = range(1, route.tokens - len(own_s) + 1)
+    written_s = own_s + [stands_s + place / route.target_rate for place in rest]
+    return Delivery(written_s, _read(written_s, route.pace), len(own_s), 0 if migration == "off" else len(own_s))
 
 
-def _overlapped(route: Route) -> tuple[int, float]:
-    """The target is asked at the first token; the source writes until it stands at the prefix. Tokens, and when."""
-    of_source = 0
-    begins_s = 0.0
-    while of_source < route.tokens and of_source / route.source_rate <= begins_s:
-        begins_s = route.ready_s + of_source / route.reading_rate
-        of_source += 1
-    return of_source, begins_s
+def _overlapped(route: Route) -> tuple[list[float], float]:
+    """The target is asked at the first token; the source writes until it stands at the prefix, that is behind all."""
+    written_s: list[float] = []
+    next_s = stands_s = 0.0
+    while len(written_s) < route.tokens and next_s <= stands_s:
+        written_s.append(next_s)
+        stands_s = route.ready_s + (len(written_s) - 1) / route.reading_rate
+        held_s = (len(written_s) - route.lead) / route.pace
+        next_s = max(next_s + 1 / route.source_rate, held_s)
+    return written_s, stands_s
 
 
-def _stopped(route: Route) -> tuple[int, float]:
-    """The source stops with B tokens more than are read; then the target reads the prompt and all of them."""
+def _stopped(route: Route, of_source: int) -> tuple[list[float], float]:
+    """The source writes so many; then the target reads the prompt and all of them."""
+    written_s = [place / route.source_rate for place in range(of_source)]
+    return written_s, written_s[-1] + route.ready_s + (of_source - 1) / route.reading_rate
+
+
+def _at_stop(route: Route) -> int:
+    """Tokens of the source when B more are written than read."""
     gained = 1 - route.pace / route.source_rate  # tokens that come to the reader's hand with each one written
     wanted = buffer_tokens(route.pace, route.expected_s)
-    of_source = route.tokens if gained <= 0 else min(route.tokens, 1 + math.ceil(wanted / gained))
-    stopped_s = (of_source - 1) / route.source_rate
-    return of_source, stopped_s + route.ready_s + (of_source - 1) / route.reading_rate
+    return route.tokens if gained <= 0 else min(route.tokens, 1 + math.ceil(wanted / gained))
 
 
 def _read(written_s: Sequence[float], pace: float) -> list[float]:

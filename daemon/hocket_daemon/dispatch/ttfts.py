@@ -10,15 +10,19 @@ BEYOND = 1.5
 
 
 class Ttfts:
-    """F(t), a step function: `times_s` [n] ascend, and F is `cdf` [n] from each on; the last is 1."""
+    """F(t), a step function: `times_s` [n] ascend, and F is `cdf` [n] from each on; the last is 1.
 
-    def __init__(self, times_s: Floats, cdf: Floats) -> None:
+    `known` is the share of it that was seen; quantiles beyond are a guess, as servers were cancelled sooner.
+    """
+
+    def __init__(self, times_s: Floats, cdf: Floats, known: float = 1.0) -> None:
         self.times_s = times_s
         self.cdf = cdf
         mass = np.diff(cdf, prepend=0.0)
         self._partial = np.concatenate(([0.0], np.cumsum(mass * times_s)))  # of the mean, up to each time
         self._left = np.concatenate(([1.0], 1 - cdf))
         self._left[-1] = 0.0
+        self.known = known
 
     @classmethod
     def of_samples(cls, samples_s: Floats) -> Ttfts:
@@ -40,7 +44,7 @@ class Ttfts:
         if seen[-1]:
             cdf[-1] = 1.0
             return cls(seconds[seen], cdf[seen])
-        return cls(np.append(seconds[seen], BEYOND * seconds[-1]), np.append(cdf[seen], 1.0))
+        return cls(np.append(seconds[seen], BEYOND * seconds[-1]), np.append(cdf[seen], 1.0), float(cdf[-1]))
 
     def at(self, t_s: float) -> float:
         """F(t): how likely the first token is there within `t_s`."""

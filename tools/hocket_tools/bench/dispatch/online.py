@@ -5,17 +5,17 @@ A drift is what changes halfway. A policy sees a server's first token only where
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.cost import Costs
-from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of
+from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of, slow
 from hocket_daemon.dispatch.line import DeviceLine
-from hocket_daemon.dispatch.policy import Policy, Threshold, Waits
+from hocket_daemon.dispatch.policy import Ints, Policy, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import MOST_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
@@ -23,7 +23,6 @@ from hocket_daemon.dispatch.ttfts import Floats, Ttfts
 from hocket_tools.bench.dispatch.inputs import Requests
 
 FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-SLOW = 0.9
 
 
 def _heavy(ttft_s: Floats) -> Floats:
@@ -72,8 +71,8 @@ class Online(Protocol):
         """The server's first token, or for how long it had shown none when it was cancelled."""
         ...
 
-    def slow_s(self) -> float:
-        """The predicted P90 of the server's next first token; 0: it predicts none."""
+    def slow_s(self) -> float | None:
+        """The predicted P90 of the server's next first token, if there is any."""
         ...
 
 
@@ -95,9 +94,9 @@ class Static:
     def server(self, seconds: float, *, seen: bool) -> None:
         """It does not learn."""
 
-    def slow_s(self) -> float:
+    def slow_s(self) -> float | None:
         """It predicts none."""
-        return 0.0
+        return None
 
 
 class Rebuilt:
@@ -148,9 +147,9 @@ class Rebuilt:
         elif self._keeps_censored:
             self._server.censor(seconds)
 
-    def slow_s(self) -> float:
+    def slow_s(self) -> float | None:
         """Of the profile."""
-        return self._server.quantile(SLOW)
+        return slow(self._server.ttfts())
 
 
 class Daemons:
@@ -164,7 +163,7 @@ class Daemons:
             settings, FREE, Account(budget, burst_tokens),
             server_profile=ServerProfile.seeded(told_s), device_line=line, lengths=Lengths(),
         )  # fmt: skip
-        self._slow_s = 0.0
+        self._slow_s: float | None = None
 
     def decide(self, length: int) -> Waits:
         """By the dispatcher; a start that the account refuses is none."""
@@ -184,45 +183,51 @@ class Daemons:
         else:
             self._dispatcher.censor(seconds)
 
-    def slow_s(self) -> float:
+    def slow_s(self) -> float | None:
         """What was predicted with the last decision."""
         return self._slow_s
 
 
 class Played(NamedTuple):
-    """What came of the requests: seconds to the first token [n], and tokens of the constrained side."""
+    """What came of the requests, [n] each: seconds to the first token, tokens, and whether the constrained side read.
+
+    `covered` of those that the server's P90 was predicted for, `predicted`, had no later first token of the server.
+    """
 
     ttft_s: Floats
-    spent: int
-    all_tokens: int
-    worst_excess: float
-    covered: float
+    lengths: Ints
+    is_spent: NDArray[np.bool_]
+    predicted: int
+    covered: int
 
-    @property
-    def spend(self) -> float:
-        """Share of all tokens that the constrained side read."""
-        return self.spent / self.all_tokens
+    def spend(self, first: int = 0) -> float:
+        """Share of all tokens from a request on that the constrained side read."""
+        lengths = self.lengths[first:]
+        return float(lengths[self.is_spent[first:]].sum() / lengths.sum())
+
+    def worst_excess(self, budget: float) -> float:
+        """The most tokens beyond b · all that were spent at any request."""
+        return float(np.cumsum(self.lengths * (self.is_spent - budget)).max())
 
 
-def play(online: Online, requests: Requests, constraint: Constraint, line: DeviceLine, budget: float) -> Played:
-    """Let it decide request after request. `worst_excess` is the most tokens that were spent beyond b · all."""
-    ttft_s = np.empty(len(requests.lengths))
-    spent, tokens, worst, covered = 0, 0, -math.inf, 0
-    for place, (length, seconds) in enumerate(zip(requests.lengths.tolist(), requests.ttft_s.tolist(), strict=True)):
+def play(online: Online, requests: Requests, constraint: Constraint, line: DeviceLine) -> Played:
+    """Let it decide request after request."""
+    ttft_s: list[float] = []
+    is_spent: list[bool] = []
+    predicted = covered = 0
+    for length, seconds in zip(requests.lengths.tolist(), requests.ttft_s.tolist(), strict=True):
         waits = online.decide(length)
-        covered += seconds <= online.slow_s()
-        device_s = waits.device_s + line.at(length)
-        server_s = waits.server_s + seconds
+        slow_s = online.slow_s()
+        predicted += slow_s is not None
+        covered += slow_s is not None and seconds <= slow_s
+        device_s, server_s = waits.device_s + line.at(length), waits.server_s + seconds
         device, server = waits.device_s < server_s, waits.server_s < device_s
-        ttft_s[place] = min(device_s if device else math.inf, server_s if server else math.inf)
+        ttft_s.append(min(device_s, server_s))
         if server:
-            online.server(min(seconds, ttft_s[place] - waits.server_s), seen=server_s <= device_s)
-        constrained = device if constraint == "device" else server
-        online.ended(length, constrained=constrained)
-        tokens += length
-        spent += length if constrained else 0
-        worst = max(worst, spent - budget * tokens)
-    return Played(ttft_s, spent, tokens, worst, covered / len(ttft_s))
+            online.server(min(server_s, device_s) - waits.server_s, seen=server_s <= device_s)
+        is_spent.append(device if constraint == "device" else server)
+        online.ended(length, constrained=is_spent[-1])
+    return Played(np.array(ttft_s), requests.lengths, np.array(is_spent), predicted, covered)
 
 
 def static(constraint: Constraint, before: Requests, line: DeviceLine, budget: float) -> Static:

@@ -14,11 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hocket_daemon.dispatch.line import DeviceLine
-from hocket_daemon.dispatch.policy import NEVER, Greedy, Policy, Ramp, Threshold
+from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.ttfts import Floats, Ttfts
 from hocket_tools.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn, generator
-from hocket_tools.bench.dispatch.inputs import Ints as Lengths
 from hocket_tools.bench.report import Report, Row
 
 PART, TAIL_SHARE = "policies", 0.05
@@ -61,13 +60,13 @@ class Case(NamedTuple):
     @property
     def device_s(self) -> Floats:
         """The device's seconds to its first token, [n]."""
-        return self.line.k * self.requests.lengths + self.line.c
+        return np.asarray(self.line.k * self.requests.lengths + self.line.c, np.float64)
 
 
 def measure(
     report: Report,
     traces: Sequence[Trace],
-    prompts: Mapping[str, Lengths],
+    prompts: Mapping[str, Ints],
     lines: Mapping[str, DeviceLine],
     budgets: Sequence[float],
     *,
@@ -86,7 +85,7 @@ def measure(
                 done()
 
 
-def _case(trace: Trace, lengths: Lengths, line: DeviceLine, number: int, run: int) -> Case:
+def _case(trace: Trace, lengths: Ints, line: DeviceLine, number: int, run: int) -> Case:
     requests, before = (drawn(trace, lengths, number, which, run) for which in ("requests", "before"))
     return Case(requests, before, line, generator("chances", trace.name, run).random(number))
 
@@ -176,7 +175,7 @@ Found = Mapping[tuple[object, ...], Row]
 
 def claim(report: Report) -> list[Row]:
     """State the claims, of the 16 providers, the paper's three devices and Alpaca's lengths; what is shown of them."""
-    rows = _own(report)
+    rows = own(report)
     if not rows:
         return []
     shown = []
@@ -187,13 +186,15 @@ def claim(report: Report) -> list[Row]:
     for policy in ("priced", "ramp", "greedy"):
         over = _over_oracle(rows, policy)
         if policy == "priced":
-            report.claim("policies: mean TTFT of priced over oracle's", f"<= {OVER_ORACLE:g}", over, over <= OVER_ORACLE)
+            report.claim(
+                "policies: mean TTFT of priced over oracle's", f"<= {OVER_ORACLE:g}", over, over <= OVER_ORACLE
+            )
         shown.append(_shown(f"{policy} / oracle", "mean TTFT", over))
     for (device, constraint), paper in TABLE_2.items():
         ours, baseline = ("greedy", "stoch-d") if constraint == "device" else ("threshold", "stoch-s")
-        own = {key: row for key, row in rows.items() if row["device"] == device}
-        if own:
-            found = 100 * _reduction(own, ours, baseline, "ttft_p99_s")
+        there = {key: row for key, row in rows.items() if row["device"] == device}
+        if there:
+            found = 100 * _reduction(there, ours, baseline, "ttft_p99_s")
             shown.append(_shown(f"{ours} under {baseline}, {device}", "P99, %", found, f"Table 2: {paper}"))
     return shown
 
@@ -202,7 +203,7 @@ def _shown(case: str, figure: str, value: float, beside: str = "") -> Row:
     return {"part": PART, "case": case, "figure": figure, "value": value, "beside": beside}
 
 
-def _own(report: Report) -> Found:
+def own(report: Report) -> Found:
     """The rows that claims are about, by trace, device, constraint, policy and budget."""
     names = ("trace", "device", "constraint", "policy", "budget")
     return {

@@ -76,6 +76,7 @@ class Dispatcher:
         self.policy_name = _fitting(settings.policy, self.constraint)
         self._policy: Policy | None = None
         self._until_resolved = 0
+        self._server_s: tuple[float, float | None] = (0.0, None)  # mean and P90, of the profile when last resolved
         self._decided = 0
 
     @property
@@ -88,7 +89,8 @@ class Dispatcher:
         self.account.request(prompt_tokens)
         self.lengths.observe(prompt_tokens, missing_tokens)
         own = missing_tokens if self.constraint == "device" else prompt_tokens
-        waits, reason = self._waits(own, day)
+        policy = self._current()
+        waits, reason = self._waits(policy, own, day)
         predicted = self._predicted(prompt_tokens, missing_tokens)
         return Decision(waits, self.constraint, self.policy_name, predicted, reason)
 
@@ -125,7 +127,7 @@ class Dispatcher:
         self.account.pay(bill.money, day)
         return bill
 
-    def _waits(self, tokens: int, day: int) -> tuple[Waits, str]:
+    def _waits(self, policy: Policy, tokens: int, day: int) -> tuple[Waits, str]:
         if self.account.exhausted(day):
             spent, most = self.account.spent_today(day), self.account.most_per_day
             return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${most:g} a day are spent."
@@ -134,7 +136,7 @@ class Dispatcher:
             other = "cloud" if self.constraint == "device" else "device"
             return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
         self._decided += 1
-        waits = self._current().waits(tokens, chance_of(self._decided))
+        waits = policy.waits(tokens, chance_of(self._decided))
         return waits, _reason(waits, self.policy_name)
 
     def _current(self) -> Policy:
@@ -148,13 +150,15 @@ class Dispatcher:
         lengths = self.lengths.missing() if self.constraint == "device" else self.lengths.prompts()
         share = self._share(lengths)
         tail = self._settings.tail_share
+        ttfts = self.server_profile.ttfts()
+        self._server_s = ttfts.mean(), slow(ttfts)
         match self.policy_name:
             case "priced" if self.constraint == "device":
-                return Priced(self.server_profile.ttfts(), lengths, self.device_line, share)
+                return Priced(ttfts, lengths, self.device_line, share)
             case "greedy":
-                return Greedy(self.server_profile.ttfts(), lengths, share, tail)
+                return Greedy(ttfts, lengths, share, tail)
             case "ramp":
-                return Ramp(self.server_profile.ttfts(), lengths, self.device_line, share, tail)
+                return Ramp(ttfts, lengths, self.device_line, share, tail)
             case _:
                 return Threshold(lengths, share)
 
@@ -170,13 +174,13 @@ class Dispatcher:
         return min(1.0, max(0.0, allowed / own)) if own else 1.0
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
-        answer, costs, ttfts = self.lengths.remaining(0), self._costs, self.server_profile.ttfts()
+        answer, costs = self.lengths.remaining(0), self._costs
         device_s = self.device_line.at(missing_tokens)
         device = costs.device_prefill * missing_tokens + costs.device_decode * answer
         cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer
         return {
             "device": Predicted(device_s, device_s, device),
-            "cloud": Predicted(ttfts.mean(), slow(ttfts), cloud),
+            "cloud": Predicted(*self._server_s, cloud),
         }
 
 

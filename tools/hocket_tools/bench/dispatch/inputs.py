@@ -26,9 +26,10 @@ from hocket_tools.bench.report import Report, Row
 PROVIDERS, FASTEST = "ttft_llmperf/individual", "ttft_thefastest/ttft_thefastest_2024.csv"
 ALPACA, AZURE = "prompts_alpaca/alpaca_5000.json", "trace_azure_llm_2023/AzureLLMInferenceTrace_conv.csv"
 NOT_MEASURED = "lepton"  # whose first tokens are nearly all 0
+MANY = Path(FASTEST).stem  # hosts in one trace
 PAPERS, HERE = tuple(DEVICES), "here"
 _CHARACTERS = 4  # of a token
-_READ, _REPEATS, _TOKEN = (16, 32, 64, 128, 256, 448), 5, 7
+_READ, _REPEATS, _TOKEN = (16, 64, 128, 256), 3, 7
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,6 @@ class Trace:
     name: str
     ttft_s: Floats
     between_s: float
-
-    @property
-    def is_provider(self) -> bool:
-        """Whether it is one of the 16 that the means are over."""
-        return self.name != Path(FASTEST).stem
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ def lines(report: Report, devices: Sequence[str], model: str) -> dict[str, Devic
 
 def _measured(model: str) -> Row:
     """This machine's line: a model reads prompts of some lengths on one thread, the median of some times each."""
-    settings = ModelSettings(name=model, threads=1, context=512, slots=1, kv_bytes=0)
+    settings = ModelSettings(name=model, threads=1, context=288, slots=1, kv_bytes=0)
     voice = open_voice(settings, "device")
     row = voice.slots.take(1)[0]
 

@@ -17,7 +17,7 @@ from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.ttfts import Floats, Ttfts
-from hocket_tools.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn, generator
+from hocket_tools.bench.dispatch.inputs import MANY, PAPERS, Requests, Trace, drawn, generator
 from hocket_tools.bench.report import Report, Row
 
 PART, TAIL_SHARE = "policies", 0.05
@@ -40,6 +40,7 @@ CLAIMS = (  # ours, the baseline, and the least mean of 1 − ours / baseline: o
     ("priced", "stoch-d-race", 0.12, 0.16),
 )
 OVER_ORACLE = 1.09
+PROVIDERS = 16  # traces that the means are over
 
 
 class Outcome(NamedTuple):
@@ -178,11 +179,13 @@ def claim(report: Report) -> list[Row]:
     rows = own(report)
     if not rows:
         return []
+    is_whole = len({(row["trace"], row["device"]) for row in rows.values()}) == PROVIDERS * len(PAPERS)
     shown = []
-    for ours, baseline, p99, mean in CLAIMS:
-        for figure, name, least in (("ttft_p99_s", "P99", p99), ("ttft_mean_s", "mean", mean)):
+    for ours, baseline, *least in CLAIMS:
+        for figure, name, goal in zip(("ttft_p99_s", "ttft_mean_s"), ("P99", "mean"), least, strict=True):
             found = _reduction(rows, ours, baseline, figure)
-            report.claim(f"policies: mean of 1 − {ours} / {baseline}, {name}", f">= {least:g}", found, found >= least)
+            holds = found >= goal if is_whole else None
+            report.claim(f"policies: mean of 1 − {ours} / {baseline}, {name}", f">= {goal:g}", found, holds)
     for policy in ("priced", "ramp", "greedy"):
         over = _over_oracle(rows, policy)
         if policy == "priced":
@@ -210,7 +213,7 @@ def own(report: Report) -> Found:
         tuple(row[name] for name in names): row
         for row in report.rows
         if row["part"] == PART and row["lengths"] == "alpaca" and row["device"] in PAPERS
-        if row["trace"] != "ttft_thefastest_2024" and row["budget"] is not None
+        if row["trace"] != MANY and row["budget"] is not None
     }
 
 

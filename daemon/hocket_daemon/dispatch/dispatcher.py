@@ -7,6 +7,7 @@ what it saw with `observe`, `observe_device` or `censor`, and what was written w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,18 +20,24 @@ from .policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, Waits
 from .priced import Priced
 from .profile import Lengths, ServerProfile
 from .settings import OF_CONSTRAINT, Constraint, DispatchSettings, PolicyName
+from .ttfts import Ttfts
 
 RESOLVED_EVERY = 8  # requests, between which the waits are those of one policy
-HORIZON = 32  # requests within which the spend is to be back at b · all
-_SLOW = 0.9  # share of the first tokens that are there within `slow_s`
+HORIZON = 64  # requests within which the spend is to be back at b · all
+LEAST_SHARE = 0.5  # of the budget, while debts are paid back: without any, the slowest servers are waited for
+_GOLDEN = (math.sqrt(5) - 1) / 2
+_SLOW = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Of one side, were it to answer alone: seconds to the first token, its P90, and dollars with λ applied."""
+    """Of one side, were it to answer alone: mean seconds to the first token, their P90, and dollars with λ applied.
+
+    No P90 where the server was cancelled too early and too often to tell.
+    """
 
     ttft_s: float
-    p90_s: float
+    p90_s: float | None
     cost: float
 
 
@@ -69,6 +76,8 @@ class Dispatcher:
         self.policy_name = _fitting(settings.policy, self.constraint)
         self._policy: Policy | None = None
         self._until_resolved = 0
+        self._server_s: tuple[float, float | None] = (0.0, None)  # mean and P90, of the profile when last resolved
+        self._decided = 0
 
     @property
     def constrained(self) -> Side:
@@ -80,7 +89,8 @@ class Dispatcher:
         self.account.request(prompt_tokens)
         self.lengths.observe(prompt_tokens, missing_tokens)
         own = missing_tokens if self.constraint == "device" else prompt_tokens
-        waits, reason = self._waits(own, day)
+        policy = self._current()
+        waits, reason = self._waits(policy, own, day)
         predicted = self._predicted(prompt_tokens, missing_tokens)
         return Decision(waits, self.constraint, self.policy_name, predicted, reason)
 
@@ -117,7 +127,7 @@ class Dispatcher:
         self.account.pay(bill.money, day)
         return bill
 
-    def _waits(self, tokens: int, day: int) -> tuple[Waits, str]:
+    def _waits(self, policy: Policy, tokens: int, day: int) -> tuple[Waits, str]:
         if self.account.exhausted(day):
             spent, most = self.account.spent_today(day), self.account.most_per_day
             return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${most:g} a day are spent."
@@ -125,7 +135,8 @@ class Dispatcher:
             waits = Waits(NEVER, 0.0) if self.constraint == "device" else Waits(0.0, NEVER)
             other = "cloud" if self.constraint == "device" else "device"
             return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
-        waits = self._current().waits(tokens)
+        self._decided += 1
+        waits = policy.waits(tokens, chance_of(self._decided))
         return waits, _reason(waits, self.policy_name)
 
     def _current(self) -> Policy:
@@ -139,13 +150,15 @@ class Dispatcher:
         lengths = self.lengths.missing() if self.constraint == "device" else self.lengths.prompts()
         share = self._share(lengths)
         tail = self._settings.tail_share
+        ttfts = self.server_profile.ttfts()
+        self._server_s = ttfts.mean(), slow(ttfts)
         match self.policy_name:
             case "priced" if self.constraint == "device":
-                return Priced(self.server_profile.ttfts(), lengths, self.device_line, share)
+                return Priced(ttfts, lengths, self.device_line, share)
             case "greedy":
-                return Greedy(self.server_profile.ttfts(), lengths, share, tail)
+                return Greedy(ttfts, lengths, share, tail)
             case "ramp":
-                return Ramp(self.server_profile.ttfts(), lengths, self.device_line, share, tail)
+                return Ramp(ttfts, lengths, self.device_line, share, tail)
             case _:
                 return Threshold(lengths, share)
 
@@ -157,18 +170,28 @@ class Dispatcher:
         own, whole = float(lengths.mean()), float(self.lengths.prompts().mean())
         allowed = self.account.budget * whole
         if self.policy_name == "priced":
-            allowed -= self.account.excess_tokens / HORIZON
+            allowed = max(LEAST_SHARE * allowed, allowed - self.account.excess_tokens / HORIZON)
         return min(1.0, max(0.0, allowed / own)) if own else 1.0
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
-        answer, costs, ttfts = self.lengths.remaining(0), self.costs, self.server_profile.ttfts()
+        answer, costs = self.lengths.remaining(0), self.costs
         device_s = self.device_line.at(missing_tokens)
         device = costs.device_prefill * missing_tokens + costs.device_decode * answer
         cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer
         return {
             "device": Predicted(device_s, device_s, device),
-            "cloud": Predicted(ttfts.mean(), ttfts.quantile(_SLOW), cloud),
+            "cloud": Predicted(*self._server_s, cloud),
         }
+
+
+def chance_of(number: int) -> float:
+    """In [0, 1), for one request after another: evenly spread, so that each share comes as often as it should."""
+    return number * _GOLDEN % 1.0
+
+
+def slow(ttfts: Ttfts) -> float | None:
+    """The P90 in seconds, if so much was seen."""
+    return ttfts.quantile(_SLOW) if ttfts.known >= _SLOW else None
 
 
 def _named(settings: DispatchSettings) -> Constraint:

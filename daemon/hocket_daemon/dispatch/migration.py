@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hocket_bus.messages import Side
 
 from .cost import Costs
 from .settings import Migration
+
+_INSTANT_S = 1e-9
 
 
 def worth_moving(costs: Costs, source: Side, remaining_tokens: float, prefill_tokens_on_target: float) -> bool:
@@ -30,12 +33,21 @@ def buffer_tokens(pace: float, migration_s: float) -> int:
     return math.ceil(pace * migration_s)
 
 
+def lead_tokens(pace: float, handover_s: float) -> int:
+    """How far a source that writes on has to be ahead of the reader, so that `handover_s` without a token is no gap.
+
+    It may hold back beyond that: what it would write costs more than the target's.
+    """
+    return buffer_tokens(pace, handover_s) + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """What a hand-over depends on. Rates are tokens a second, times seconds.
 
-    A target needs `ready_s` to read the prompt and what is written, `expected_s` was thought. What the source has
-    written since then it reads at `catch_up_rate`.
+    A target stands behind the prompt and the first token `ready_s` after it was asked; `expected_s` was thought. What
+    else was written it reads at `reading_rate`. A source that writes on keeps at most `lead` tokens ahead of the
+    reader.
     """
 
     tokens: int
@@ -44,69 +56,65 @@ class Route:
     target_rate: float
     ready_s: float
     expected_s: float
-    catch_up_rate: float
+    reading_rate: float
+    lead: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Seconds behind the first token at which each token is written and read, and who wrote how many of them.
+    """Seconds behind the first token at which each token is written and read.
 
-    `asked` is how many stood when the target was asked; it reads these, and `caught_up` more.
+    `of_source` were written by the source. `target_read` of these the target read; 0: it was not asked.
     """
 
     written_s: Sequence[float]
     read_s: Sequence[float]
     of_source: int
-    asked: int
-    caught_up: int
-
-    @property
-    def moved(self) -> bool:
-        """Whether the target wrote any."""
-        return self.of_source < len(self.written_s)
+    target_read: int
 
     def late(self, pace: float) -> int:
         """Tokens that were not there when a reader of that pace wanted them, counted from the first token."""
-        due_s = (place / pace for place in range(len(self.written_s)))
-        return sum(written > due + 1e-9 for written, due in zip(self.written_s, due_s, strict=True))
+        return sum(written > place / pace + _INSTANT_S for place, written in enumerate(self.written_s))
 
     def gaps_s(self) -> list[float]:
         """Seconds between two tokens as they are read (TBT)."""
-        return [after - before for before, after in zip(self.read_s, self.read_s[1:], strict=False)]
+        return [after - before for before, after in pairwise(self.read_s)]
 
 
 def delivered(route: Route, migration: Migration) -> Delivery:
     """An answer whose writing moves as soon as it may."""
-    if migration == "off":
-        written = [place / route.source_rate for place in range(route.tokens)]
-        return Delivery(written, _read(written, route.pace), route.tokens, route.tokens, 0)
-    return _overlapped(route) if migration == "overlap" else _stopped(route)
+    if migration == "overlap":
+        own_s, stands_s = _overlapped(route)
+    else:
+        own_s, stands_s = _stopped(route, route.tokens if migration == "off" else _at_stop(route))
+    rest = range(1, route.tokens - len(own_s) + 1)
+    written_s = own_s + [stands_s + place / route.target_rate for place in rest]
+    return Delivery(written_s, _read(written_s, route.pace), len(own_s), 0 if migration == "off" else len(own_s))
 
 
-def _overlapped(route: Route) -> Delivery:
-    """The target is asked at the first token and reads it; the source writes until it stands at the prefix."""
-    stood = min(route.tokens, 1 + math.floor(route.ready_s * route.source_rate))
-    caught_up = stood - 1
-    begins_s = route.ready_s + caught_up / route.catch_up_rate
-    while stood < route.tokens and stood / route.source_rate <= begins_s:  # written while it caught up
-        stood, caught_up = stood + 1, caught_up + 1
-        begins_s = max(begins_s, route.ready_s + caught_up / route.catch_up_rate)
-    return _both(route, of_source=stood, asked=1, caught_up=caught_up, begins_s=begins_s)
+def _overlapped(route: Route) -> tuple[list[float], float]:
+    """The target is asked at the first token; the source writes until it stands at the prefix, that is behind all."""
+    written_s: list[float] = []
+    next_s = stands_s = 0.0
+    while len(written_s) < route.tokens and next_s <= stands_s:
+        written_s.append(next_s)
+        stands_s = route.ready_s + (len(written_s) - 1) / route.reading_rate
+        held_s = (len(written_s) - route.lead) / route.pace
+        next_s = max(next_s + 1 / route.source_rate, held_s)
+    return written_s, stands_s
 
 
-def _stopped(route: Route) -> Delivery:
-    """The source stops with B tokens more than are read; then the target reads the prompt and all of them."""
+def _stopped(route: Route, of_source: int) -> tuple[list[float], float]:
+    """The source writes so many; then the target reads the prompt and all of them."""
+    written_s = [place / route.source_rate for place in range(of_source)]
+    return written_s, written_s[-1] + route.ready_s + (of_source - 1) / route.reading_rate
+
+
+def _at_stop(route: Route) -> int:
+    """Tokens of the source when B more are written than read."""
+    gained = 1 - route.pace / route.source_rate  # tokens that come to the reader's hand with each one written
     wanted = buffer_tokens(route.pace, route.expected_s)
-    ahead = 1 - route.pace / route.source_rate  # tokens that the reader's hand gains with each one written
-    stood = route.tokens if ahead <= 0 else min(route.tokens, 1 + math.ceil(wanted / ahead))
-    begins_s = (stood - 1) / route.source_rate + route.ready_s
-    return _both(route, of_source=stood, asked=stood, caught_up=0, begins_s=begins_s)
-
-
-def _both(route: Route, of_source: int, asked: int, caught_up: int, begins_s: float) -> Delivery:
-    written = [place / route.source_rate for place in range(of_source)]
-    written += [begins_s + (place + 1) / route.target_rate for place in range(route.tokens - of_source)]
-    return Delivery(written, _read(written, route.pace), of_source, asked, caught_up)
+    return route.tokens if gained <= 0 else min(route.tokens, 1 + math.ceil(wanted / gained))
 
 
 def _read(written_s: Sequence[float], pace: float) -> list[float]:

@@ -27,9 +27,12 @@ class Waits(NamedTuple):
 
 
 class Policy(Protocol):
-    """`length` is the number of tokens that the constrained side would have to read."""
+    """`length` is the number of tokens that the constrained side would have to read.
 
-    def waits(self, length: float) -> Waits:
+    `chance`, uniform in [0, 1), decides where two waits are as good and the budget pays for both in turn.
+    """
+
+    def waits(self, length: float, chance: float = 0.5, /) -> Waits:
         """What a prompt of that length makes each side wait."""
         ...
 
@@ -69,7 +72,7 @@ class Greedy:
             self._between = float(found[place])
             self._between_s = min(self._tail_s, ttfts.quantile(1 - kept - max(0.0, left) / share[place]))
 
-    def waits(self, length: float) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
         """The server starts at once, the device behind w(l)."""
         if length <= self._at_once:
             return Waits(0.0, 0.0)
@@ -113,7 +116,7 @@ class Ramp:
             low, high = (low, slope) if fits else (slope, high)
         return high
 
-    def waits(self, length: float) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
         """The server starts at once, the device behind w(l)."""
         return Waits(0.0 if length <= self._at_once else min(self._slope_s * length, self._tail_s), 0.0)
 
@@ -126,6 +129,6 @@ class Threshold:
         place = int(np.cumsum(share).searchsorted(1 - budget + 1e-12, side="right"))
         self._least = float(found[place]) if place < len(found) else NEVER
 
-    def waits(self, length: float) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
         """Shorter prompts never start the server."""
         return Waits(0.0, 0.0 if length >= self._least else NEVER)

@@ -3,11 +3,15 @@
 The server starts at once. If the device, which takes T = k l + c, starts behind w unless the server was first, then
 E[TTFT] = E[min(S, w + T)], and l tokens are spent with probability 1 − F(w). Both move at F's own steps alone, so that
 these and 0 are all the waits that can be best. One price for all lengths is what minimises the mean for a budget: it
-is a knapsack whose items are the steps. The last wait is the longest S that was seen, and spends nothing but on the
-unseen.
+is a knapsack whose items are the steps. At that price mostly one length is as well off with either of two waits, and
+takes the shorter one as often as the budget lasts. The longest S seen is the last wait; it costs nothing expected.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +21,8 @@ from .ttfts import Floats, Ttfts
 
 _MOST_WAITS = 192  # that are tried, evenly in F and finer in its tail
 _MOST_LENGTHS = 48  # groups of like lengths while the price is looked for
-_HALVINGS = 26
+_HALVINGS = 14  # of the price's logarithm
+_NEARLY_NOTHING = 1e-7  # of the highest price
 
 
 class Priced:
@@ -28,15 +33,27 @@ class Priced:
         self._k, self._c = line.k, line.c
         self._waits_s = _tried(ttfts)
         self._left = ttfts.left(self._waits_s)
-        self.price = self._found(lengths, budget)
+        self._prices = self._found(lengths, budget)
 
-    def waits(self, length: float) -> Waits:
+    @property
+    def price(self) -> float:
+        """Seconds of mean TTFT that a token of the device has to save."""
+        return self._prices.high
+
+    @property
+    def share(self) -> float:
+        """Of how many requests the chance is below this, which take the shorter one of two waits as good."""
+        return self._prices.share
+
+    def waits(self, length: float, chance: float = 0.5, /) -> Waits:
         """The server starts at once, the device behind the best wait."""
-        return Waits(float(self.waits_s(np.array([length]))[0]), 0.0)
+        return Waits(float(self.waits_s(np.array([length]), np.array([chance]))[0]), 0.0)
 
-    def waits_s(self, lengths: Floats) -> Floats:
-        """The device's waits for prompts of these lengths, [n]."""
-        total = self._means_s(lengths) + self.price * np.outer(lengths, self._left)
+    def waits_s(self, lengths: Floats, chances: Floats) -> Floats:
+        """The device's waits for prompts of these lengths, [n]; `chances` [n] are uniform in [0, 1)."""
+        low, high, share = self._prices
+        price = np.where(chances < share, low, high)
+        total = self._means_s(lengths) + np.outer(price * lengths, self._left)
         best: Floats = self._waits_s[total.argmin(axis=1)]
         return best
 
@@ -44,8 +61,8 @@ class Priced:
         """E[TTFT] by length and wait."""
         return self._ttfts.mean_within(np.add.outer(self._k * lengths + self._c, self._waits_s))
 
-    def _found(self, lengths: Ints, budget: float) -> float:
-        """The least price, nearly, with which the spend is at most the budget."""
+    def _found(self, lengths: Ints, budget: float) -> _Prices:
+        """Two nearly equal prices around the one for the budget, and how often the lower one can be paid."""
         middle, share = _grouped(*lottery(lengths))
         means_s, tokens = self._means_s(middle), np.outer(middle, self._left)
 
@@ -53,19 +70,37 @@ class Priced:
             best = (means_s + price * tokens).argmin(axis=1)
             return float(share @ self._left[best])
 
-        if spend(0.0) <= budget:
-            return 0.0
-        low, high = 0.0, self._highest(means_s, middle)
-        for _ in range(_HALVINGS):
-            price = (low + high) / 2
-            low, high = (low, price) if spend(price) <= budget else (price, high)
-        return high
+        return _around(spend, budget, self._highest(means_s, middle))
 
     def _highest(self, means_s: Floats, lengths: Floats) -> float:
         """A price at which no start is worth its tokens: what is gained by the best one for the likeliest server."""
         gain_s = means_s[:, -1] - means_s.min(axis=1)
         least = self._left[self._left > 0].min(initial=1.0)
         return float((gain_s / np.maximum(lengths, 1.0)).max() / least) + 1e-9
+
+
+class _Prices(NamedTuple):
+    """At `low` too much is spent and at `high` not too much; with `low` in a `share` (0 to 1) of requests all."""
+
+    low: float
+    high: float
+    share: float
+
+
+def _around(spend: Callable[[float], float], budget: float, high: float) -> _Prices:
+    """By halving; `spend` falls with the price and is at most the budget at `high`."""
+    dear, cheap = spend(0.0), spend(high)
+    if dear <= budget:
+        return _Prices(0.0, 0.0, 0.0)
+    low, least = 0.0, high * _NEARLY_NOTHING
+    for _ in range(_HALVINGS):
+        price = math.sqrt(max(low, least) * high)
+        found = spend(price)
+        if found <= budget:
+            high, cheap = price, found
+        else:
+            low, dear = price, found
+    return _Prices(low, high, max(0.0, budget - cheap) / (dear - cheap))
 
 
 def _tried(ttfts: Ttfts) -> Floats:

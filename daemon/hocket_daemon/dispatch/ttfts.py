@@ -6,18 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+BEYOND = 1.5
 
 
 class Ttfts:
-    """F(t), a step function: `times_s` [n] ascend, and F is `cdf` [n] from each on; the last is 1."""
+    """F(t), a step function: `times_s` [n] ascend, and F is `cdf` [n] from each on; the last is 1.
 
-    def __init__(self, times_s: Floats, cdf: Floats) -> None:
+    `known` is the share of it that was seen; quantiles beyond are a guess, as servers were cancelled sooner.
+    """
+
+    def __init__(self, times_s: Floats, cdf: Floats, known: float = 1.0) -> None:
         self.times_s = times_s
         self.cdf = cdf
         mass = np.diff(cdf, prepend=0.0)
         self._partial = np.concatenate(([0.0], np.cumsum(mass * times_s)))  # of the mean, up to each time
         self._left = np.concatenate(([1.0], 1 - cdf))
         self._left[-1] = 0.0
+        self.known = known
 
     @classmethod
     def of_samples(cls, samples_s: Floats) -> Ttfts:
@@ -29,16 +34,17 @@ class Ttfts:
     def of_censored(cls, seconds: Floats, seen: NDArray[np.bool_], weights: Floats) -> Ttfts:
         """Kaplan and Meier's, all [n], n > 0: where not `seen`, the server was cancelled after so many seconds.
 
-        Mass that is left behind the last one is put there (Efron), so that a quantile is finite.
+        What the last one leaves, if it is censored, is known to be longer and no more: it is put at BEYOND times as
+        long, so that a quantile is finite and a start at the longest wait yet is not taken to be free.
         """
         order = np.lexsort((~seen, seconds))
         seconds, seen, weights = seconds[order], seen[order], weights[order]
         at_risk = np.cumsum(weights[::-1])[::-1]
         cdf = 1 - np.cumprod(1 - np.where(seen, weights / at_risk, 0.0))
-        cdf[-1] = 1.0
-        kept = seen.copy()
-        kept[-1] = True
-        return cls(seconds[kept], cdf[kept])
+        if seen[-1]:
+            cdf[-1] = 1.0
+            return cls(seconds[seen], cdf[seen])
+        return cls(np.append(seconds[seen], BEYOND * seconds[-1]), np.append(cdf[seen], 1.0), float(cdf[-1]))
 
     def at(self, t_s: float) -> float:
         """F(t): how likely the first token is there within `t_s`."""

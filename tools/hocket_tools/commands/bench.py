@@ -66,6 +66,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "How near the predicted decode time is to the measured one, also while other processes load cores.",
         "--load 0,1 --json profile.json",
     ),
+    "dispatch": (
+        "Who begins, by each policy: first tokens, budgets under drift, costs of migration; over recorded servers.",
+        "--part policies,times --json dispatch.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

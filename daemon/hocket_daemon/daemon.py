@@ -37,6 +37,7 @@ from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Rece
 from .config import DaemonSettings
 from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
+from .engine.generator import TextGenerator
 from .engine.holds import Holds
 from .engine.preemption import Interrupt
 from .engine.voice import Voice
@@ -111,6 +112,7 @@ class Daemon:
             profiler=self._profiling.profiler,
             counters=Counters(),
             admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
+            server=self.open_server(),
             holds=Holds(settings.model.hold_first),
             shares_drafts=self._shares_drafts,
         )
@@ -130,6 +132,10 @@ class Daemon:
         self.at_server.add([StatusRequest], self._on_status_request)
         self._at_retrieval.add([Chunks, Error], self._background.on_reply)
         self._at_retrieval.add([Passages, Scores, Error], self.services.retrieval.on_reply)
+
+    def open_server(self) -> TextGenerator | None:
+        """A server of text that writes instead of the other side; None where there is none."""
+        return None
 
     def connect(self) -> None:
         """Open what leads to the other side, and take what comes from there."""

@@ -14,6 +14,8 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
+from .engine.generator import TextGenerator
+from .engine.openai import open_server
 from .engine.server import server_of
 from .monitoring.counters import labelled
 from .privacy.egress import PeerGate, fact, obstacle
@@ -34,7 +36,8 @@ class DeviceDaemon(Daemon):
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
             check_endpoint(settings.cloud)
-        server_of(settings.server)
+        server = server_of(settings.server)
+        self._server, self._served_by = settings.server, server.place if server is not None else ""
         super().__init__(settings, "device", shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:
@@ -46,6 +49,10 @@ class DeviceDaemon(Daemon):
             self.at_peer.add(mode.answers, self._on_message)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
+
+    def open_server(self) -> TextGenerator | None:
+        """The one of [server]."""
+        return open_server(self._server, self.bus.post, self._egress, self._ledger)
 
     def peer(self) -> LinkPeer | None:
         """The cloud, where one is configured."""
@@ -88,7 +95,8 @@ class DeviceDaemon(Daemon):
             self._bad_messages.note(error=str(error))
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
-        return {"cloud": self._cloud_fact(user), "leaves this device": fact(self._egress)}
+        asked = {"server": f"{self._served_by}, asked by dispatch in the cloud's place"} if self._served_by else {}
+        return {"cloud": self._cloud_fact(user), **asked, "leaves this device": fact(self._egress)}
 
     def _cloud_fact(self, user: str) -> str:
         """What the link tells of others' requests in the cloud is for no user."""

@@ -82,6 +82,9 @@ class FakeVoice:
     def prompt(self, text: str, task: Task) -> list[int]:
         return [BOS, *self.encode("", text, "")]
 
+    def continued(self, text: str) -> list[int]:
+        return self.encode("", text, "")
+
     def encode(self, before: str, text: str, behind: str) -> list[int]:
         return [FIRST + max(0, CHARACTERS.find(character)) for character in before + text + behind]
 

@@ -16,7 +16,7 @@ from hocket_bus.errors import (
     Forbidden,
 )
 from hocket_bus.messages import Sampling
-from hocket_daemon.engine.completions import Usage
+from hocket_daemon.engine.generation import Usage
 from hocket_daemon.engine.generator import TextGenerator, TextRequest
 from hocket_daemon.engine.openai import MAX_TEXTS
 from hocket_daemon.privacy.egress import EgressSettings

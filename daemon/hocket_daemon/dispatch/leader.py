@@ -14,33 +14,32 @@ from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import DispatchOutcome, Finish, Message, Side, Sources, Standing
 
 from ..engine.sequences import measure
-from ..serving.mode import Facts, Peer
+from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced, late
 from ..serving.services import Services
 from ..serving.sources import Trace, sourced
 from .booking import Books
 from .cost import Tokens
+from .far import FarWriter
 from .moves import Mover, Position
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write
-from .remote import RemoteWriter
+from .remote import NO_CLOUD
 from .terms import Terms
 from .work import Work
 from .writer import Writer
 
 TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
-NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
 
 
 class Leader:
     """Publishes every token of whoever writes, and books what both sides computed."""
 
-    def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: Terms) -> None:
+    def __init__(self, services: Services, reply: Reply, terms: Terms) -> None:
         opening = terms.opening
         self.closed = False
         self._services = services
         self._reply = reply
-        self._peer = None if terms.alone else peer
         self._terms = terms
         self._began_s = time.monotonic()
         self._first_s = 0.0
@@ -51,8 +50,8 @@ class Leader:
         self._told_by_s = inf
         self._books = Books(terms, self._began_s)
         self._writer = Writer(services, opening, self)
-        self._remote = RemoteWriter(self._peer, opening, self._chain, self) if self._peer is not None else None
-        self._race = Race(SIDES if self._peer is not None else ("device",))
+        self._far = terms.far(self._chain, self) if terms.far is not None else None
+        self._race = Race(SIDES if self._far is not None else ("device",))
         self._mover = Mover(terms, self._to_read)
 
     @property
@@ -67,8 +66,8 @@ class Leader:
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
-        if self._peer is not None and not self._peer.up:
-            self._do(self._race.gone("cloud", self._peer.reason or NO_CLOUD, self._began_s))
+        if self._far is not None and self._far.obstacle is not None:
+            self._do(self._race.gone("cloud", self._far.obstacle, self._began_s))
         elif self._books.cloud_starts_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
         self._writer.start()
@@ -100,10 +99,10 @@ class Leader:
 
     def receive(self, message: Message) -> None:
         """A message of the cloud. Raises BadMessage for one that cannot be, and goes on without the cloud."""
-        if self.closed or self._remote is None:
+        if self.closed or self._far is None:
             return
         try:
-            self._remote.receive(message)
+            self._far.receive(message)
         except BadMessage as error:
             self._lose_cloud(error)
             raise
@@ -131,8 +130,20 @@ class Leader:
         if self._race.writer in (None, "cloud") or self._race.moving == "cloud":
             self._lose_cloud(error)
 
+    def on_cloud_finished(self, finish: Finish) -> None:
+        """Its text has ended, with a token that stands for that where there is one."""
+        eos = self._terms.opening.eos
+        if self._race.writer is None:
+            self._lose_cloud(Unavailable("the cloud wrote nothing"))
+        elif self._race.writer == "cloud" and finish == "eos" and eos:
+            self._take("cloud", len(self._chain), eos[0])
+        elif self._race.writer == "cloud" and self._finish is None:
+            self._end_with(finish)
+
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
         """The cloud can be reached, or cannot."""
+        if self._far is None or not self._far.is_linked:
+            return
         if up:
             self._race.back("cloud")
         elif self._finish is not None:
@@ -189,11 +200,14 @@ class Leader:
         target = self._mover.target(Position(len(self._chain), writer, now - self._first_s))
         if target is None or not self._books.may_read(target, self._to_read(target)):
             return []
+        far = self._far
+        if target == "cloud" and far is not None and not far.stands:
+            return self._race.move(target, now, waits=True) if far.continues else []
         return self._race.move(target, now, waits=self._mover.waits)
 
     def _to_read(self, side: Side) -> int:
         """Tokens that a side has to read before it can go on."""
-        has_read = self._writer.has_read if side == "device" else self._remote is not None and self._remote.has_read
+        has_read = self._writer.has_read if side == "device" else self._far is not None and self._far.has_read
         return len(self._chain) + (0 if has_read else self._books.prompt_of(side))
 
     def _note_move(self, side: Side, now: float) -> None:
@@ -213,12 +227,12 @@ class Leader:
             match action:
                 case Begin(side):
                     self._books.began(side, time.monotonic())
-                    self._have(side, Writer.write, RemoteWriter.write)
+                    self._have(side, Writer.write, lambda far: far.write())
                 case Stand(side):
-                    self._have(side, Writer.stand, RemoteWriter.stand)
+                    self._have(side, Writer.stand, lambda far: far.stand())
                 case Write(side):
                     self._moved_from = self._writers[-1] if self._writers else None
-                    self._have(side, Writer.write, RemoteWriter.write)
+                    self._have(side, Writer.write, lambda far: far.write())
                 case Hold(side):
                     self._hold(side)
                 case Tell(text):
@@ -227,24 +241,22 @@ class Leader:
                 case Fail(error):
                     self.fail(error)
 
-    def _have(
-        self, side: Side, own: Callable[[Writer, list[int]], None], remote: Callable[[RemoteWriter], None]
-    ) -> None:
+    def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[FarWriter], None]) -> None:
         """Have a side do this behind all tokens that there are."""
         if side == "device":
             own(self._writer, self._chain.ids)
-        elif self._remote is not None:
-            self._say(remote, self._remote)
+        elif self._far is not None:
+            self._say(far, self._far)
 
     def _hold(self, side: Side) -> None:
         if side == "device":
             self._writer.hold()
-        elif self._remote is not None:
-            self._say(RemoteWriter.hold, self._remote)
+        elif self._far is not None:
+            self._say(lambda far: far.hold(), self._far)
 
-    def _say(self, what: Callable[[RemoteWriter], None], remote: RemoteWriter) -> None:
+    def _say(self, what: Callable[[FarWriter], None], far: FarWriter) -> None:
         try:
-            what(remote)
+            what(far)
         except Unavailable as error:  # or Forbidden
             self._lose_cloud(error)
 
@@ -264,14 +276,14 @@ class Leader:
 
     def _end_with(self, finish: Finish) -> None:
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
-        remote = self._remote
-        if remote is None or "cloud" not in self._writers or self._peer is None or not self._peer.up:
+        far = self._far
+        if far is None or "cloud" not in self._writers or not far.is_linked or far.obstacle is not None:
             self._conclude(finish)
             return
-        self._finish, self._told_by_s = finish, time.monotonic() + TELL_S + self._peer.rtt_s
+        self._finish, self._told_by_s = finish, time.monotonic() + TELL_S + far.rtt_s
         self._writer.close()
         try:
-            remote.end(finish)
+            far.end(finish)
         except Unavailable:
             self._conclude(finish)
 
@@ -289,32 +301,32 @@ class Leader:
     def _sources(self) -> Sourced:
         parts = self._writer.parts
         traces = [Trace(float(side == "device"), parts.get(step)) for step, side in enumerate(self._writers)]
-        told = self._remote.told if self._remote is not None else None
+        told = self._far.told if self._far is not None else None
         passages = self._writer.passages if "device" in self._writers else []
         return sourced(self._services.side, passages, traces, told)
 
     def _close(self, reason: str, written: int | None) -> None:
         self._writer.close()
-        if self._remote is not None and self._finish is None:
+        if self._far is not None and self._finish is None:
             with suppress(Unavailable):
-                self._remote.end(reason)
+                self._far.end(reason)
         self.closed = True
         device, cloud = self._writer.work, self._cloud_work
-        asked = self._remote is not None and self._remote.opened
+        asked = self._far is not None and self._far.opened
         self._books.close(
             Tokens(
                 device_prefilled=device.prefilled,
                 device_decoded=device.decoded * self._writer.rows,
                 server_prefilled=max(cloud.prompt or self._books.prompt_of("cloud"), cloud.prefilled) if asked else 0,
                 server_decoded=cloud.decoded,
-                exact=not asked or (self._remote is not None and self._remote.has_said_all),
+                exact=not asked or (self._far is not None and self._far.has_said_all),
             ),
             written,
         )
 
     @property
     def _cloud_work(self) -> Work:
-        return self._remote.work if self._remote is not None else Work()
+        return self._far.work if self._far is not None else Work()
 
     def record(self) -> Facts:
         """For `hocket explain`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest, HocketError
@@ -22,7 +23,9 @@ from hocket_bus.messages import (
     Target,
 )
 
+from ..engine.generator import TextRequest
 from ..serving.mode import Peer
+from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply
 from ..serving.services import Services
 from .account import Account
@@ -30,11 +33,14 @@ from .account_file import AccountFile
 from .booking import today
 from .cost import costs_of
 from .dispatcher import Dispatcher
+from .far import FarOwner, FarWriter
 from .follower import Follower, rows_of
 from .leader import Leader
 from .line import DeviceLine
 from .moves import parse
 from .profile import Lengths, ServerProfile
+from .remote import RemoteWriter
+from .served import ServerWriter
 from .settings import DispatchSettings, check
 from .terms import Terms, options_of
 
@@ -113,19 +119,18 @@ class DispatchMode:
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
         """Lead a session."""
         options = options_of(ask)
-        if peer is not None:
-            self._hear(peer)
+        opening = self._opening(ask)
         terms = Terms(
             dispatcher=self._dispatcher,
             migration=self._settings.migration,
             pace=options.pace or self._settings.pace,
-            opening=self._opening(ask),
+            opening=opening,
             script=parse(options.script),
-            alone=options.alone,
+            far=None if options.alone else self._far(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
-        leader = Leader(self._services, reply, peer, terms)
+        leader = Leader(self._services, reply, terms)
         leader.start()
         return leader
 
@@ -149,6 +154,19 @@ class DispatchMode:
         """This side cannot take part."""
         dispatch = _dispatch(opening)
         return refused(error, dispatch.session, dispatch.epoch)
+
+    def _far(
+        self, ask: Ask, peer: Peer | None, opening: Dispatch
+    ) -> Callable[[PrefixChain, FarOwner], FarWriter] | None:
+        """The server where one is configured, or else the cloud daemon."""
+        server, voice = self._services.server, self._services.voice
+        if server is not None:
+            request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
+            return lambda chain, owner: ServerWriter(server, voice, request, chain, owner)
+        if peer is None:
+            return None
+        self._hear(peer)
+        return lambda chain, owner: RemoteWriter(peer, opening, chain, owner)
 
     def _hear(self, peer: Peer) -> None:
         """Take over what the cloud tells of its first tokens, so that the first question has a profile."""

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
-from hocket_bus.errors import BadMessage, HocketError
+from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sources, Standing, Target
 
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told, heard
+from .far import FarOwner
 from .work import Work
 
-
-class Owner(Protocol):
-    """Whose answer it is."""
-
-    def on_cloud_read(self, standing: Standing) -> None:
-        """The cloud has read its prompt."""
-
-    def on_cloud_standing(self) -> None:
-        """It could write behind what it was told last."""
-
-    def on_cloud_token(self, step: int, token: int) -> None:
-        """Its next token."""
-
-    def on_cloud_failed(self, error: HocketError) -> None:
-        """It cannot take part, or not now."""
+NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
 
 
 class RemoteWriter:
@@ -38,9 +23,10 @@ class RemoteWriter:
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
-    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: Owner) -> None:
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: FarOwner) -> None:
         """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
         self.opened = False
+        self.is_linked = self.stands = self.continues = True
         self.told: Told | None = None
         self.standing: Standing | None = None  # what it said last of itself
         self._peer = peer
@@ -48,6 +34,16 @@ class RemoteWriter:
         self._chain = chain
         self._owner = owner
         self._before = Work()  # by clouds that were started anew since
+
+    @property
+    def obstacle(self) -> HocketError | None:
+        """Why it cannot be reached now."""
+        return None if self._peer.up else self._peer.reason or NO_CLOUD
+
+    @property
+    def rtt_s(self) -> float:
+        """Of the link."""
+        return self._peer.rtt_s
 
     @property
     def epoch(self) -> int:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from hocket_bus.messages import Ask, Dispatch, DispatchOptions, Side
 
+from ..serving.prefix import PrefixChain
 from .dispatcher import Dispatcher
+from .far import FarOwner, FarWriter
 from .settings import Migration
 
 
@@ -29,7 +31,7 @@ class Terms:
     pace: float  # tokens a second that the reader reads
     opening: Dispatch
     script: Script | None
-    alone: bool
+    far: Callable[[PrefixChain, FarOwner], FarWriter] | None  # of an answer with these tokens; None: there is no cloud
     cloud_prompts: deque[int]  # tokens of the cloud's latest prompts, for each session to add to
     booked: Callable[[], None]  # is told that the account has changed
 

@@ -27,6 +27,7 @@ from hocket_bus.errors import (
 )
 from hocket_bus.messages import Finish
 
+from .generation import Usage
 from .generator import TextRequest
 from .settings import Api, ServerSettings
 from .text import MAX_CHARACTERS, Emitter
@@ -67,14 +68,6 @@ class Body:
 
     data: bytes
     prefix_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Tokens as the server counts them, which it may be paid by."""
-
-    prompt_tokens: int
-    completion_tokens: int
 
 
 class _Delta(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish
@@ -27,6 +28,13 @@ class Generated:
     text: str
 
 
+class Usage(NamedTuple):
+    """Tokens that were read and written for a text, as whoever wrote it counts them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
 class Generation:
     """Begins at once and ends by itself, or when it is cancelled. For the main thread, which hears of everything."""
 
@@ -47,6 +55,7 @@ class Generation:
         gets every id and the text that it completes, perhaps none; `on_end` comes once and last, with an error where
         no token can come any more.
         """
+        self.usage: Usage | None = None  # nobody is paid for it
         self._compute = compute
         self._rule = rule
         self._mass = mass

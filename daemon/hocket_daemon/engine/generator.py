@@ -10,7 +10,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Sampling, Task
 
 from .compute import Compute
-from .generation import Generated, Generation
+from .generation import Generated, Generation, Usage
 from .sampling import Rule
 from .sequences import read_text
 from .text import Detokenizer, Transcript
@@ -35,6 +35,10 @@ class TextRequest:
 
 class Generating(Protocol):
     """A text on its way."""
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it took, once it has ended, where that was told."""
 
     def cancel(self) -> None:
         """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""

@@ -22,8 +22,9 @@ from hocket_bus.messages import Finish
 
 from ..privacy.egress import EgressSettings, PeerGate
 from ..privacy.ledger import Ledger
-from .completions import Body, Streamed, Usage, body_of, continues, error_of
+from .completions import Body, Streamed, body_of, continues, error_of
 from .connection import BROKEN, Connection
+from .generation import Usage
 from .generator import TextRequest
 from .outcome import Post
 from .server import Server, server_of

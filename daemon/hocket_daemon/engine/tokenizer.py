@@ -19,6 +19,7 @@ from .spelling import Spelling
 
 _PASSAGE = "\x02passage\x03"
 _QUESTION = "\x02question\x03"
+_BEFORE = "\n"  # joins with nothing
 _INSTRUCTION = "Answer briefly and from this passage only."
 
 
@@ -55,9 +56,19 @@ class Worded:
         """How a passage and a question are laid out."""
         return layout_for(self._spelling, task)
 
+    def continued(self, text: str) -> list[int]:
+        """Ids of a text that goes on behind another one."""
+        return continued_ids(self._spelling, text)
+
     def prompt(self, text: str, task: Task) -> list[int]:
         """Ids of a whole prompt: a user's turn where the model has a chat template, or else `text` as it stands."""
         return prompt_ids(self._spelling, text, task)
+
+
+def continued_ids(spelling: Spelling, text: str) -> list[int]:
+    """Ids of `text` as it stands behind other text: some tokenizers begin a text with a blank of their own."""
+    before, whole = spelling.ids("", _BEFORE, ""), spelling.ids("", _BEFORE + text, "")
+    return whole[len(before) :] if whole[: len(before)] == before else spelling.ids("", text, "")
 
 
 def text_of(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:

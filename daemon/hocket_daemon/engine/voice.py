@@ -123,6 +123,9 @@ class Voice(Protocol):
     def prompt(self, text: str, task: Task) -> list[int]:
         """Ids of a whole prompt: "answer" asks `text` as a user does, "complete" goes on with it. From any thread."""
 
+    def continued(self, text: str) -> list[int]:
+        """Ids of a text that goes on behind another one. From any thread."""
+
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         """Append all segments, whose rows are all different, in one forward pass.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hocket_bus.messages import Side
 
 from ..engine.compute import Compute
+from ..engine.generator import TextGenerator
 from ..engine.holds import Holds
 from ..engine.voice import Voice
 from ..monitoring.counters import Counters
@@ -27,6 +28,7 @@ class Services:
     profiler: Profiler
     counters: Counters
     admission: Admission
+    server: TextGenerator | None = None  # of text, instead of the other side
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     holds: Holds = field(default_factory=lambda: Holds(""))
     shares_drafts: bool = True  # this side's distributions may leave it

@@ -1,0 +1,103 @@
+"""A server of text as the far side: asked anew for every stint, and its text numbered as this side's model does.
+
+It knows tokens by their text alone. What is cancelled is paid for by its whole prompt, as an estimate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Finish, Message
+
+from ..engine.generator import Generating, TextGenerator, TextRequest
+from ..engine.voice import Voice
+from ..serving.prefix import PrefixChain
+from ..serving.sources import Told
+from .far import FarOwner
+from .work import Work
+
+
+class ServerWriter:
+    """Writes on behind the text of the tokens; only the latest stint is heard."""
+
+    is_linked = stands = has_read = False
+    obstacle: HocketError | None = None
+    rtt_s = 0.0
+
+    def __init__(
+        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: FarOwner
+    ) -> None:
+        """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
+        self.opened = False
+        self.told: Told | None = Told([], np.zeros((0, 0)))  # it reads no documents
+        self.continues = server.continues
+        self.work = Work()
+        self.has_said_all = True
+        self._server = server
+        self._voice = voice
+        self._request = request
+        self._chain = chain
+        self._owner = owner
+        self._stint = 0
+        self._text: Generating | None = None
+        self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
+
+    def stand(self) -> None:
+        """It cannot."""
+
+    def write(self) -> None:
+        """Ask it to go on; what an earlier stint says is nobody's."""
+        self.hold()
+        whole, tokens = self._request, len(self._chain)
+        left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
+        request = replace(whole, sampling=left, prefix=self._voice.text(self._chain.ids))
+        self.opened, stint = True, self._stint
+        self._asked = len(self._voice.prompt(whole.prompt, whole.task)) + tokens
+        self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
+        self._text = self._server.generate(
+            request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)
+        )
+
+    def hold(self) -> None:
+        """Close the connection, which stops the server."""
+        self._stint += 1
+        if self._text is not None:
+            self.has_said_all = False
+            self._text.cancel()
+            self._text = None
+
+    def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
+        """The same."""
+        self.hold()
+
+    def receive(self, message: Message) -> None:
+        """It has no link."""
+
+    def _on_text(self, stint: int, piece: str) -> None:
+        for token in self._voice.continued(piece):
+            if stint != self._stint:
+                return
+            self.work.decoded += 1
+            self._owner.on_cloud_token(len(self._chain), token)
+
+    def _on_end(self, stint: int, end: Finish | HocketError) -> None:
+        if stint != self._stint:
+            return
+        text, self._text = self._text, None
+        self._count(text)
+        if isinstance(end, HocketError):
+            self._owner.on_cloud_failed(end)
+        else:
+            self._owner.on_cloud_finished(end)
+
+    def _count(self, text: Generating | None) -> None:
+        """What the server says that it has read, where it says so."""
+        usage = text.usage if text is not None else None
+        if usage is None:
+            self.has_said_all = False
+        else:
+            self.work.prompt = self.work.prefilled = self.work.prefilled + usage.prompt_tokens - self._asked

@@ -1,0 +1,187 @@
+"""Laws of an answer dispatched to a server of text: its text is the answer's, and what moves goes on from it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from dispatch_sides import CLOCKED, DispatchSides, ask
+from fakes import Part, part
+from two_sides import TEXTS, Clock
+
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Failed, Finish
+from hocket_daemon.dispatch.settings import DispatchSettings
+from hocket_daemon.engine.generation import Usage
+from hocket_daemon.engine.generator import TextRequest
+
+GONE = Unavailable("the server broke off", "look at its log")
+ANSWER = "Ada sang first at noon. Nobody else did so."
+
+
+@dataclass
+class FakeText:
+    """A text on its way; the test says when a piece of it comes."""
+
+    request: TextRequest
+    on_text: Callable[[str], None]
+    on_end: Callable[[Finish | HocketError], None]
+    usage: Usage | None = None
+    ended: bool = False
+    left: list[str] = field(default_factory=list)
+
+    def cancel(self) -> None:
+        self.end("cancelled")
+
+    def end(self, end: Finish | HocketError) -> None:
+        if not self.ended:
+            self.ended = True
+            self.on_end(end)
+
+
+@dataclass
+class FakeServer:
+    """Writes ANSWER in pieces of some letters, from whatever prefix it is given."""
+
+    continues: bool = True
+    piece: int = 3
+    texts: list[FakeText] = field(default_factory=list)
+
+    def generate(self, request: TextRequest, on_text: Callable[[str], None], on_end: Callable[..., None]) -> FakeText:
+        rest = ANSWER[len(request.prefix) :]
+        pieces = [rest[at : at + self.piece] for at in range(0, len(rest), self.piece)]
+        text = FakeText(request, on_text, on_end, left=pieces)
+        self.texts.append(text)
+        return text
+
+    def chores(self) -> list[Callable[[], None]]:
+        return [self.step] * any(not text.ended for text in self.texts)
+
+    def step(self) -> None:
+        text = next(text for text in self.texts if not text.ended)
+        if text.left:
+            text.on_text(text.left.pop(0))
+        else:
+            text.usage = Usage(7, 3)
+            text.end("eos")
+
+
+@pytest.fixture
+def sides(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[DispatchSides, FakeServer]]:
+    """A device and a server of text."""
+    clock = Clock()
+    for module in CLOCKED:
+        monkeypatch.setattr(module, "time", clock)
+
+    def made(asked: object, server: FakeServer | None = None, **options: object) -> tuple[DispatchSides, FakeServer]:
+        server = server or FakeServer()
+        device = part("device", TEXTS["device"], seed=1)
+        device = ServedPart(device.side, device.voice, device.compute, device.retrieval, device.services, server)
+        device.services = replace(device.services, server=server)
+        return DispatchSides(asked, clock, device=device, **options), server  # type: ignore[arg-type]
+
+    return made
+
+
+@dataclass
+class ServedPart(Part):
+    """A side that has a server of text."""
+
+    server: FakeServer
+
+    def chores(self) -> list[Callable[[], None]]:
+        return super().chores() + self.server.chores()
+
+
+Made = Callable[..., tuple[DispatchSides, FakeServer]]
+
+
+def test_the_text_is_the_servers(sides: Made) -> None:
+    """Whatever its pieces; the question alone has left, and nothing goes over the link."""
+    for piece in (1, 3, 50):
+        both, server = sides(ask("cloud", max_tokens=100, ignore_eos=False), FakeServer(piece=piece))
+        both.begin()
+        both.run_to_the_end()
+        assert both.reader.done.text == ANSWER
+        assert both.reader.done.finish == "eos"
+        assert {token.source for token in both.reader.tokens} == {"cloud"}
+        (text,) = server.texts
+        assert text.request.prompt == both.asked.question
+        assert not text.request.prefix
+        assert not both.said
+        assert not both.reader.done.sources
+        record = both.leader.record()
+        assert record["prefilled"]["cloud"] == 7
+        assert record["cost"]["exact"]
+
+
+@pytest.mark.parametrize("at", range(1, 30, 4))
+def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) -> None:
+    """The device's tokens are its own behind the server's; the server is stopped, and paid for as an estimate."""
+    settings = DispatchSettings(migration="overlap")
+    both, server = sides(ask(f"cloud,{at}:device", max_tokens=50), settings=settings, order=random.Random(at))
+    both.begin()
+    both.run_to_the_end()
+    ids = both.reader.done.token_ids
+    first = next(token.step for token in both.reader.tokens if token.source == "device")
+    assert both.device.voice.text(ids[:first]) == ANSWER[:first]
+    for step in range(first, len(ids)):
+        assert ids[step] == both.next_token("device", ids[:step])
+    assert server.texts[0].ended
+    assert not both.leader.record()["cost"]["exact"]
+
+
+def test_what_moves_to_the_server_is_its_prefix(sides: Made) -> None:
+    """It is asked to go on behind the device's text; a chat is never asked to."""
+    settings = DispatchSettings(migration="overlap")
+    both, server = sides(ask("device,5:cloud", max_tokens=20), settings=settings)
+    both.begin()
+    both.run_to_the_end()
+    ids = both.reader.done.token_ids
+    assert server.texts[-1].request.prefix == both.device.voice.text(ids[:5])
+    assert server.texts[-1].request.sampling.max_tokens == 15
+    both, server = sides(ask("device,5:cloud", max_tokens=20), FakeServer(continues=False), settings=settings)
+    both.begin()
+    both.run_to_the_end()
+    assert not server.texts
+    assert {token.source for token in both.reader.tokens} == {"device"}
+
+
+@pytest.mark.parametrize("read", [0, 1, 9])
+def test_a_server_that_breaks_off_leaves_the_device_to_go_on(sides: Made, read: int) -> None:
+    """In the race and in the middle; nothing is doubled or lost."""
+    both, server = sides(ask("cloud", max_tokens=40), FakeServer(piece=1))
+    both.begin()
+    both.run_while(lambda: len(both.reader.tokens) < read or not server.texts)
+    server.texts[-1].end(GONE)
+    both.run_to_the_end()
+    ids = both.reader.done.token_ids
+    assert both.device.voice.text(ids[:read]) == ANSWER[:read]
+    for step in range(read, len(ids)):
+        assert ids[step] == both.next_token("device", ids[:step])
+    assert any("broke off" in notice for notice in both.reader.notices)
+
+
+def test_an_error_never_wins_and_two_end_the_answer(sides: Made) -> None:
+    """A server that fails before any text, and a device that is broken."""
+    both, server = sides(ask("cloud", max_tokens=10))
+    both.device.compute.broken = HocketError("the model broke", "mend it")
+    both.begin()
+    both.run_while(lambda: not server.texts)
+    server.texts[-1].end(GONE)
+    both.run_to_the_end()
+    assert isinstance(both.reader.end, Failed)
+    assert both.reader.failed.text == "the model broke"
+    assert not both.reader.tokens
+
+
+def test_a_cancelled_answer_closes_the_connection(sides: Made) -> None:
+    """At once, and nothing is heard of it any more."""
+    both, server = sides(ask("cloud", max_tokens=100), FakeServer(piece=1))
+    leader = both.begin()
+    both.run_while(lambda: len(both.reader.tokens) < 5)
+    leader.cancel()
+    assert server.texts[-1].ended
+    assert both.reader.done.finish == "cancelled"

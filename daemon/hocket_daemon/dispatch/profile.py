@@ -14,6 +14,7 @@ KEPT = 256  # requests that a profile looks back on at most
 HALF_LIFE = 64.0  # requests after which one counts half: some 92 count in all, as all their weights' sum
 MOST_QUANTILES = 32  # that are told between daemons
 _SEED_WEIGHT = 8.0  # requests that quantiles told by the other side count as, all together
+_SEED_FORGOTTEN = 16 * HALF_LIFE  # requests behind which nothing of them is left
 _UNKNOWN_S = (0.2, 0.3, 0.5, 0.8, 1.3, 2.0, 5.0)  # of a server that nobody has told anything about
 
 
@@ -84,6 +85,8 @@ class ServerProfile:
         kept = min(self._number, KEPT)
         age = (self._number - 1 - np.arange(kept)) % KEPT if self._number > KEPT else kept - 1 - np.arange(kept)
         weights = 0.5 ** (age / HALF_LIFE)
+        if self._number >= _SEED_FORGOTTEN:
+            return Ttfts.of_censored(self._seconds[:kept], self._seen[:kept], weights)
         told = _SEED_WEIGHT * 0.5 ** (self._number / HALF_LIFE) / len(self._seed)
         return Ttfts.of_censored(
             np.concatenate((self._seconds[:kept], self._seed)),

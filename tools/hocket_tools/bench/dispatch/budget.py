@@ -35,7 +35,8 @@ BUDGETS = (0.2, 0.5)
 CONSTRAINTS: tuple[Constraint, ...] = ("device", "server")
 BURST_PROMPTS = 20
 LEAST_SPENT, OVER_REBUILT, COVERED = 0.95, 1.10, (0.85, 0.95)
-CONTROL_TRACE, CONTROL_BUDGET, CONTROL_RUNS, SETTLED = "replicate_13b", 0.3, 10, 200
+CONTROL_TRACE, CONTROL_BUDGET, CONTROL_RUNS = "replicate_13b", 0.3, 10
+SETTLED = 5  # of the requests the first part, which is not counted
 KEPT, DROPPED = 1.05, 1.3
 
 
@@ -116,7 +117,9 @@ def _control(trace: Trace, lengths: Ints, line: DeviceLine, device: str, number:
         spends = []
         for run in range(CONTROL_RUNS):
             way = Rebuilt("device", line, CONTROL_BUDGET, (), keeps_censored=keeps)
-            spends.append(play(way, drawn(trace, lengths, number, CONTROL, run), "device", line).spend(SETTLED))
+            spends.append(
+                play(way, drawn(trace, lengths, number, CONTROL, run), "device", line).spend(number // SETTLED)
+            )
         spend = fmean(spends)
         rows.append(
             {

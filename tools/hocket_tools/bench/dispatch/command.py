@@ -37,7 +37,7 @@ class Settings:
     model: Annotated[str, Option("Model of the device here, measured on one thread.")] = "auto"
     requests: Annotated[int, Option("Requests of a run.", min=10)] = 1_000
     runs: Annotated[int, Option("Runs of each cell of the part policies.", min=1)] = 10
-    online_runs: Annotated[int, Option("Runs of each cell of the part budget.", min=1)] = 2
+    online_runs: Annotated[int, Option("Runs of each cell of the part budget.", min=1)] = 1
     answers: Annotated[int, Option("Answers of each cell of the part cost.", min=10)] = 100
     repeats: Annotated[int, Option("Repetitions of each time.", min=1)] = 20
 

@@ -17,7 +17,13 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     weighing = settings.aggregation
     made: list[Mode] = [
         AggregationMode(services, settings.aggregation),
-        DispatchMode(services, _dispatch(settings), weighing.relevance_temperature, weighing.wire_mass),
+        DispatchMode(
+            services,
+            _dispatch(settings),
+            temperature=weighing.relevance_temperature,
+            wire_mass=weighing.wire_mass,
+            trusts=weighing.trust_cloud,
+        ),
     ]
     return {mode.name: mode for mode in made}
 

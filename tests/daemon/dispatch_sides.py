@@ -43,13 +43,17 @@ class DispatchSides(Sides):
     asked: Ask
     clock: Clock
     settings: DispatchSettings = PLAIN
+    trusts: bool = False
     order: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        weighing = SETTINGS.relevance_temperature, SETTINGS.wire_mass
-        self.modes = [DispatchMode(side.services, self.settings, *weighing) for side in (self.device, self.cloud)]
+        self.modes = [self._mode(side) for side in (self.device, self.cloud)]
         self.reader, self.to_cloud, self.to_device = Reader(), FakePeer(up=self.up), FakePeer("the device")
+
+    def _mode(self, side: Part) -> DispatchMode:
+        temperature, mass = SETTINGS.relevance_temperature, SETTINGS.wire_mass
+        return DispatchMode(side.services, self.settings, temperature=temperature, wire_mass=mass, trusts=self.trusts)
 
     @property
     def dispatcher(self):

@@ -221,3 +221,46 @@ def test_each_side_has_its_end_told_once(sides: Made) -> None:
     both.check_closed()
     assert [type(message) for message in both.said][-1] is End
     assert any(isinstance(message, Target) for message in both.said)
+
+
+def test_nobody_waits_for_a_cloud_that_there_is_not(sides: Made) -> None:
+    """Alone by choice, with a budget of nothing: the device starts at once, and pays it back."""
+    both = sides(ask(alone=True), settings=DispatchSettings(budget=0.0, burst_tokens=0))
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert both.leader.record()["ttft_s"] < 0.1
+
+
+def test_what_the_device_says_behind_the_clouds_words_is_not_told_to_it(sides: Made) -> None:
+    """A cloud that begins a sentence and gives way; unless it is trusted, it does not hear the end."""
+    never = DispatchSettings(migration="overlap", constraint="device", budget=0.0, burst_tokens=0)
+    for trusts in (False, True):
+        both = sides(ask("", max_tokens=30), settings=never, trusts=trusts)
+        both.begin()
+        both.run_while(lambda: len(both.reader.tokens) < 3)  # noqa: B023 - it is over before the next round
+        assert not any(isinstance(message, Target) for message in both.said)
+        both.leader.on_cloud_failed(Unavailable("it gives way"))
+        both.leader.on_peer(True, None)
+        both.run_to_the_end()
+        told = [message for message in both.said if isinstance(message, Target)]
+        assert bool(told) == trusts
+
+
+@pytest.mark.parametrize("constraint", ["device", "server"])
+@pytest.mark.parametrize("budget", [0.0, 0.2, 0.6])
+def test_at_every_question_the_constrained_side_is_within_its_budget(
+    sides: Made, constraint: str, budget: float
+) -> None:
+    """Prompt tokens of all questions times the budget, and the burst; by what the account has booked."""
+    settings = DispatchSettings(constraint=constraint, budget=budget, burst_tokens=300, migration="off")  # type: ignore[arg-type]
+    both = sides(settings=settings)
+    both.begin()
+    account = both.dispatcher.account
+    for number in range(25):
+        both.run_to_the_end()
+        both.check_tokens()
+        assert account.spent_tokens <= budget * account.all_tokens + 300
+        both.again(ask(max_tokens=4, seed=number, question="Who sang " + "first " * (number % 5)))
+    both.run_to_the_end()
+    assert bool(account.spent_tokens) == (budget > 0)

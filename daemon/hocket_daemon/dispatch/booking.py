@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from typing import Any
 
 from hocket_bus.messages import Migration, Side
-from hocket_bus.messages.dispatch import MAX_MOVES
 
 from ..serving.mode import Facts
 from .cost import Bill, Tokens
 from .dispatcher import Decision
+from .far import FarWriter
 from .policy import NEVER
 from .terms import Terms
 from .work import Work
+from .writer import Writer
 
 
 class Books:
@@ -23,7 +25,6 @@ class Books:
     def __init__(self, terms: Terms, began_s: float) -> None:
         self.winner: Side | None = None
         self.ttft_s: float | None = None
-        self.migrations: list[Migration] = []
         self.told: list[str] = []  # what the reader was told
         self.prompt = self.missing = 0  # tokens of this side's prompt, and of it those still to be computed
         self._terms = terms
@@ -92,23 +93,30 @@ class Books:
         """Whether the budget has so many for a side that is to go on."""
         return self._terms.script is not None or self._dispatcher.may_start(side, tokens)
 
-    def moved(self, step: int, source: Side, target: Side, late_s: float) -> None:
-        """From token `step` on another side wrote."""
-        if len(self.migrations) < MAX_MOVES:
-            self.migrations.append(Migration(step=step, source=source, target=target, late_s=late_s))
-
     # --- the end
 
-    def close(self, tokens: Tokens, written: int | None) -> None:
+    def close(self, writer: Writer, far: FarWriter | None, written: int | None) -> None:
         """Pay for what was computed; `written` is how long an answer is that was not cut short."""
         if written is not None:
             self._dispatcher.lengths.answered(written)
-        self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
+        self._bill = self._dispatcher.book(self._tokens(writer, far), today(), reserved=self._reserved)
         self._terms.booked()
 
-    def facts(self, device: Work, cloud: Work) -> Facts:
+    def _tokens(self, writer: Writer, far: FarWriter | None) -> Tokens:
+        """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
+        device, cloud = writer.work, _work(far)
+        asked = far is not None and far.opened
+        return Tokens(
+            device_prefilled=device.prefilled,
+            device_decoded=device.decoded * writer.rows,
+            server_prefilled=max(cloud.prompt or self.prompt_of("cloud"), cloud.prefilled) if asked else 0,
+            server_decoded=cloud.decoded,
+            exact=far is None or not asked or far.has_said_all,
+        )
+
+    def facts(self, writer: Writer, far: FarWriter | None, migrations: Sequence[Migration]) -> Facts:
         """The decision record; without text."""
-        decision = self._decision
+        decision, device, cloud = self._decision, writer.work, _work(far)
         predicted = decision.predicted if decision is not None else {}
         return {
             "constraint": self._dispatcher.constraint,
@@ -121,7 +129,7 @@ class Books:
             "loser_steps": device.late + cloud.late,
             "migrations": [
                 {"step": each.step, "from": each.source, "to": each.target, "late_s": each.late_s}
-                for each in self.migrations
+                for each in migrations
             ],
             "prefilled": {"device": device.prefilled, "cloud": cloud.prefilled},
             "decoded": {"device": device.decoded, "cloud": cloud.decoded},
@@ -146,6 +154,10 @@ def _waits(decision: Decision | None) -> dict[str, Any]:
         return {}
     waits = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}
     return {side: None if wait_s == NEVER else wait_s for side, wait_s in waits.items()}
+
+
+def _work(far: FarWriter | None) -> Work:
+    return far.work if far is not None else Work()
 
 
 def today() -> int:

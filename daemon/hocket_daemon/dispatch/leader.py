@@ -11,22 +11,20 @@ from contextlib import suppress
 from math import inf
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import DispatchOutcome, Finish, Message, Side, Sources, Standing
+from hocket_bus.messages import Finish, Message, Side, Sources, Standing, other
 
 from ..engine.sequences import measure
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
-from ..serving.reply import Reply, Sourced, late
+from ..serving.reply import Reply, late
 from ..serving.services import Services
-from ..serving.sources import Trace, sourced
+from .answer import Answer
 from .booking import Books
-from .cost import Tokens
 from .far import FarWriter
-from .moves import Mover, Position
+from .moves import Mover
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write
 from .remote import NO_CLOUD
 from .terms import Terms
-from .work import Work
 from .writer import Writer
 
 TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
@@ -42,15 +40,13 @@ class Leader:
         self._reply = reply
         self._terms = terms
         self._began_s = time.monotonic()
-        self._first_s = 0.0
-        self._chain = PrefixChain(opening.session, opening.sampling.seed)
-        self._writers: list[Side] = []  # of each token
-        self._moved_from: Side | None = None  # the answer has moved, and its next token has not come
+        chain = PrefixChain(opening.session, opening.sampling.seed)
+        self._answer = Answer(chain, terms.pace)
         self._finish: Finish | None = None  # the answer lacks nothing but what the cloud tells of its sources
         self._told_by_s = inf
         self._books = Books(terms, self._began_s)
         self._writer = Writer(services, opening, self)
-        self._far = terms.far(self._chain, self) if terms.far is not None else None
+        self._far = terms.far(chain, self) if terms.far is not None else None
         self._race = Race(SIDES if self._far is not None else ("device",))
         self._mover = Mover(terms, self._to_read)
 
@@ -78,7 +74,10 @@ class Leader:
         """How long the prompt is, is known: decide when each side begins."""
         texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
         prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
-        self._do(self._race.start(time.monotonic(), self._books.decide(prompt, missing)))
+        starts_s = self._books.decide(prompt, missing)
+        if self._far is None:
+            starts_s = {"device": self._began_s}  # there is nobody to wait for
+        self._do(self._race.start(time.monotonic(), starts_s))
 
     def on_read(self) -> None:
         """It goes on by itself."""
@@ -121,8 +120,8 @@ class Leader:
         """The cloud's next token; what it says while another one writes is nobody's."""
         if self._race.writer == "device":
             return
-        if step != len(self._chain):
-            raise BadMessage("a token that is not the next one")
+        if step != len(self._answer) or token >= self._services.voice.vocabulary:
+            raise BadMessage("a token that cannot be the next one")
         self._take("cloud", step, token)
 
     def on_cloud_failed(self, error: HocketError) -> None:
@@ -136,7 +135,7 @@ class Leader:
         if self._race.writer is None:
             self._lose_cloud(Unavailable("the cloud wrote nothing"))
         elif self._race.writer == "cloud" and finish == "eos" and eos:
-            self._take("cloud", len(self._chain), eos[0])
+            self._take("cloud", len(self._answer), eos[0])
         elif self._race.writer == "cloud" and self._finish is None:
             self._end_with(finish)
 
@@ -180,42 +179,47 @@ class Leader:
         taken, actions = self._race.token(side, now)
         if not taken:
             return
-        assert step == len(self._chain), "a side writes behind all tokens that there are"
+        assert step == len(self._answer), "a side writes behind all tokens that there are"
         if is_first:
-            self._first_s = now
             self._books.won(side, now)
-        self._note_move(side, now)
-        self._chain.append(token)
-        self._writers.append(side)
-        finish = self._reply.add(token, side)
-        self._do(actions if finish is not None else _together(actions, self._move(side, now)))
+        self._answer.add(side, token, now)
+        finish = self._reply.add(token, self._source_of(side))
+        self._do(actions if finish is not None else _together(actions, self._move(now)))
         self._reply.publish()
-        self._services.counters.add("written_total", side=side)
+        self._services.counters.add("written_total", side=self._source_of(side))
         if finish is not None:
             self._end_with(finish)
 
-    def _move(self, writer: Side, now: float) -> list[Action]:
+    def _source_of(self, side: Side) -> Side:
+        """A cloud that was asked itself writes as the cloud."""
+        own = self._services.side
+        return own if side == "device" else other(own)
+
+    def _move(self, now: float) -> list[Action]:
+        """Have the answer move, if it pays and may."""
         if self._race.moving is not None:
             return []
-        target = self._mover.target(Position(len(self._chain), writer, now - self._first_s))
-        if target is None or not self._books.may_read(target, self._to_read(target)):
+        target = self._mover.target(self._answer.position(now))
+        if target is None or not self._may_move(target):
             return []
-        far = self._far
-        if target == "cloud" and far is not None and not far.stands:
-            return self._race.move(target, now, waits=True) if far.continues else []
-        return self._race.move(target, now, waits=self._mover.waits)
+        waits = self._mover.waits or (target == "cloud" and self._far is not None and not self._far.stands)
+        return self._race.move(target, now, waits=waits)
+
+    def _may_move(self, target: Side) -> bool:
+        """Whether the budget allows it, and nobody may gain by it.
+
+        A cloud that begins a sentence and gives way would hear how the device ends it: it does not get it back.
+        """
+        if target == "cloud" and self._far is not None and not self._far.continues:
+            return False
+        if target == "cloud" and self._answer.is_of("cloud") and not (self._terms.trusts or self._mover.is_scripted):
+            return False
+        return self._books.may_read(target, self._to_read(target))
 
     def _to_read(self, side: Side) -> int:
         """Tokens that a side has to read before it can go on."""
         has_read = self._writer.has_read if side == "device" else self._far is not None and self._far.has_read
-        return len(self._chain) + (0 if has_read else self._books.prompt_of(side))
-
-    def _note_move(self, side: Side, now: float) -> None:
-        """The first token of a side that another one handed over to, and how long its reader has waited for it."""
-        source, self._moved_from = self._moved_from, None
-        if source is not None:
-            due_s = self._first_s + len(self._chain) / self._terms.pace
-            self._books.moved(len(self._chain), source, side, max(0.0, now - due_s))
+        return len(self._answer) + (0 if has_read else self._books.prompt_of(side))
 
     # --- actions
 
@@ -231,7 +235,7 @@ class Leader:
                 case Stand(side):
                     self._have(side, Writer.stand, lambda far: far.stand())
                 case Write(side):
-                    self._moved_from = self._writers[-1] if self._writers else None
+                    self._answer.hand_over()
                     self._have(side, Writer.write, lambda far: far.write())
                 case Hold(side):
                     self._hold(side)
@@ -244,7 +248,7 @@ class Leader:
     def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[FarWriter], None]) -> None:
         """Have a side do this behind all tokens that there are."""
         if side == "device":
-            own(self._writer, self._chain.ids)
+            own(self._writer, self._answer.ids)
         elif self._far is not None:
             self._say(far, self._far)
 
@@ -277,7 +281,7 @@ class Leader:
     def _end_with(self, finish: Finish) -> None:
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
         far = self._far
-        if far is None or "cloud" not in self._writers or not far.is_linked or far.obstacle is not None:
+        if far is None or not self._answer.is_of("cloud") or not far.is_linked or far.obstacle is not None:
             self._conclude(finish)
             return
         self._finish, self._told_by_s = finish, time.monotonic() + TELL_S + far.rtt_s
@@ -289,21 +293,10 @@ class Leader:
 
     def _conclude(self, finish: Finish) -> None:
         if not self.closed:
-            outcome = DispatchOutcome(
-                winner=self._books.winner,
-                device_tokens=self._writers.count("device"),
-                cloud_tokens=self._writers.count("cloud"),
-                migrations=self._books.migrations,
-            )
-            self._reply.finish(finish, outcome, self._sources())
-            self._close(finish, len(self._chain) if finish != "cancelled" else None)
-
-    def _sources(self) -> Sourced:
-        parts = self._writer.parts
-        traces = [Trace(float(side == "device"), parts.get(step)) for step, side in enumerate(self._writers)]
-        told = self._far.told if self._far is not None else None
-        passages = self._writer.passages if "device" in self._writers else []
-        return sourced(self._services.side, passages, traces, told)
+            told = self._far.told if self._far is not None else None
+            sources = self._answer.sources(self._services.side, self._writer, told)
+            self._reply.finish(finish, self._answer.outcome(), sources)
+            self._close(finish, len(self._answer) if finish != "cancelled" else None)
 
     def _close(self, reason: str, written: int | None) -> None:
         self._writer.close()
@@ -311,29 +304,14 @@ class Leader:
             with suppress(Unavailable):
                 self._far.end(reason)
         self.closed = True
-        device, cloud = self._writer.work, self._cloud_work
-        asked = self._far is not None and self._far.opened
-        self._books.close(
-            Tokens(
-                device_prefilled=device.prefilled,
-                device_decoded=device.decoded * self._writer.rows,
-                server_prefilled=max(cloud.prompt or self._books.prompt_of("cloud"), cloud.prefilled) if asked else 0,
-                server_decoded=cloud.decoded,
-                exact=not asked or (self._far is not None and self._far.has_said_all),
-            ),
-            written,
-        )
-
-    @property
-    def _cloud_work(self) -> Work:
-        return self._far.work if self._far is not None else Work()
+        self._books.close(self._writer, self._far, written)
 
     def record(self) -> Facts:
         """For `hocket explain`."""
         return {
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
-            **self._books.facts(self._writer.work, self._cloud_work),
+            **self._books.facts(self._writer, self._far, self._answer.migrations),
             "times_s": {
                 "search": self._writer.work.retrieval_s,
                 "prefill": self._writer.work.prefill_s,

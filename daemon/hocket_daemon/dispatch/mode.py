@@ -57,13 +57,19 @@ class DispatchMode:
     answers: tuple[type[Message], ...] = (Target, Standing, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
-    def __init__(self, services: Services, settings: DispatchSettings, temperature: float, wire_mass: float) -> None:
-        """`temperature` and `wire_mass` are as for aggregation. Raises BadConfiguration."""
+    def __init__(
+        self, services: Services, settings: DispatchSettings, *, temperature: float, wire_mass: float, trusts: bool
+    ) -> None:
+        """These three are as for aggregation: of passages, of a distribution, and `trust_cloud`.
+
+        Raises BadConfiguration.
+        """
         check(settings)
         self._services = services
         self._settings = settings
         self._temperature = temperature
         self._wire_mass = wire_mass
+        self._trusts = trusts
         self._cloud_prompts: deque[int] = deque(maxlen=LATEST)
         self._told: tuple[float, ...] = ()
         self._account = Account(settings.budget, settings.burst_tokens, settings.most_per_day)
@@ -126,6 +132,7 @@ class DispatchMode:
             pace=options.pace or self._settings.pace,
             opening=opening,
             script=parse(options.script),
+            trusts=self._trusts,
             far=None if options.alone else self._far(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),

@@ -55,6 +55,7 @@ class Mover:
     def __init__(self, terms: Terms, to_read: Callable[[Side], int]) -> None:
         """`to_read` tells how many tokens a side would have to read before it could write."""
         self.waits = terms.migration == "stop"  # the source stops before the target reads
+        self.is_scripted = terms.script is not None
         self._terms = terms
         self._to_read = to_read
 

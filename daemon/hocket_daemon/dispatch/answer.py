@@ -1,0 +1,70 @@
+"""The tokens of a dispatched answer: who wrote each, when a reader wants the next, and where they come from. Pure."""
+
+from __future__ import annotations
+
+from hocket_bus.messages import DispatchOutcome, Migration, Side
+from hocket_bus.messages.dispatch import MAX_MOVES
+
+from ..serving.prefix import PrefixChain
+from ..serving.reply import Sourced
+from ..serving.sources import Told, Trace, sourced
+from .moves import Position
+from .writer import Writer
+
+
+class Answer:
+    """Grows by a token at a time. Times are the monotonic clock's."""
+
+    def __init__(self, chain: PrefixChain, pace: float) -> None:
+        """`chain` holds the ids; `pace` is in tokens a second."""
+        self.migrations: list[Migration] = []
+        self._chain = chain
+        self._pace = pace
+        self._writers: list[Side] = []  # of each token
+        self._first_s = 0.0
+        self._moved = False  # whoever writes the next token took over from whoever wrote the last one
+
+    def __len__(self) -> int:
+        return len(self._chain)
+
+    @property
+    def ids(self) -> list[int]:
+        """The tokens."""
+        return self._chain.ids
+
+    def is_of(self, side: Side) -> bool:
+        """Whether the side wrote any of it."""
+        return side in self._writers
+
+    def hand_over(self) -> None:
+        """Another side is to write from here on."""
+        self._moved = bool(self._writers)
+
+    def add(self, side: Side, token: int, now: float) -> None:
+        """The next token. The first one behind a move tells how long a reader has waited for it."""
+        if not self._writers:
+            self._first_s = now
+        elif self._moved and side != self._writers[-1] and len(self.migrations) < MAX_MOVES:
+            late_s = max(0.0, now - self._first_s - len(self) / self._pace)
+            self.migrations.append(Migration(step=len(self), source=self._writers[-1], target=side, late_s=late_s))
+        self._moved = False
+        self._chain.append(token)
+        self._writers.append(side)
+
+    def position(self, now: float) -> Position:
+        """How it stands, once it has begun."""
+        return Position(len(self), self._writers[-1], now - self._first_s)
+
+    def outcome(self) -> DispatchOutcome:
+        """What the reader is told of it."""
+        return DispatchOutcome(
+            winner=self._writers[0] if self._writers else None,
+            device_tokens=self._writers.count("device"),
+            cloud_tokens=self._writers.count("cloud"),
+            migrations=self.migrations,
+        )
+
+    def sources(self, side: Side, writer: Writer, told: Told | None) -> Sourced:
+        """Where its tokens come from; `side` is this one, whose writer it is, and the far side has told of its own."""
+        traces = [Trace(float(each == "device"), writer.parts.get(step)) for step, each in enumerate(self._writers)]
+        return sourced(side, writer.passages if self.is_of("device") else [], traces, told)

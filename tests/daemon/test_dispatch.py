@@ -13,6 +13,7 @@ from two_sides import TEXTS, Clock
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import Dispatch, End, Failed, Hold, Target
+from hocket_bus.wire import encode
 from hocket_daemon.dispatch.settings import DispatchSettings
 
 Made = Callable[..., DispatchSides]
@@ -264,3 +265,17 @@ def test_at_every_question_the_constrained_side_is_within_its_budget(
         both.again(ask(max_tokens=4, seed=number, question="Who sang " + "first " * (number % 5)))
     both.run_to_the_end()
     assert bool(account.spent_tokens) == (budget > 0)
+
+
+def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) -> None:
+    """No passage and no name of one, in no message; its tokens only where the answer moves."""
+    for script in ("device", "device,3:cloud", "cloud,2:device"):
+        both = sides(ask(script, max_tokens=20), settings=DispatchSettings(migration="overlap"))
+        both.begin()
+        both.run_to_the_end()
+        both.check_closed()
+        told = b"".join(b"".join(encode(message)) for message in both.said)
+        for text in TEXTS["device"]:
+            assert text.encode() not in told
+            assert f"{text[:5]}.txt".encode() not in told
+        assert any(isinstance(message, Target) for message in both.said) == (script == "device,3:cloud")

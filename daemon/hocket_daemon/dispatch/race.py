@@ -107,8 +107,14 @@ class Race:
     # --- events
 
     def start(self, now: float, starts_s: Mapping[Side, float]) -> list[Action]:
-        """The times at which each side is to begin, unless another one writes by then; told again, the later holds."""
+        """The times at which each side is to begin, unless another one writes by then; told again, the later holds.
+
+        Where none is to begin ever, one begins at once.
+        """
         self._starts_s |= starts_s
+        if min(self._starts_s.values()) == inf and "asked" not in self._states.values():
+            idle = [side for side in SIDES if self._states[side] == "idle"]
+            return self._begin(idle[0], now) if idle else []
         return self.tick(now)
 
     def tick(self, now: float) -> list[Action]:

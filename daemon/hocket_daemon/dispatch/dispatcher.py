@@ -147,8 +147,7 @@ class Dispatcher:
         return self._policy
 
     def _resolved(self) -> Policy:
-        lengths = self.lengths.missing() if self.constraint == "device" else self.lengths.prompts()
-        share = self._share(lengths)
+        lengths, share = self._payable()
         tail = self._settings.tail_share
         ttfts = self.server_profile.ttfts()
         self._server_s = ttfts.mean(), slow(ttfts)
@@ -162,16 +161,24 @@ class Dispatcher:
             case _:
                 return Threshold(lengths, share)
 
-    def _share(self, lengths: Ints) -> float:
-        """The share of `lengths` that may be spent; of `priced` so that the spend returns to b · all.
+    def _payable(self) -> tuple[Ints, float]:
+        """Lengths that the constrained side would have to read, and the share of their tokens that it may.
 
-        The budget is a share of whole prompts, of which stored KV may leave the device only a part.
+        The budget is a share of whole prompts, of which stored KV may leave the device only a part. `priced` returns to
+        it from wherever the account is. A server's threshold leaves out the prompts that the account would refuse: it
+        is the longest that it gives the server, and all of the budget would wait for them.
         """
-        own, whole = float(lengths.mean()), float(self.lengths.prompts().mean())
-        allowed = self.account.budget * whole
+        prompts = self.lengths.prompts()
+        own = self.lengths.missing() if self.constraint == "device" else prompts
+        allowed = self.account.budget * float(prompts.sum())
         if self.policy_name == "priced":
-            allowed = max(LEAST_SHARE * allowed, allowed - self.account.excess_tokens / HORIZON)
-        return min(1.0, max(0.0, allowed / own)) if own else 1.0
+            owed = self.account.excess_tokens * len(own) / HORIZON
+            allowed = max(LEAST_SHARE * allowed, allowed - owed)
+            if self.constraint == "server":
+                within = own[own <= self.account.burst_tokens - self.account.excess_tokens]
+                own = within if within.any() else own
+        tokens = float(own.sum())
+        return own, min(1.0, allowed / tokens) if tokens else 1.0
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
         answer, costs = self.lengths.remaining(0), self.costs

@@ -279,3 +279,18 @@ def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) 
             assert text.encode() not in told
             assert f"{text[:5]}.txt".encode() not in told
         assert any(isinstance(message, Target) for message in both.said) == (script == "device,3:cloud")
+
+
+def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made) -> None:
+    """From the question on behind the one that reached them."""
+    settings = DispatchSettings(constraint="server", price_input=1e6, price_output=1e6, most_per_day=1.0)
+    both = sides(ask("cloud"), settings=settings)
+    both.begin()
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"cloud"}
+    assert not both.reader.notices
+    both.again(ask())
+    both.run_to_the_end()
+    assert set(both.check_tokens()) == {"device"}
+    assert any("a day are spent" in notice for notice in both.reader.notices)
+    assert not both.said

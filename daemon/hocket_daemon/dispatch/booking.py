@@ -60,6 +60,11 @@ class Books:
             self._reason = f"The {constrained} does not start: its budget is spent."
         return {side: self._began_s + wait_s for side, wait_s in waits.items()}
 
+    @property
+    def limit(self) -> str:
+        """What the reader is told where this day's dollars are spent; else empty."""
+        return self._reason if self._dispatcher.account.exhausted(today()) else ""
+
     def began(self, side: Side, now: float) -> None:
         """A side was asked for the first token; one that the account did not let is a fail-over, and paid back."""
         self._since_s[side] = now
@@ -134,6 +139,7 @@ class Books:
             "prefilled": {"device": device.prefilled, "cloud": cloud.prefilled},
             "decoded": {"device": device.decoded, "cloud": cloud.decoded},
             "cost": asdict(self._bill) if self._bill is not None else None,
+            "energy": "measured" if self._dispatcher.costs.measured else "modelled",
             "reason": self._reason,
             "told": self.told,
         }

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..engine.voice import Shape
+from ..profiling.profiler import Energy
 from .prices import TABLE_8, Price
 from .settings import Constraint, DispatchSettings
 
@@ -57,13 +58,6 @@ def reading_flops(shape: Shape, length: float) -> float:
     Bills use this one: Eq. 10 has L² for every token, L³ for a prompt.
     """
     return decode_flops(shape, length / 2)
-
-
-class Energy(NamedTuple):
-    """Measured joules of a prompt token and of an answer's token on the device."""
-
-    prefill_j: float
-    decode_j: float
 
 
 @dataclass(frozen=True, slots=True)

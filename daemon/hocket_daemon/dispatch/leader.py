@@ -75,6 +75,8 @@ class Leader:
         texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
         prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
         starts_s = self._books.decide(prompt, missing)
+        if self._far is not None and self._books.limit:
+            self._reply.notice(self._books.limit)
         if self._far is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
         self._do(self._race.start(time.monotonic(), starts_s))

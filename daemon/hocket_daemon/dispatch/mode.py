@@ -77,7 +77,7 @@ class DispatchMode:
         self._file.read_into(self._account)
         self._dispatcher = Dispatcher(
             settings,
-            costs_of(settings, services.voice.shape, TYPICAL_TOKENS),
+            costs_of(settings, services.voice.shape, TYPICAL_TOKENS, services.profiler.energy),
             self._account,
             server_profile=ServerProfile(),
             device_line=_line(services),

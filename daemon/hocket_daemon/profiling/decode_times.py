@@ -36,6 +36,7 @@ class Profiling:
         self._date = found.date if found is not None else ""
         self.profiler.begin(found.fits if found is not None else {})
         self.profiler.prefill = found.prefill if found is not None else None
+        self.profiler.energy = found.energy if found is not None else None
 
     def facts(self) -> dict[str, str]:
         """The decode time, predicted and measured, and where the prediction comes from."""

@@ -18,7 +18,8 @@ from ..engine.machine import processor
 from ..engine.segments import Segment, in_passes
 from ..engine.settings import ModelSettings
 from ..engine.voice import Voice
-from .profiler import PrefillTime, fit, fit_prefill
+from .energy import EnergyMeter
+from .profiler import Energy, PrefillTime, fit, fit_prefill
 from .profiles import DecodeProfile
 
 _SEED = 0
@@ -59,15 +60,37 @@ def profile(
     """Measure and fit; `tell` is called after every step. Raises BadRequest when the context has too little room."""
     if steps_of(voice, stage) == 0:
         raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
+    meter = EnergyMeter()
     seconds = np.mean([_run(voice, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
+    decoded_j = meter.joules()
     fitted = fit(range(stage.chunk_tokens + 1, voice.slots.context + 1), seconds)
-    date = datetime.now(UTC).isoformat(timespec="minutes")
-    return DecodeProfile(date=date, about=about, fits={stage.rows: fitted}, prefill=_prefill_time(voice, stage.runs))
+    meter = EnergyMeter()
+    prefill = _prefill_time(voice, stage.runs)
+    return DecodeProfile(
+        date=datetime.now(UTC).isoformat(timespec="minutes"),
+        about=about,
+        fits={stage.rows: fitted},
+        prefill=prefill,
+        energy=_energy(voice, stage, decoded_j, meter.joules()),
+    )
+
+
+def _energy(voice: Voice, stage: Stage, decoded_j: float | None, prefilled_j: float | None) -> Energy | None:
+    """Joules a token; a run's chunks, which are few beside its steps, count as decoded."""
+    if decoded_j is None or prefilled_j is None:
+        return None
+    prompts = stage.runs * sum(_lengths(voice))
+    return Energy(prefilled_j / prompts, decoded_j / (steps_of(voice, stage) * stage.rows))
+
+
+def _lengths(voice: Voice) -> list[int]:
+    """Of the prompts that are timed."""
+    return [voice.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
 
 
 def _prefill_time(voice: Voice, runs: int) -> PrefillTime:
     """Of prompts of several lengths in one row, read as a session's are; the fastest of the runs counts."""
-    lengths = [voice.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
+    lengths = _lengths(voice)
     return fit_prefill(lengths, [min(_read_prompt(voice, length) for _ in range(runs)) for length in lengths])
 
 

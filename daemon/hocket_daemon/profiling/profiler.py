@@ -47,6 +47,13 @@ class PrefillTime(Struct, frozen=True, forbid_unknown_fields=True):
     c: float
 
 
+class Energy(Struct, frozen=True, forbid_unknown_fields=True):
+    """Measured joules of a prompt's token and of an answer's token in one row."""
+
+    prefill_j: float
+    decode_j: float
+
+
 def fit_prefill(lengths: Sequence[float], seconds: Sequence[float]) -> PrefillTime:
     """The least-squares line of at least two lengths; neither coefficient is negative."""
     l, t = np.asarray(lengths, float), np.asarray(seconds, float)  # noqa: E741 - the paper's name
@@ -84,6 +91,7 @@ class Profiler:
         self.context = 0
         self.steps = 0
         self.prefill: PrefillTime | None = None  # by the offline stage
+        self.energy: Energy | None = None  # the same, where the machine counts it
         self._fitted: dict[int, DecodeTime] = {}
         self._models: dict[int, DecodeTime] = {}
         self._latest: dict[int, Estimate] = {}

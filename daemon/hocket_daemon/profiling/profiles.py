@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from hocket_bus import paths
 
-from .profiler import DecodeTime, PrefillTime
+from .profiler import DecodeTime, Energy, PrefillTime
 
 T = TypeVar("T", bound=Struct)
 _WEIGHT = 0.3  # of a new run in a figure's average: runs are rare
@@ -23,12 +23,13 @@ _WEIGHT = 0.3  # of a new run in a figure's average: runs are rare
 
 class DecodeProfile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An offline stage: `about` names model and machine, `fits` has a model of the decode time by number of rows,
-    and `prefill` of the time to the first token."""
+    `prefill` of the time to the first token, and `energy` the joules of a token where the machine counts them."""
 
     date: str
     about: dict[str, str | int]
     fits: dict[int, DecodeTime]
     prefill: PrefillTime | None = None
+    energy: Energy | None = None
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

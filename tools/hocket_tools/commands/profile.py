@@ -137,6 +137,9 @@ def _show(kept: NetworkProfile | None, found: Survey, fitted: DecodeProfile | No
     if fitted is not None and fitted.prefill is not None:
         line = f"{fitted.prefill.c * 1000:.2f} ms + {fitted.prefill.k * 1000:.3f} ms per token to be read"
         table.add_row("first token", line, "-", "offline stage", fitted.date)
+    if fitted is not None and fitted.energy is not None:
+        line = f"{fitted.energy.prefill_j:.4f} J a token read, {fitted.energy.decode_j:.4f} J a token written"
+        table.add_row("energy", line, "-", "offline stage", fitted.date)
     if table.row_count:
         console.out().print(table)
     for note in found.notes:

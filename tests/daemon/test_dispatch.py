@@ -9,10 +9,11 @@ from itertools import pairwise
 import pytest
 from dispatch_sides import CLOCKED, DispatchSides, alike, ask
 from fakes import part
+from msgspec.structs import replace
 from two_sides import TEXTS, Clock
 
-from hocket_bus.errors import Busy, HocketError, Unavailable
-from hocket_bus.messages import Dispatch, End, Failed, Hold, Target
+from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
+from hocket_bus.messages import Dispatch, End, Failed, Hold, Message, Target
 from hocket_bus.wire import encode
 from hocket_daemon.dispatch.settings import DispatchSettings
 
@@ -294,3 +295,37 @@ def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made) -
     assert set(both.check_tokens()) == {"device"}
     assert any("a day are spent" in notice for notice in both.reader.notices)
     assert not both.said
+
+
+def test_a_cloud_takes_no_tokens_that_cannot_be(sides: Made) -> None:
+    """Of no model, behind a gap, of another digest, or more than the answer may have: nothing is read of them."""
+    both = sides(ask("device,3:cloud"), settings=DispatchSettings(migration="overlap"))
+    both.begin()
+    both.run_while(lambda: not any(isinstance(message, Target) for message in both.said))
+    (told,) = [message for message in both.said if isinstance(message, Target)]
+    (cloud,) = both.followers
+    for wrong in ({"ids": [5_000] * len(told.ids)}, {"first": 1}, {"digest": 1}, {"ids": told.ids * 9}, {"ids": []}):
+        with pytest.raises(BadMessage):
+            cloud.receive(replace(told, **wrong))
+    both.run_to_the_end()
+    both.check_tokens()
+
+
+@pytest.mark.parametrize("change", [{"ids": [5_000]}, {"ids": []}, {"first": 7}])
+def test_a_device_leaves_a_cloud_whose_tokens_cannot_be(sides: Made, change: dict[str, object]) -> None:
+    """And goes on alone at the exact prefix."""
+
+    def forge(message: Message) -> Message:
+        return replace(message, **change) if isinstance(message, Target) and message.first == 4 else message
+
+    both = sides(ask("cloud"), forge=forge)
+    both.begin()
+    while not both.reader.events or not both.leader.closed:
+        try:
+            if not both.step():
+                both.wait()
+        except BadMessage:
+            continue
+    sources = both.check_tokens()
+    assert sources[:4] == ["cloud"] * 4
+    assert set(sources[4:]) == {"device"}

@@ -55,7 +55,7 @@ def ask(client: Client, script: str, tokens: int = TOKENS) -> tuple[list[str], s
     return sources, first, done.text
 
 
-def test_streams_moves_and_outlives_it(served: Pair, process: tuple[subprocess.Popen[str], int]) -> None:
+def test_streams_and_moves(served: Pair) -> None:
     """One law after the other with one server, which takes most of the time to start."""
     client = served.client()
     sources, whole, _ = ask(client, "cloud")
@@ -75,14 +75,28 @@ def test_streams_moves_and_outlives_it(served: Pair, process: tuple[subprocess.P
     assert own.startswith(first)
     assert text.startswith(first)
 
-    stream = client.ask(PROMPT, script="cloud", max_tokens=400, ignore_eos=True, **OPTIONS)
+
+@pytest.mark.parametrize(
+    ("script", "read"),
+    [
+        pytest.param("cloud", 0, id="in the race"),
+        pytest.param("cloud", 10, id="while it writes"),
+        pytest.param("cloud,10:device", 10, id="while the device reads to take over"),
+        pytest.param("device,5:cloud", 20, id="after the hand-over"),
+    ],
+)
+def test_its_death_costs_no_token(
+    served: Pair, process: tuple[subprocess.Popen[str], int], script: str, read: int
+) -> None:
+    """The device goes on at the exact prefix, and later questions are its own."""
+    client, (running, _) = served.client(), process
+    stream = client.ask(PROMPT, script=script, max_tokens=400, ignore_eos=True, **OPTIONS)
     tokens = iter(stream)
-    seen = [next(tokens) for _ in range(10)]
-    process[0].kill()
+    seen = [next(tokens) for _ in range(read)]
+    running.kill()
     seen += list(tokens)
     assert [token.step for token in seen] == list(range(400))
-    assert seen[0].source == "cloud"
+    assert stream.result().token_ids == [token.id for token in seen]
     assert seen[-1].source == "device"
-    assert any("the device goes on" in notice for notice in stream.notices)
     sources, _, _ = ask(client, "cloud", tokens=5)
     assert set(sources) == {"device"}, "nobody listens there any more"

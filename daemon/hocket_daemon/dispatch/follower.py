@@ -129,6 +129,10 @@ class Follower:
         """The tokens of an answer that stood somewhere else so far."""
         if message.first > 0:
             raise BadMessage("tokens without their beginning")
+        if max(message.ids, default=0) >= self._services.voice.vocabulary:
+            raise BadMessage("a token that no model here has")
+        if len(message.ids) >= self._opening.sampling.max_tokens:
+            raise BadMessage("an answer that is as long as it may be")
         self._chain.cut(0)
         for token in message.ids:
             self._chain.append(token)

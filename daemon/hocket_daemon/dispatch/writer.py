@@ -243,7 +243,7 @@ class Writer:
         self.parts[step] = within(known.made, token)
         self._tokens.append(token)
         self._known = None
-        if token in self._opening.eos or step + 1 == self._opening.sampling.max_tokens:
+        if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
             self._goal = "hold"
         self._go_on()
         self._owner.on_token(step, token)

@@ -206,8 +206,9 @@ class Played(NamedTuple):
         return float(lengths[self.is_spent[first:]].sum() / lengths.sum())
 
     def worst_excess(self, budget: float) -> float:
-        """The most tokens beyond b · all that were spent at any request."""
-        return float(np.cumsum(self.lengths * (self.is_spent - budget)).max())
+        """The most tokens beyond b · all that were spent at any request, to a millionth: b is no binary fraction."""
+        excess = np.cumsum(self.lengths * self.is_spent) - budget * np.cumsum(self.lengths)
+        return round(float(excess.max()), 6)
 
 
 def play(online: Online, requests: Requests, constraint: Constraint, line: DeviceLine) -> Played:

@@ -329,3 +329,33 @@ def test_a_device_leaves_a_cloud_whose_tokens_cannot_be(sides: Made, change: dic
     sources = both.check_tokens()
     assert sources[:4] == ["cloud"] * 4
     assert set(sources[4:]) == {"device"}
+
+
+@pytest.mark.parametrize("first", ["device", "cloud"])
+def test_a_source_whose_answer_moves_stays_just_ahead_of_its_reader(sides: Made, first: str) -> None:
+    """By what a reader of the pace has in hand; one who has asked for no pace gets tokens as they come."""
+    second = "cloud" if first == "device" else "device"
+    written = {}
+    for pace in (0.0, 20.0):
+        both = sides(ask(f"{first},1:{second}", max_tokens=60, pace=pace), **alike(),
+                     settings=DispatchSettings(migration="overlap"))  # fmt: skip
+        both.begin()
+        both.run_while(lambda: len(both.reader.tokens) < 1)  # noqa: B023 - it is over before the next round
+        slow(both, second)
+        both.run_to_the_end()
+        both.check_closed()
+        assert both.reader.done.token_ids == both.text_of("device")
+        written[pace] = both.check_tokens().count(first)
+    assert written[20.0] < written[0.0]
+
+
+def slow(both: DispatchSides, side: str) -> None:
+    """A side computes nothing for half a second."""
+    until_s = both.clock.now + 0.5
+    compute = (both.device if side == "device" else both.cloud).compute
+    chores, compute.chores = compute.chores, list  # type: ignore[method-assign]
+    while both.clock.now < until_s and not both.leader.closed:
+        if not both.step():
+            both.clock.now = min(until_s, both.leader.due_s())
+            both.leader.tick(both.clock.now)
+    compute.chores = chores  # type: ignore[method-assign]

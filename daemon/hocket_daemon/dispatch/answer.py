@@ -21,7 +21,7 @@ class Answer:
         self._chain = chain
         self._pace = pace
         self._writers: list[Side] = []  # of each token
-        self._first_s = 0.0
+        self.first_s = 0.0  # when its first token came
         self._moved = False  # whoever writes the next token took over from whoever wrote the last one
 
     def __len__(self) -> int:
@@ -43,9 +43,9 @@ class Answer:
     def add(self, side: Side, token: int, now: float) -> None:
         """The next token. The first one behind a move tells how long a reader has waited for it."""
         if not self._writers:
-            self._first_s = now
+            self.first_s = now
         elif self._moved and side != self._writers[-1] and len(self.migrations) < MAX_MOVES:
-            late_s = max(0.0, now - self._first_s - len(self) / self._pace)
+            late_s = max(0.0, now - self.first_s - len(self) / self._pace)
             self.migrations.append(Migration(step=len(self), source=self._writers[-1], target=side, late_s=late_s))
         self._moved = False
         self._chain.append(token)
@@ -53,7 +53,7 @@ class Answer:
 
     def position(self, now: float) -> Position:
         """How it stands, once it has begun."""
-        return Position(len(self), self._writers[-1], now - self._first_s)
+        return Position(len(self), self._writers[-1], now - self.first_s)
 
     def outcome(self) -> DispatchOutcome:
         """What the reader is told of it."""

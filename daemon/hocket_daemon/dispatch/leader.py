@@ -20,11 +20,12 @@ from ..serving.reply import Reply, late
 from ..serving.services import Services
 from .answer import Answer
 from .booking import Books
+from .brake import Brake
 from .far import FarWriter
 from .moves import Mover
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write
 from .remote import NO_CLOUD
-from .terms import Terms
+from .terms import Terms, options_of
 from .writer import Writer
 
 TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
@@ -49,6 +50,7 @@ class Leader:
         self._far = terms.far(chain, self) if terms.far is not None else None
         self._race = Race(SIDES if self._far is not None else ("device",))
         self._mover = Mover(terms, self._to_read)
+        self._brake = Brake(options_of(reply.ask).pace)
 
     @property
     def id(self) -> bytes:
@@ -161,7 +163,9 @@ class Leader:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min(self._reply.deadline_s, self._race.due_s if self._finish is None else self._told_by_s)
+        if self._finish is not None:
+            return min(self._reply.deadline_s, self._told_by_s)
+        return min(self._reply.deadline_s, self._race.due_s, self._brake.until_s)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time."""
@@ -171,6 +175,9 @@ class Leader:
             self.fail(late(self._reply.ask))
         else:
             self._do(self._race.tick(now))
+            if now >= self._brake.until_s and self._race.writer is not None:
+                self._brake.release()
+                self._have(self._race.writer, Writer.write, lambda far: far.write())
 
     # --- tokens
 
@@ -187,10 +194,19 @@ class Leader:
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
         self._do(actions if finish is not None else _together(actions, self._move(now)))
+        self._hold_back(side, now)
         self._reply.publish()
         self._services.counters.add("written_total", side=self._source_of(side))
         if finish is not None:
             self._end_with(finish)
+
+    def _hold_back(self, writer: Side, now: float) -> None:
+        """While the answer is on its way the writer stays just ahead of the reader; a server cannot pause."""
+        far = self._far
+        if self._race.moving is None or self._race.writer != writer or far is None or not far.stands:
+            return
+        if self._brake.pull(len(self._answer), self._answer.first_s, now, far.rtt_s):
+            self._hold(writer, pause=True)
 
     def _source_of(self, side: Side) -> Side:
         """A cloud that was asked itself writes as the cloud."""
@@ -237,6 +253,7 @@ class Leader:
                 case Stand(side):
                     self._have(side, Writer.stand, lambda far: far.stand())
                 case Write(side):
+                    self._brake.release()
                     self._answer.hand_over()
                     self._have(side, Writer.write, lambda far: far.write())
                 case Hold(side):
@@ -254,9 +271,9 @@ class Leader:
         elif self._far is not None:
             self._say(far, self._far)
 
-    def _hold(self, side: Side) -> None:
+    def _hold(self, side: Side, *, pause: bool = False) -> None:
         if side == "device":
-            self._writer.hold()
+            self._writer.pause() if pause else self._writer.hold()
         elif self._far is not None:
             self._say(lambda far: far.hold(), self._far)
 

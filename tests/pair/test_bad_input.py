@@ -85,11 +85,11 @@ def test_garbage_frames_are_answered_and_forgotten(running: Pair) -> None:
         reply = decode(socket.recv_multipart())
         assert isinstance(reply, messages.Error)
         assert reply.code == "bad_message"
-    socket.send_multipart([b"HK\x09\x01", b"\x80"])
+    socket.send_multipart([b"HK\x63\x01", b"\x80"])
     assert socket.poll(int(1000 * WAIT_S))
     reply = decode(socket.recv_multipart())
     assert isinstance(reply, messages.Error)
-    assert "version 9" in reply.text
+    assert "version 99" in reply.text
     socket.send_multipart([b"x"] * 20_000)
     assert socket.poll(int(1000 * WAIT_S))
     context.destroy(linger=0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .aggregation.mode import AggregationMode
+from .aggregation.settings import AggregationSettings
 from .config import DaemonSettings, DeviceSettings
-from .dispatch.mode import DispatchMode
+from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
 from .serving.mode import Mode
 from .serving.services import Services
@@ -14,16 +15,9 @@ from .serving.services import Services
 
 def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     """The modes of a daemon."""
-    weighing = settings.aggregation
     made: list[Mode] = [
         AggregationMode(services, settings.aggregation),
-        DispatchMode(
-            services,
-            _dispatch(settings),
-            temperature=weighing.relevance_temperature,
-            wire_mass=weighing.wire_mass,
-            trusts=weighing.trust_cloud,
-        ),
+        DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation)),
     ]
     return {mode.name: mode for mode in made}
 
@@ -31,3 +25,9 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:
     """A cloud has no budget of its own: its devices decide."""
     return settings.dispatch if isinstance(settings, DeviceSettings) else DispatchSettings()
+
+
+def _weighing(settings: AggregationSettings) -> Weighing:
+    return Weighing(
+        settings.relevance_temperature, settings.wire_mass, settings.least_evidence, trusts=settings.trust_cloud
+    )

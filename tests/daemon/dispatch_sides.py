@@ -12,12 +12,13 @@ from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 from hocket_bus.messages import Ask, DispatchOptions, Message, Sampling, Target
 from hocket_daemon.dispatch import booking, follower, leader, mode, writer
 from hocket_daemon.dispatch.leader import Leader
-from hocket_daemon.dispatch.mode import DispatchMode
+from hocket_daemon.dispatch.mode import DispatchMode, Weighing
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.serving import stream
 
 CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, stream)
+LEAST = 0.5
 PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time
 
@@ -52,8 +53,8 @@ class DispatchSides(Sides):
         self.reader, self.to_cloud, self.to_device = Reader(), FakePeer(up=self.up), FakePeer("the device")
 
     def _mode(self, side: Part) -> DispatchMode:
-        temperature, mass = SETTINGS.relevance_temperature, SETTINGS.wire_mass
-        return DispatchMode(side.services, self.settings, temperature=temperature, wire_mass=mass, trusts=self.trusts)
+        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, LEAST, trusts=self.trusts)
+        return DispatchMode(side.services, self.settings, weighing)
 
     @property
     def dispatcher(self):

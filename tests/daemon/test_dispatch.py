@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from dispatch_sides import CLOCKED, DispatchSides, alike, ask
+from dispatch_sides import CLOCKED, LEAST, DispatchSides, alike, ask
 from fakes import part
 from msgspec.structs import replace
-from two_sides import TEXTS, Clock
+from two_sides import QUESTION, TEXTS, Clock
 
 from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
 from hocket_bus.messages import Dispatch, End, Failed, Hold, Message, Target
@@ -359,3 +359,22 @@ def slow(both: DispatchSides, side: str) -> None:
             both.clock.now = min(until_s, both.leader.due_s())
             both.leader.tick(both.clock.now)
     compute.chores = chores  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("first", ["device", "cloud"])
+def test_the_reader_hears_where_nothing_read_is_about_the_question(sides: Made, first: str) -> None:
+    """By the scores of whoever begins, where their scale is known; and where there are no documents at all."""
+    for scorer, texts, told in (
+        ("cosine:1", TEXTS[first], "nearest passage"), ("plain", TEXTS[first], ""), ("cosine:1", [], "no document")
+    ):  # fmt: skip
+        parts = {side: part(side, texts, seed=1, scorers=[scorer]) for side in ("device", "cloud")}  # type: ignore[arg-type]
+        both = sides(ask(first), **parts)
+        both.begin()
+        both.run_to_the_end()
+        found = both.device.retrieval if first == "device" else both.cloud.retrieval
+        best = max((passage.score for passage in found._found(QUESTION, 2, scorer).passages), default=-1.0)
+        expected = told if told != "nearest passage" or best < LEAST else ""
+        assert [notice for notice in both.reader.notices if "invented" in notice] == [
+            notice for notice in both.reader.notices if expected and expected in notice
+        ]
+        assert bool(both.reader.notices) == bool(expected)

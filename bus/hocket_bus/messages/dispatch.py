@@ -88,6 +88,8 @@ class Hold(Message, frozen=True):
 class Standing(Message, frozen=True):
     """The cloud has read the prompt, stands behind `tokens` of the answer, or holds.
 
+    It has found `documents` passages, the nearest of which scores `best` by its scorer, -1 where there is none.
+
     It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to
     be computed of it and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was
     told to hold.
@@ -98,6 +100,8 @@ class Standing(Message, frozen=True):
     state: Literal["read", "stands", "held"]
     tokens: Count
     documents: Count
+    best: float
+    scorer: Line
     prompt: Count
     prefilled: Count
     decoded: Count

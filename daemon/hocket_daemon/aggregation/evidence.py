@@ -1,4 +1,4 @@
-"""Whether anything that was read is about the question: told before an answer that may be invented."""
+"""When the reader is told that nothing which either side has read seems to be about the question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hocket_bus.messages import Begin, Passages, Ready
 
-_CALIBRATED = "cosine:"  # what scorers are called whose scores the bound is for
+from ..serving.evidence import doubt, scores_of
 
 
 class Evidence:
@@ -22,14 +22,8 @@ class Evidence:
         if self._looked or own is None or (ready is None and not alone):
             return
         self._looked = True
-        found = [(own.scorer, passage.score) for passage in own.passages]
+        found = scores_of(own)
         if ready is not None and ready.documents and not alone:
             found.append((ready.scorer, ready.best))
-        if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):
-            return
-        best = max(score for _, score in found)
-        if best < self._least:
-            self._tell(
-                "probably not in your documents, so the answer may be invented: the nearest passage matches by "
-                f"{best:.2f}, less than {self._least:g}"
-            )
+        if line := doubt(found, self._least):
+            self._tell(line)

@@ -35,6 +35,7 @@ class FarWriter(Protocol):
 
     opened: bool  # it was told anything
     told: Told | None  # what it says of its sources
+    standing: Standing | None  # what a cloud daemon said last of itself
 
     @property
     def obstacle(self) -> HocketError | None:

@@ -17,7 +17,7 @@ from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.services import Services
 from ..serving.sources import Trace, telling
-from .writer import Writer
+from .writer import NO_PASSAGES, Writer
 
 log = structlog.get_logger(__name__)
 
@@ -152,12 +152,17 @@ class Follower:
         self._tell("held", len(self._chain))
 
     def _tell(self, state: Literal["read", "stands", "held"], tokens: int) -> None:
-        writer = self._writer
-        work = asdict(writer.work)
-        documents = len(writer.passages)
+        writer, found = self._writer, self._writer.found or NO_PASSAGES
         self._peer.send(
             Standing(
-                session=self.id, epoch=self._opening.epoch, state=state, tokens=tokens, documents=documents, **work
+                session=self.id,
+                epoch=self._opening.epoch,
+                state=state,
+                tokens=tokens,
+                documents=len(found.passages),
+                best=max((passage.score for passage in found.passages), default=-1.0),
+                scorer=found.scorer,
+                **asdict(writer.work),
             )
         )
 

@@ -21,9 +21,10 @@ from ..serving.services import Services
 from .answer import Answer
 from .booking import Books
 from .brake import Brake
+from .evidence import told_of
 from .far import FarWriter
 from .moves import Mover
-from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write
+from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
 from .remote import NO_CLOUD
 from .terms import Terms, options_of
 from .writer import Writer
@@ -77,8 +78,8 @@ class Leader:
         texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
         prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
         starts_s = self._books.decide(prompt, missing)
-        if self._far is not None and self._books.limit:
-            self._reply.notice(self._books.limit)
+        if self._far is not None:
+            self._tell(self._books.limit)
         if self._far is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
         self._do(self._race.start(time.monotonic(), starts_s))
@@ -184,16 +185,18 @@ class Leader:
     def _take(self, side: Side, step: int, token: int) -> None:
         if self.closed or self._finish is not None:
             return
-        now, is_first = time.monotonic(), self._race.winner is None
+        now, is_first, opening = time.monotonic(), self._race.winner is None, self._terms.opening
         taken, actions = self._race.token(side, now)
         if not taken:
             return
         assert step == len(self._answer), "a side writes behind all tokens that there are"
         if is_first:
             self._books.won(side, now)
+            if opening.documents and opening.task == "answer":
+                self._tell(told_of(side, self._writer.found, self._far, self._terms.least_evidence))
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
-        self._do(actions if finish is not None else _together(actions, self._move(now)))
+        self._do(actions if finish is not None else together(actions, self._move(now)))
         self._hold_back(side, now)
         self._reply.publish()
         self._services.counters.add("written_total", side=self._source_of(side))
@@ -259,10 +262,14 @@ class Leader:
                 case Hold(side):
                     self._hold(side)
                 case Tell(text):
-                    self._books.told.append(text)
-                    self._reply.notice(text)
+                    self._tell(text)
                 case Fail(error):
                     self.fail(error)
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self._books.told.append(text)
+            self._reply.notice(text)
 
     def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[FarWriter], None]) -> None:
         """Have a side do this behind all tokens that there are."""
@@ -338,9 +345,3 @@ class Leader:
                 "all": self._reply.age_s,
             },
         }
-
-
-def _together(first: list[Action], then: list[Action]) -> list[Action]:
-    """A side that is to stand need not be told to hold before."""
-    standing = {action.side for action in then if isinstance(action, Stand)}
-    return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then

@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus.errors import BadRequest, HocketError
@@ -48,6 +49,16 @@ LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
 TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs are counted
 
 
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What [aggregation] says that holds here, too: τ of passages, the mass of a distribution that is drawn from, …"""
+
+    temperature: float
+    wire_mass: float
+    least_evidence: float
+    trusts: bool
+
+
 class DispatchMode:
     """Opens both sides' sessions, and keeps what they have in common: account, profiles and policy."""
 
@@ -57,19 +68,12 @@ class DispatchMode:
     answers: tuple[type[Message], ...] = (Target, Standing, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
-    def __init__(
-        self, services: Services, settings: DispatchSettings, *, temperature: float, wire_mass: float, trusts: bool
-    ) -> None:
-        """These three are as for aggregation: of passages, of a distribution, and `trust_cloud`.
-
-        Raises BadConfiguration.
-        """
+    def __init__(self, services: Services, settings: DispatchSettings, weighing: Weighing) -> None:
+        """Raises BadConfiguration."""
         check(settings)
         self._services = services
         self._settings = settings
-        self._temperature = temperature
-        self._wire_mass = wire_mass
-        self._trusts = trusts
+        self._weighing = weighing
         self._cloud_prompts: deque[int] = deque(maxlen=LATEST)
         self._told: tuple[float, ...] = ()
         self._account = Account(settings.budget, settings.burst_tokens, settings.most_per_day)
@@ -132,7 +136,8 @@ class DispatchMode:
             pace=options.pace or self._settings.pace,
             opening=opening,
             script=parse(options.script),
-            trusts=self._trusts,
+            least_evidence=self._weighing.least_evidence,
+            trusts=self._weighing.trusts,
             far=None if options.alone else self._far(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
@@ -191,8 +196,8 @@ class DispatchMode:
             sampling=ask.sampling,
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self._services.voice.eos,
-            relevance_temperature=self._temperature,
-            wire_mass=self._wire_mass,
+            relevance_temperature=self._weighing.temperature,
+            wire_mass=self._weighing.wire_mass,
             writer="cloud",
         )
 

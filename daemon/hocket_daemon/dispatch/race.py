@@ -213,5 +213,11 @@ class Race:
         return [*held, Write(target, because)]
 
 
+def together(first: list[Action], then: list[Action]) -> list[Action]:
+    """A side that is to stand need not be told to hold before."""
+    standing = {action.side for action in then if isinstance(action, Stand)}
+    return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then
+
+
 def _said(error: HocketError, remaining: Side) -> str:
     return f"{error}; the {remaining} goes on" if error.text else f"the {remaining} goes on"

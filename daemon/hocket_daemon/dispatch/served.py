@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Message
+from hocket_bus.messages import Finish, Message, Standing
 
 from ..engine.generator import Generating, TextGenerator, TextRequest
 from ..engine.voice import Voice
@@ -34,6 +34,7 @@ class ServerWriter:
         """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
         self.opened = False
         self.told: Told | None = Told([], np.zeros((0, 0)))  # it reads no documents
+        self.standing: Standing | None = None
         self.continues = server.continues
         self.work = Work()
         self.has_said_all = True

@@ -31,6 +31,7 @@ class Terms:
     pace: float  # tokens a second that the reader reads
     opening: Dispatch
     script: Script | None
+    least_evidence: float  # the score below which no passage is taken to be about a question
     trusts: bool  # a cloud that has written may have back what the device goes on with
     far: Callable[[PrefixChain, FarOwner], FarWriter] | None  # of an answer with these tokens; None: there is no cloud
     cloud_prompts: deque[int]  # tokens of the cloud's latest prompts, for each session to add to

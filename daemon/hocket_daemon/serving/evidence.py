@@ -1,0 +1,27 @@
+"""Whether anything that was read is about the question, and what a reader is told where nothing is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hocket_bus.messages import Passages
+
+_CALIBRATED = "cosine:"  # what scorers are called whose scores the bound is for
+
+
+def scores_of(found: Passages) -> list[tuple[str, float]]:
+    """Scorer and score of each passage."""
+    return [(found.scorer, passage.score) for passage in found.passages]
+
+
+def doubt(found: Sequence[tuple[str, float]], least: float) -> str:
+    """What to tell where no passage scores `least`, in [-1, 1]; empty for others, and by scorers of another scale."""
+    if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):
+        return ""
+    best = max(score for _, score in found)
+    if best >= least:
+        return ""
+    return (
+        "probably not in your documents, so the answer may be invented: the nearest passage matches by "
+        f"{best:.2f}, less than {least:g}"
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from fake_voice import FakeVoice
 from fakes import ID, FakePeer, Part, Reader, part, relevance
 from simulation import token_of
 
@@ -21,6 +23,7 @@ from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import query, weigh, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.prompt import Layout
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.voice import Rows
@@ -212,11 +215,22 @@ def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights == "dynamic" else 0
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
-    shares, log_h = weigh(scores, SETTINGS.relevance_temperature)
     layout = voice.layout(asked.task)
+    heard = [surprise(voice, layout, each, asked.question) for each in texts] if weights == "likelihood" else []
+    shares, log_h = weigh(scores, SETTINGS.relevance_temperature, heard)
     behind = layout.question(asked.question) + ids
     rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
     return rows, shares, log_h
+
+
+def surprise(voice: FakeVoice, layout: Layout, text: str, question: str) -> float:
+    """The log of the question's probability behind a document and what the layout has between them."""
+    row = [*layout.document(text), *layout.encode(layout.between, "", "")]
+    total = 0.0
+    for token in layout.encode("", question, ""):
+        total += math.log(voice.distribution(row)[token])
+        row.append(token)
+    return total
 
 
 def strange(message: Message) -> Message:

@@ -29,7 +29,7 @@ from .types import (
 )
 
 Method = Literal["coupled", "independent", "sync", "sync-both"]
-Weights = Literal["off", "static", "dynamic"]
+Weights = Literal["off", "static", "dynamic", "likelihood"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
 

@@ -8,19 +8,33 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
+
+from ..engine.likelihood import LEAST_LOG
+
+HEARD = frozenset(("likelihood",))  # the ways of weighing that hear how likely each passage makes the question
+LIKELIHOOD_SHARE = 0.25  # of its natural log: chosen on questions apart from those reported (docs/lab-log.md)
 
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _FEWEST_WORDS = 2
 _ROUNDING = 1e-6
 
 
-def weigh(scores: list[float], temperature: float) -> tuple[list[float], float | None]:
-    """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None."""
+def weigh(
+    scores: list[float], temperature: float, likelihoods: Sequence[float] = ()
+) -> tuple[list[float], float | None]:
+    """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None.
+
+    With `likelihoods`, the natural logs of the question's probability under each document, LIKELIHOOD_SHARE of them is
+    added to R/τ: a tempered posterior of the document given the question.
+    """
     if not scores:
         return [], None
     logits = np.array(scores) / temperature
+    if likelihoods:
+        logits += LIKELIHOOD_SHARE * np.array(likelihoods)
     log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
     return [float(weight) for weight in np.exp(logits - log_h)], log_h
 
@@ -28,8 +42,9 @@ def weigh(scores: list[float], temperature: float) -> tuple[list[float], float |
 def claims(weights: str, documents: int, temperature: float) -> tuple[float, float]:
     """The least and the largest log h of at most so many documents whose scores lie in [-1, 1]; all 0 with `off`."""
     most = 0.0 if weights == "off" else 1.0 / temperature
-    rounding = _ROUNDING * (1.0 + most)
-    return -most - rounding, most + math.log(max(1, documents)) + rounding
+    heard = LIKELIHOOD_SHARE * LEAST_LOG if weights in HEARD else 0.0
+    rounding = _ROUNDING * (1.0 + most - heard)
+    return heard - most - rounding, most + math.log(max(1, documents)) + rounding
 
 
 def weighed_by(step: int, every: int) -> int:

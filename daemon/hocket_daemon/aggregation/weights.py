@@ -23,7 +23,10 @@ class Weighing:
 
 
 class RelevanceWeights:
-    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too."""
+    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
+
+    Likelihood: by the question, and by how likely the model finds it behind the passage.
+    """
 
     def __init__(
         self,
@@ -47,10 +50,17 @@ class RelevanceWeights:
         self._on_news = on_news
         self._on_static = on_static
         self._dynamic = begin.weights == "dynamic" and bool(found.passages)
-        scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
-        self._static = self._weighing(scores)
+        self._likelihoods: list[float] = []
         self._queries: dict[int, str] = {}  # by prefix
-        self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
+        self._by_query: dict[str, Weighing | None] = {}  # None: asked for
+        self.hear([])
+
+    def hear(self, likelihoods: list[float]) -> None:
+        """How likely each passage makes the question: told before any step is weighed, empty where it has no part."""
+        off = self._begin.weights == "off"
+        self._likelihoods = likelihoods
+        self._static = self._weighing([0.0 if off else passage.score for passage in self._found.passages])
+        self._by_query[self._begin.question] = self._static
 
     @property
     def static(self) -> Weighing:
@@ -90,4 +100,4 @@ class RelevanceWeights:
         self._on_news()
 
     def _weighing(self, scores: list[float]) -> Weighing:
-        return Weighing(*weigh(scores, self._begin.relevance_temperature))
+        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods))

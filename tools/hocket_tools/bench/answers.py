@@ -15,7 +15,7 @@ from typing import Annotated
 
 from rich.progress import Progress
 
-from hocket_bus.messages import WEIGHTS, Weights
+from hocket_bus.messages import WEIGHTS, AggregationOptions, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
@@ -32,6 +32,8 @@ from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 
 GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
+DEFAULT = AggregationOptions().weights
+PAIR = f"pair {DEFAULT}"
 PAIRS = tuple(f"pair {weights}" for weights in WEIGHTS)
 WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
@@ -72,7 +74,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         _measure(report, asked, settings)
     report.summary = summary(report.rows)
     claim(report)
-    right = {row["id"] for row in report.rows if row["who"] == PAIRS[-1] and row["contains"]}
+    right = {row["id"] for row in report.rows if row["who"] == PAIR and row["contains"]}
     unfounded.claim(report, data, settings.half, asked, right)
     return report.finish()
 
@@ -103,7 +105,7 @@ def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report
 
 
 def _answers(voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings) -> Iterator[str]:
-    weights: Weights = next((each for each in ("off", "static") if who == f"pair {each}"), "dynamic")
+    weights: Weights = next((each for each in WEIGHTS if who == f"pair {each}"), DEFAULT)  # type: ignore[assignment]
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for question in some]
@@ -164,10 +166,10 @@ def _compare(report: Report, of: str, other: str, target: float, least: float) -
     """The pair's share of right answers over another's, question by question."""
     right: dict[str, Mapping[object, bool]] = {
         who: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, who)}
-        for who in (PAIRS[-1], other)
+        for who in (PAIR, other)
     }
-    both = [(float(ours), float(right[other][at])) for at, ours in right[PAIRS[-1]].items() if at in right[other]]
-    name = f"{of}: {PAIRS[-1]} over {other}"
+    both = [(float(ours), float(right[other][at])) for at, ours in right[PAIR].items() if at in right[other]]
+    name = f"{of}: {PAIR} over {other}"
     wanted = f">= {target:g}" + (f", lower end >= {least:g}" if least else "")
     if not any(theirs for _, theirs in both):
         report.claim(name, wanted, "nothing to compare", None)

@@ -67,8 +67,8 @@ def header(kind: type[Message], version: int = messages.PROTOCOL_VERSION) -> byt
 
 def test_other_versions_and_other_numbers_of_frames_are_named() -> None:
     """The text says what to do."""
-    with pytest.raises(BadMessage, match="version 9.*same hocket"):
-        decode([header(Ping, 9), b"\x80"])
+    with pytest.raises(BadMessage, match="version 10.*same hocket"):
+        decode([header(Ping, 10), b"\x80"])
     with pytest.raises(BadMessage, match="frames"):
         decode([header(Ping), msgpack.packb([1.0, 0.0]), b""])
     assert MAX_FRAMES == 8

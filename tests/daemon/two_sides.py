@@ -212,7 +212,7 @@ def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
 def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Rows, list[float], float | None]:
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
     voice, texts = side.voice, side.retrieval.texts[: asked.documents]
-    at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights == "dynamic" else 0
+    at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
     layout = voice.layout(asked.task)

@@ -114,7 +114,7 @@ class Reference:
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:
         """The weights of the step behind `ids`."""
         weights = _options(ask).weights
-        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights == "dynamic" else 0
+        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
             text = query(ask.question, self._models["device"].text(ids[:length]))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine.likelihood import LEAST_LOG
 
+REWEIGHED = frozenset(("dynamic", "likelihood"))  # the ways that weigh again by the sentence under way
 HEARD = frozenset(("likelihood",))  # the ways of weighing that hear how likely each passage makes the question
 LIKELIHOOD_SHARE = 0.25  # of its natural log: chosen on questions apart from those reported (docs/lab-log.md)
 

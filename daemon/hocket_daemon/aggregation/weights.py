@@ -9,7 +9,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
 from .prefix import PrefixChain
-from .relevance import query, weigh, weighed_by
+from .relevance import REWEIGHED, query, weigh, weighed_by
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 
@@ -25,7 +25,7 @@ class Weighing:
 class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
 
-    Likelihood: by the question, and by how likely the model finds it behind the passage.
+    Likelihood: dynamic, and by how likely the model finds the question behind the passage.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RelevanceWeights:
         self._decode = decode
         self._on_news = on_news
         self._on_static = on_static
-        self._dynamic = begin.weights == "dynamic" and bool(found.passages)
+        self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
         self._likelihoods: list[float] = []
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {}  # None: asked for

@@ -11,11 +11,11 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, cast
 
 from rich.progress import Progress
 
-from hocket_bus.messages import WEIGHTS, AggregationOptions, Weights
+from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
@@ -25,6 +25,7 @@ from hocket_tools import console
 from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
 from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.lies import alarm
 from hocket_tools.bench.question_sets import FILES, SETS, Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
@@ -32,14 +33,14 @@ from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 
 GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
-DEFAULT = AggregationOptions().weights
-PAIR = f"pair {DEFAULT}"
+PAIR = f"pair {DEFAULT_WEIGHTS}"
 PAIRS = tuple(f"pair {weights}" for weights in WEIGHTS)
 WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
 AT_ONCE = 8
 _SLOTS_EACH = 6
 _RATIO, _RATIO_LOW = 0.95, 0.85
+_LEFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -98,19 +99,21 @@ def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report
         some = numbered[first : first + AT_ONCE]
         for who in settings.who:
             new = [(at, question) for at, question in some if report.find(id=at, who=who) is None]
-            texts = _answers(voice, scores, who, [question for _, question in new], settings)
-            for (at, question), text in zip(new, texts, strict=True):
-                report.add(_row(at, question, who, text))
+            answers = _answers(voice, scores, who, [question for _, question in new], settings)
+            for (at, question), (text, left) in zip(new, answers, strict=True):
+                report.add(_row(at, question, who, text) | {"left": left})
             progress.advance(bar, len(some))
 
 
-def _answers(voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings) -> Iterator[str]:
-    weights: Weights = next((each for each in WEIGHTS if who == f"pair {each}"), DEFAULT)  # type: ignore[assignment]
+def _answers(
+    voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
+) -> Iterator[tuple[str, bool]]:
+    weights = cast("Weights", next((each for each in WEIGHTS if who == f"pair {each}"), DEFAULT_WEIGHTS))
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for question in some]
     for steps in two.answers(asked, [Rule(settings.seed, 0.0, 1.0)] * len(asked)):
-        yield voice.text([step.token for step in steps])
+        yield voice.text([step.token for step in steps]), alarm(steps) is not None
 
 
 def _asked(question: Question, who: str, scores: Scores, documents: int) -> Asked:
@@ -160,6 +163,9 @@ def claim(report: Report) -> None:
     for of, knowing in KNOWING.items():
         _compare(report, of, knowing, _RATIO, _RATIO_LOW if of != "chats" else 0.0)
     _compare(report, "two-sided", DRCG_TEXT, 1.0, 0.0)
+    if honest := [bool(row["left"]) for row in report.rows if row["who"] == PAIR and "left" in row]:
+        left = fmean(honest)
+        report.claim(f"{PAIR}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
 def _compare(report: Report, of: str, other: str, target: float, least: float) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hocket_bus.messages import Side, Weights
-from hocket_daemon.aggregation.relevance import HEARD, query, weigh, weighed_by
+from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, query, weigh, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
@@ -117,7 +117,7 @@ class TwoSides:
         return weigh(scores, self._settings.relevance_temperature, one.groups[side].likelihoods)
 
     def _query(self, one: _Writing) -> str:
-        if self._weights != "dynamic":
+        if self._weights not in REWEIGHED:
             return one.asked.question
         length = weighed_by(len(one.ids), self._settings.reweigh_every)
         return query(one.asked.question, self._voice.text(one.ids[:length]))

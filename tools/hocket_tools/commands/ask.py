@@ -23,8 +23,8 @@ Aggregation = Annotated[
 Weights = Annotated[
     Literal["off", "static", "dynamic", "likelihood"],
     typer.Option(
-        help="Weigh passages alike, by the question, by the sentence being written, too, or by the question and how "
-        "likely it is behind each passage."
+        help="Weigh passages alike, by the question, by the sentence being written, too, or also by how likely the "
+        "question is behind each passage."
     ),
 ]
 EXAMPLE = """Examples:

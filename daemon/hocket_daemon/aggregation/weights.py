@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import HocketError
@@ -25,7 +25,7 @@ class Weighing:
 class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
 
-    Likelihood: dynamic, and by how likely the model finds the question behind the passage.
+    Likelihood: dynamic, but the question weighs by how likely it is behind the passage, too, where there is no answer.
     """
 
     def __init__(
@@ -50,17 +50,14 @@ class RelevanceWeights:
         self._on_news = on_news
         self._on_static = on_static
         self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
-        self._likelihoods: list[float] = []
+        self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
+        self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
-        self._by_query: dict[str, Weighing | None] = {}  # None: asked for
-        self.hear([])
+        self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
     def hear(self, likelihoods: list[float]) -> None:
         """How likely each passage makes the question: told before any step is weighed, empty where it has no part."""
-        off = self._begin.weights == "off"
-        self._likelihoods = likelihoods
-        self._static = self._weighing([0.0 if off else passage.score for passage in self._found.passages])
-        self._by_query[self._begin.question] = self._static
+        self._static = self._weighing(self._scores, likelihoods)
 
     @property
     def static(self) -> Weighing:
@@ -75,7 +72,8 @@ class RelevanceWeights:
         length = every * (len(drafted) // every)
         if length + every < room:  # otherwise there is no step left that it would weigh
             self._ask(self._query(length, drafted))
-        return self._ask(self._query(weighed_by(step, every), drafted))
+        behind = weighed_by(step, every)
+        return self._ask(self._query(behind, drafted)) if behind else self._static
 
     def _query(self, length: int, drafted: PrefixChain) -> str:
         prefix = drafted.at(length)
@@ -99,5 +97,5 @@ class RelevanceWeights:
             self._by_query[text] = self._weighing(outcome)
         self._on_news()
 
-    def _weighing(self, scores: list[float]) -> Weighing:
-        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods))
+    def _weighing(self, scores: list[float], likelihoods: Sequence[float] = ()) -> Weighing:
+        return Weighing(*weigh(scores, self._begin.relevance_temperature, likelihoods))

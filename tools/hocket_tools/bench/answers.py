@@ -33,8 +33,7 @@ from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 
 GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
-PAIR = f"pair {DEFAULT_WEIGHTS}"
-PAIRS = tuple(f"pair {weights}" for weights in WEIGHTS)
+PAIRS: dict[str, Weights] = {f"pair {weights}": cast("Weights", weights) for weights in WEIGHTS}
 WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
 AT_ONCE = 8
@@ -55,6 +54,9 @@ class Settings:
     chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
     half: Annotated[str, Option("Which of SQuAD's articles: reported, or tuning.")] = "reported"
     who: Annotated[Sequence[str], Option("Who answers.", choices=WHO)] = WHO
+    weights: Annotated[Weights, Option("How one side alone weighs, and the pair that is compared with it.")] = (
+        DEFAULT_WEIGHTS
+    )
     relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = (
         AggregationSettings().relevance_temperature
     )
@@ -74,8 +76,8 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     if len(report.rows) < len(asked) * len(settings.who):
         _measure(report, asked, settings)
     report.summary = summary(report.rows)
-    claim(report)
-    right = {row["id"] for row in report.rows if row["who"] == PAIR and row["contains"]}
+    claim(report, settings.weights)
+    right = {row["id"] for row in report.rows if row["who"] == f"pair {settings.weights}" and row["contains"]}
     unfounded.claim(report, data, settings.half, asked, right)
     return report.finish()
 
@@ -108,7 +110,7 @@ def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report
 def _answers(
     voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
 ) -> Iterator[tuple[str, bool]]:
-    weights = cast("Weights", next((each for each in WEIGHTS if who == f"pair {each}"), DEFAULT_WEIGHTS))
+    weights = PAIRS.get(who, settings.weights)
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for question in some]
@@ -157,25 +159,27 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def claim(report: Report) -> None:
-    """The pair beside the side that knows, and beside one that has read everything."""
+def claim(report: Report, weights: Weights) -> None:
+    """The pair that weighs so beside the side that knows, and beside one that has read everything."""
     report.claims.clear()
+    pair = f"pair {weights}"
     for of, knowing in KNOWING.items():
-        _compare(report, of, knowing, _RATIO, _RATIO_LOW if of != "chats" else 0.0)
-    _compare(report, "two-sided", DRCG_TEXT, 1.0, 0.0)
-    if honest := [bool(row["left"]) for row in report.rows if row["who"] == PAIR and "left" in row]:
+        _compare(report, of, (pair, knowing), _RATIO, _RATIO_LOW if of != "chats" else 0.0)
+    _compare(report, "two-sided", (pair, DRCG_TEXT), 1.0, 0.0)
+    if honest := [bool(row["left"]) for row in report.rows if row["who"] == pair and "left" in row]:
         left = fmean(honest)
-        report.claim(f"{PAIR}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
+        report.claim(f"{pair}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
-def _compare(report: Report, of: str, other: str, target: float, least: float) -> None:
+def _compare(report: Report, of: str, who: tuple[str, str], target: float, least: float) -> None:
     """The pair's share of right answers over another's, question by question."""
     right: dict[str, Mapping[object, bool]] = {
-        who: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, who)}
-        for who in (PAIR, other)
+        each: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, each)}
+        for each in who
     }
-    both = [(float(ours), float(right[other][at])) for at, ours in right[PAIR].items() if at in right[other]]
-    name = f"{of}: {PAIR} over {other}"
+    ours, theirs = (right[each] for each in who)
+    both = [(float(mine), float(theirs[at])) for at, mine in ours.items() if at in theirs]
+    name = f"{of}: {who[0]} over {who[1]}"
     wanted = f">= {target:g}" + (f", lower end >= {least:g}" if least else "")
     if not any(theirs for _, theirs in both):
         report.claim(name, wanted, "nothing to compare", None)

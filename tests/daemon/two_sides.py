@@ -216,8 +216,7 @@ def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
     layout = voice.layout(asked.task)
-    likely = weights == "likelihood" and at == 0
-    heard = [surprise(voice, layout, each, asked.question) for each in texts] if likely else []
+    heard = [surprise(voice, layout, each, asked.question) for each in texts] if weights == "likelihood" else []
     shares, log_h = weigh(scores, SETTINGS.relevance_temperature, heard)
     behind = layout.question(asked.question) + ids
     rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])

@@ -120,11 +120,7 @@ class Reference:
             text = query(ask.question, self._models["device"].text(ids[:length]))
             if text != ask.question:  # those scores came with the passages
                 scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
-        heard = (
-            [self._surprise(ask, passage.text, side) for passage in found]
-            if weights == "likelihood" and not length
-            else []
-        )
+        heard = [self._surprise(ask, passage.text, side) for passage in found] if weights == "likelihood" else []
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _surprise(self, ask: Ask, passage: str, side: str) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hocket_bus.errors import HocketError
@@ -25,7 +25,7 @@ class Weighing:
 class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
 
-    Likelihood: dynamic, but the question weighs by how likely it is behind the passage, too, where there is no answer.
+    Likelihood: dynamic, and at every step by how likely the model finds the question behind the passage.
     """
 
     def __init__(
@@ -51,13 +51,16 @@ class RelevanceWeights:
         self._on_static = on_static
         self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
         self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
+        self._likelihoods: list[float] = []
         self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
     def hear(self, likelihoods: list[float]) -> None:
         """How likely each passage makes the question: told before any step is weighed, empty where it has no part."""
-        self._static = self._weighing(self._scores, likelihoods)
+        self._likelihoods = likelihoods
+        self._static = self._weighing(self._scores)
+        self._by_query[self._begin.question] = self._static
 
     @property
     def static(self) -> Weighing:
@@ -72,8 +75,7 @@ class RelevanceWeights:
         length = every * (len(drafted) // every)
         if length + every < room:  # otherwise there is no step left that it would weigh
             self._ask(self._query(length, drafted))
-        behind = weighed_by(step, every)
-        return self._ask(self._query(behind, drafted)) if behind else self._static
+        return self._ask(self._query(weighed_by(step, every), drafted))
 
     def _query(self, length: int, drafted: PrefixChain) -> str:
         prefix = drafted.at(length)
@@ -97,5 +99,5 @@ class RelevanceWeights:
             self._by_query[text] = self._weighing(outcome)
         self._on_news()
 
-    def _weighing(self, scores: list[float], likelihoods: Sequence[float] = ()) -> Weighing:
-        return Weighing(*weigh(scores, self._begin.relevance_temperature, likelihoods))
+    def _weighing(self, scores: list[float]) -> Weighing:
+        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods))

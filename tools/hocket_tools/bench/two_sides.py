@@ -114,8 +114,7 @@ class TwoSides:
     def _weigh(self, one: _Writing, side: Side) -> tuple[list[float], float | None]:
         texts = one.asked.device if side == "device" else one.asked.cloud
         scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._scores(self._query(one), texts)
-        heard = [] if weighed_by(len(one.ids), self._settings.reweigh_every) else one.groups[side].likelihoods
-        return weigh(scores, self._settings.relevance_temperature, heard)
+        return weigh(scores, self._settings.relevance_temperature, one.groups[side].likelihoods)
 
     def _query(self, one: _Writing) -> str:
         if self._weights not in REWEIGHED:

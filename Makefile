@@ -23,8 +23,9 @@ demo: install ## start the pair on this machine, ask a question of each side and
 test: install ## run the test suite
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
 
-test-long: install ## run every test, the long ones too, one after another
+test-long: install ## run every test, the long ones too, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py)
 
 check: install ## check style and types
 	$(BIN)/ruff check .

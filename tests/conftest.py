@@ -18,12 +18,16 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from hocket_daemon.engine.published import PUBLISHED, place
+
 BEGAN = pytest.StashKey[float]()
+VOICE = pytest.StashKey[Path | None]()
 OVER = "minutes of this run are over"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """A machine that others slow down takes hours for minutes of work: a verdict with named gaps beats none."""
+    parser.addoption("--voice", default="", help="a model for tests of running pairs in place of the untrained ones")
     parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
 
 
@@ -54,6 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    voice = config.getoption("--voice")
+    config.stash[VOICE] = place(voice) if voice in PUBLISHED else Path(voice) if voice else None
     os.environ["HOCKET_MODELS"] = os.devnull  # the suite sings with the bundled models, whatever this machine has
     config.stash[BEGAN] = time.monotonic()
 
@@ -92,8 +98,12 @@ def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A folder per side: same tokenizer, other weights; and one with another tokenizer."""
+def tiny_models(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Path]:
+    """A folder per side: same tokenizer, other weights; and one with another tokenizer. Or `--voice` on both sides."""
+    if voice := pytestconfig.stash[VOICE]:
+        if not voice.is_dir():
+            pytest.skip(f"{voice.name} is not on this machine: hocket model get {voice.name}")
+        return {"device": voice, "cloud": voice}
     base = tmp_path_factory.mktemp("models")
     return {
         "device": save_tiny_model(base / "device", seed=1),

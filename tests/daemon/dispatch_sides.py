@@ -96,7 +96,7 @@ class DispatchSides(Sides):
         own = self.device if side == "device" else self.cloud
         sampling = self.asked.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
-        return sample(rule, len(ids), distribution(own, self.asked, "static", ids)[0])
+        return sample(rule, len(ids), distribution(own, self.asked, "static likelihood", ids)[0])
 
     def text_of(self, side: str) -> list[int]:
         """All that a side would write alone."""

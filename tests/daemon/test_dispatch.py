@@ -263,7 +263,7 @@ def test_at_every_question_the_constrained_side_is_within_its_budget(
         both.run_to_the_end()
         both.check_tokens()
         assert account.spent_tokens <= budget * account.all_tokens + 300
-        both.again(ask(max_tokens=4, seed=number, question="Who sang " + "first " * (number % 5)))
+        both.again(ask(max_tokens=4, seed=number, question="Who sang first" + " of all" * (number % 5)))
     both.run_to_the_end()
     assert bool(account.spent_tokens) == (budget > 0)
 

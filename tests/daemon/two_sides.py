@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
+from fake_voice import FakeVoice
 from fakes import ID, FakePeer, Part, Reader, part, relevance
 from simulation import token_of
 
@@ -21,6 +23,7 @@ from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.prompt import Layout
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.voice import Rows
@@ -35,6 +38,7 @@ SETTINGS = AggregationSettings(  # voices that say anything are steered by anyth
     reweigh_every=3,
     trust_cloud=True,
 )
+HEARD = ("likelihood", "static likelihood")  # the latter is dispatch's
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
 DOWN = Unavailable("the cloud fell silent")
@@ -210,14 +214,25 @@ def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
 def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Rows, list[float], float | None]:
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
     voice, texts = side.voice, side.retrieval.texts[: asked.documents]
-    at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights == "dynamic" else 0
+    at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
-    shares, log_h = weigh(scores, SETTINGS.relevance_temperature)
     layout = voice.layout(asked.task)
+    heard = [surprise(voice, layout, each, asked.question) for each in texts] if weights in HEARD else []
+    shares, log_h = weigh(scores, SETTINGS.relevance_temperature, heard)
     behind = layout.question(asked.question) + ids
     rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
     return rows, shares, log_h
+
+
+def surprise(voice: FakeVoice, layout: Layout, text: str, question: str) -> float:
+    """The log of the question's probability behind a document and what the layout has between them."""
+    row = [*layout.document(text), *layout.encode(layout.between, "", "")]
+    total = 0.0
+    for token in layout.encode("", question, ""):
+        total += math.log(voice.distribution(row)[token])
+        row.append(token)
+    return total
 
 
 def strange(message: Message) -> Message:

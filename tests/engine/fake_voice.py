@@ -90,16 +90,28 @@ class FakeVoice:
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         self.passes.append(list(segments))
-        for segment in segments:
-            for row, tokens in zip(segment.rows, segment.tokens, strict=True):
-                assert row not in self.slots.free, "whoever reads into a row has taken it"
-                assert tokens
-                self.slots.held[row] += tokens
-                assert len(self.slots.held[row]) <= self.slots.context
+        found = [
+            [
+                self._append(row, tokens, every=segment.every)
+                for row, tokens in zip(segment.rows, segment.tokens, strict=True)
+            ]
+            for segment in segments
+        ]
         if interrupt is not None:
             interrupt.heed()
         self.tokens_read += sum(len(tokens) for segment in segments for tokens in segment.tokens)
-        return [np.stack([self.distribution(self.slots.held[row]) for row in segment.rows]) for segment in segments]
+        return [np.concatenate(rows) for rows in found]
+
+    def _append(self, row: int, tokens: list[int], *, every: bool) -> np.ndarray:
+        """[wanted, vocabulary]: what follows the last token, or every one."""
+        assert row not in self.slots.free, "whoever reads into a row has taken it"
+        assert tokens
+        held = self.slots.held[row]
+        before = len(held)
+        held += tokens
+        assert len(held) <= self.slots.context
+        ends = range(before + 1 if every else len(held), len(held) + 1)
+        return np.stack([self.distribution(held[:end]) for end in ends])
 
     def distribution(self, tokens: list[int]) -> np.ndarray:
         """[vocabulary], behind a row of `tokens`."""

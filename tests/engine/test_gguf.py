@@ -62,6 +62,19 @@ def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers:
     np.testing.assert_allclose(read[0], read[1], atol=1e-5)
 
 
+def test_what_follows_every_token_is_told_as_it_is_token_by_token(gguf_file: Path) -> None:
+    """Beside rows whose last token alone is asked for, whatever the order of the rows."""
+    voice = GGUFVoice(SETTINGS, gguf_file)
+    ids = voice.prompt(TEXT, "complete")
+    rows = voice.slots.take(3)
+    single = [voice.read([Segment(rows[:1], [[token]])])[0][0] for token in ids]
+    for row in rows:
+        voice.slots.roll_back(row, 0)
+    last, every = voice.read([Segment([rows[2]], [ids[:4]]), Segment([rows[1], rows[0]], [ids, ids[:5]], every=True)])
+    np.testing.assert_allclose(last, [single[3]], atol=1e-5)
+    np.testing.assert_allclose(every, [*single, *single[:5]], atol=1e-5)
+
+
 def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path) -> None:
     """Whole or its beginning, and nothing of what stood behind it in the row is kept."""
     voice = stored(gguf_file, tmp_path)

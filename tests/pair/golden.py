@@ -84,7 +84,8 @@ def answers(
         streams = [
             client.ask(
                 questions[n], aggregation=method, temperature=temperature, top_p=1.0 if n % 2 else 0.9, seed=4000 + n,
-                max_tokens=20, ignore_eos=n % 3 == 0, documents=1 + n % 2, require_cloud=True, deadline_s=WAIT_S,
+                weights="dynamic", max_tokens=20, ignore_eos=n % 3 == 0, documents=1 + n % 2, require_cloud=True,
+                deadline_s=WAIT_S,
             )
             for n in numbers[first : first + AT_ONCE]
         ]  # fmt: skip

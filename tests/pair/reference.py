@@ -77,7 +77,7 @@ class Reference:
         *,
         alone: bool,
     ) -> dict[str, float]:
-        weights = {side: self._weigh(ask, ids[:step], found[side]) for side in readings}
+        weights = {side: self._weigh(ask, ids[:step], found[side], side) for side in readings}
         eta = 1.0 if alone else eta_device(weights["device"][1], weights["cloud"][1])
         parts = {}
         for side, by in (("device", eta), ("cloud", 1 - eta)):
@@ -102,7 +102,7 @@ class Reference:
         ids: list[int] = []
         margins: list[float] = []
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
-            weights = {side: self._weigh(ask, ids, found[side]) for side in ("device", "cloud")}
+            weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
             device, cloud = (
                 truncate(readings[side].distribution(ids, weights[side][0]), DEFAULTS.wire_mass)
                 for side in ("device", "cloud")
@@ -112,16 +112,26 @@ class Reference:
             ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
 
-    def _weigh(self, ask: Ask, ids: list[int], found: list[Passage]) -> tuple[list[float], float | None]:
+    def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:
         """The weights of the step behind `ids`."""
         weights = _options(ask).weights
-        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights == "dynamic" else 0
+        length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
             text = query(ask.question, self._models["device"].text(ids[:length]))
             if text != ask.question:  # those scores came with the passages
                 scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
-        return weigh(scores, DEFAULTS.relevance_temperature)
+        heard = [self._surprise(ask, passage.text, side) for passage in found] if weights == "likelihood" else []
+        return weigh(scores, DEFAULTS.relevance_temperature, heard)
+
+    def _surprise(self, ask: Ask, passage: str, side: str) -> float:
+        """The log of the question's probability behind a passage, by teacher forcing and without slots."""
+        model = self._models[side]
+        layout = model.layout(ask.task)
+        query, own = layout.question(ask.question), layout.own(ask.question)
+        tokens = [*layout.document(passage), *query]
+        said = model.score(tokens, len(query))
+        return float(sum(np.log(max(said[at][query[at]], 1e-12)) for at in own))
 
 
 def _options(ask: Ask) -> AggregationOptions:

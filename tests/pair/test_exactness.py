@@ -28,7 +28,7 @@ def options(number: int) -> dict[str, object]:
         "top_p": (0.9, 1.0)[number % 2],
         "max_tokens": 8 + number % 17,
         "documents": 1 + number % 3,
-        "weights": ("dynamic", "static", "dynamic", "off")[number % 4],
+        "weights": ("dynamic", "static", "likelihood", "off")[number % 4],
     }
 
 

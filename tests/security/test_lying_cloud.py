@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Begin, Draft, Method, Sampling, Target
+from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import claims
 from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import GIVEN, PUSHED, Steering
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.likelihood import LEAST_LOG
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import weigh
 
@@ -90,12 +91,22 @@ def test_every_honest_claim_is_in_range(scores: list[float], temperature: float,
     """Whatever a cosine or a probability is, and where fewer passages were found than were asked for."""
     least, most = claims("dynamic", len(scores) + fewer, temperature)
     assert least <= (weigh(scores, temperature)[1] or 0.0) <= most
+    for likelihood in (0.0, -80.0, LEAST_LOG):
+        least, most = claims("likelihood", len(scores) + fewer, temperature)
+        assert least <= (weigh(scores, temperature, [likelihood] * len(scores))[1] or 0.0) <= most
     least, most = claims("off", len(scores) + fewer, temperature)
     assert least <= (weigh([0.0] * len(scores), temperature)[1] or 0.0) <= most
 
 
-@pytest.mark.parametrize("weights", ["off", "static", "dynamic"])
-@pytest.mark.parametrize("log_h", [1e6, -1e6, 11.0, -10.1, float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize(
+    ("weights", "log_h"),
+    [
+        (weights, log_h)
+        for weights in WEIGHTS
+        for log_h in (1e6, -1e6, 11.0, -10.1, float("inf"), float("-inf"), float("nan"))
+        if (weights, log_h) != ("likelihood", -10.1)  # which a question of few words may well have
+    ],
+)
 def test_a_claim_that_no_scorer_gives_is_refused(weights: str, log_h: float) -> None:
     """By both sides, before it decides anything."""
     device = Device(begin(weights=weights), drafts=False)

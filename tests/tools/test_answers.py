@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from hocket_bus.errors import BadRequest
+from hocket_bus.messages import DEFAULT_WEIGHTS
 from hocket_tools.bench import answers
-from hocket_tools.bench.answers import CLOUD, DEVICE, DRCG_TEXT, GOLD, KNOWING, PAIRS, Settings
+from hocket_tools.bench.answers import CLOUD, DEVICE, DRCG_TEXT, GOLD, KNOWING, Settings
 from hocket_tools.bench.question_sets import SETS, questions
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.wording import contains, f1
 
+PAIR = f"pair {DEFAULT_WEIGHTS}"
 EACH = {"squad device": 6, "squad cloud": 6, "two-sided": 4, "chats": 3}
 
 
@@ -108,15 +110,15 @@ def report_of(right: dict[str, dict[str, list[bool]]]) -> Report:
 def test_the_pair_is_compared_with_the_side_that_knows() -> None:
     """Question by question; a set that was not asked cannot be told."""
     ours, theirs = [True] * 19 + [False], [True] * 20
-    report = report_of({"squad device": {PAIRS[-1]: ours, DEVICE: theirs, CLOUD: [False] * 20, GOLD: theirs}})
-    answers.claim(report)
+    report = report_of({"squad device": {PAIR: ours, DEVICE: theirs, CLOUD: [False] * 20, GOLD: theirs}})
+    answers.claim(report, DEFAULT_WEIGHTS)
     holds = {str(claim["name"]).partition(":")[0]: claim["holds"] for claim in report.claims}
     assert holds == {"squad device": True, "squad cloud": None, "chats": None, "two-sided": None}
-    report = report_of({of: {PAIRS[-1]: [True, False] * 10, knowing: theirs} for of, knowing in KNOWING.items()})
-    report.rows += report_of({"two-sided": {PAIRS[-1]: theirs, DRCG_TEXT: ours}}).rows
-    answers.claim(report)
+    report = report_of({of: {PAIR: [True, False] * 10, knowing: theirs} for of, knowing in KNOWING.items()})
+    report.rows += report_of({"two-sided": {PAIR: theirs, DRCG_TEXT: ours}}).rows
+    answers.claim(report, DEFAULT_WEIGHTS)
     assert [claim["holds"] for claim in report.claims] == [False, False, False, True]
-    pair = next(row for row in answers.summary(report.rows) if row["who"] == PAIRS[-1])
+    pair = next(row for row in answers.summary(report.rows) if row["who"] == PAIR)
     assert (pair["n"], pair["contains"]) == (20, 0.5)
     assert float(pair["low"] or 0) < 0.5 < float(pair["high"] or 0)
 

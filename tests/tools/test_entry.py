@@ -70,3 +70,21 @@ def test_output_without_room_is_one_line_with_a_remedy(arguments: str, tmp_path:
         )
     assert done.returncode == 1
     assert done.stderr == "hocket: no room where this writes: make some there, or write elsewhere\n"
+
+
+@pytest.mark.parametrize("arguments", ["--help", "model list", "explain --help"])
+def test_a_reader_that_leaves_ends_it_quietly(arguments: str, tmp_path: Path) -> None:
+    """As a program that SIGPIPE ends, which shells number 141; whoever reads a beginning wants no complaint."""
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "w") as unread:
+        done = subprocess.run(
+            [sys.executable, "-c", "from hocket_tools.entry import main; main()", *arguments.split()],
+            stdout=unread,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"HOCKET_HOME": str(tmp_path)},
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, "")

@@ -1,6 +1,7 @@
 """The command `hocket`: gathers the commands and turns every error into one line and an exit status.
 
-Status: 0 done, 1 failed, 2 wrong usage, 69 something needed is not there, 78 bad configuration, 130 Ctrl-C.
+Status: 0 done, 1 failed, 2 wrong usage, 69 something needed is not there, 78 bad configuration, 130 Ctrl-C,
+141 whoever read the output has left.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hocket_tools.commands import (
     top,
 )
 
-FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED = 1, 2, 69, 78, 130
+FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED, UNREAD = 1, 2, 69, 78, 130, 141
 
 app = typer.Typer(
     help="A laptop and a GPU server answer as one: two language models, two sets of documents, one stream of tokens.",
@@ -79,9 +80,10 @@ def run(arguments: list[str]) -> int:
     except HocketError as error:
         complain(str(error))
         return status_of(error)
-    except BrokenPipeError:
-        sys.stdout = None  # the reader left; the interpreter must not flush to it again
-        return FAILED
+    except SystemExit as left:  # so typer and rich answer a reader that left
+        if not isinstance(left.__context__, BrokenPipeError):
+            raise
+        return UNREAD
     except OSError as error:
         complain(_of_system(error))
         return FAILED

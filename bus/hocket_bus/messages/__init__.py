@@ -5,6 +5,7 @@ Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 6
 """
 
 from .aggregation import (
+    DEFAULT_WEIGHTS,
     METHODS,
     WEIGHTS,
     Aggregated,
@@ -92,6 +93,7 @@ __all__ = [
     "CLASS_OF",
     "CODE_OF",
     "CONVERSATIONS",
+    "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
     "MAX_QUESTION_CHARS",
     "MAX_TOKENS",

@@ -29,16 +29,17 @@ from .types import (
 )
 
 Method = Literal["coupled", "independent", "sync", "sync-both"]
-Weights = Literal["off", "static", "dynamic"]
+Weights = Literal["off", "static", "dynamic", "likelihood"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
+DEFAULT_WEIGHTS: Weights = "dynamic"
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):
     """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part."""
 
     method: Line = "coupled"
-    weights: Line = "dynamic"
+    weights: Line = DEFAULT_WEIGHTS
     require_cloud: bool = False
     alone: bool = False
 

@@ -19,6 +19,7 @@ from ..serving.prefix import PrefixChain
 from ..serving.services import Services
 from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
+from .relevance import HEARD
 from .schedule import Aggregating
 from .weights import RelevanceWeights, Weighing
 
@@ -180,7 +181,14 @@ class Drafter:
 
     def _prefill(self, texts: list[str]) -> None:
         begin, started_s = self.begin, time.monotonic()
-        prefill = read(self._services.voice, begin.question, texts, task=begin.task, room=begin.sampling.max_tokens)
+        prefill = read(
+            self._services.voice,
+            begin.question,
+            texts,
+            task=begin.task,
+            room=begin.sampling.max_tokens,
+            heard=begin.weights in HEARD and bool(texts),
+        )
 
         def done(outcome: Outcome[SequenceGroup] | Preempted) -> None:
             self._on_prefilled(outcome, time.monotonic() - started_s)
@@ -199,6 +207,8 @@ class Drafter:
             self.close()
             return
         self.prefill_s = seconds
+        assert self.weights is not None
+        self.weights.hear(outcome.likelihoods)
         self._owner.on_read()
         self.draft_next()
 

@@ -10,7 +10,7 @@ from hocket_bus.messages import Begin, Passage, Passages
 
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import weigh
-from .relevance import query, weighed_by
+from .relevance import REWEIGHED, query, weighed_by
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 
@@ -24,7 +24,10 @@ class Weighing:
 
 
 class RelevanceWeights:
-    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too."""
+    """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
+
+    Likelihood: dynamic, and at every step by how likely the model finds the question behind the passage.
+    """
 
     def __init__(
         self,
@@ -47,11 +50,18 @@ class RelevanceWeights:
         self._decode = decode
         self._on_news = on_news
         self._on_static = on_static
-        self._dynamic = begin.weights == "dynamic" and bool(found.passages)
-        scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
-        self._static = self._weighing(scores)
+        self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
+        self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
+        self._likelihoods: list[float] = []
+        self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
+
+    def hear(self, likelihoods: list[float]) -> None:
+        """How likely each passage makes the question: told before any step is weighed, empty where it has no part."""
+        self._likelihoods = likelihoods
+        self._static = self._weighing(self._scores)
+        self._by_query[self._begin.question] = self._static
 
     @property
     def static(self) -> Weighing:
@@ -91,4 +101,4 @@ class RelevanceWeights:
         self._on_news()
 
     def _weighing(self, scores: list[float]) -> Weighing:
-        return Weighing(*weigh(scores, self._begin.relevance_temperature))
+        return Weighing(*weigh(scores, self._begin.relevance_temperature, self._likelihoods))

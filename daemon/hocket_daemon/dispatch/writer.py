@@ -160,8 +160,6 @@ class Writer:
             self._owner.on_failed(outcome)
             return
         self.found, self.work.retrieval_s = outcome, outcome.seconds
-        scores = [passage.score for passage in outcome.passages]
-        self._weights = weigh(scores, self._opening.relevance_temperature)[0]
         if self._reads:
             self._prefill(outcome)
         self._owner.on_found()
@@ -170,7 +168,7 @@ class Writer:
         opening, self._began_s = self._opening, time.monotonic()
         texts = [passage.text for passage in found.passages]
         voice, room = self._services.voice, opening.sampling.max_tokens
-        reading = read(voice, opening.question, texts, task=opening.task, room=room)
+        reading = read(voice, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
         passes = _held(_metered(reading, self.work), self._services.holds.next(), self._reading)
         self._services.compute.prefill(passes, self._reading, self._on_prefilled)
 
@@ -186,6 +184,8 @@ class Writer:
             self._services.compute.run(group.close, lambda _: None)
         else:
             self._group = group
+            scores = [passage.score for passage in self.passages]
+            self._weights = weigh(scores, self._opening.relevance_temperature, group.likelihoods)[0]
             self.work.prompt = sum(map(len, group.prompts))
             self.work.prefill_s = time.monotonic() - self._began_s
             self._owner.on_read()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +12,11 @@ import torch
 from hocket_bus.errors import BadConfiguration
 
 from .gguf_tokenizer import tokenizer_of
-from .llama import KV_TYPES, Context, Model, Stop, library
+from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .preemption import Interrupt
 from .prompt import Prefix
 from .rows import RowMemory
-from .segments import Segment
+from .segments import Segment, wanted
 from .settings import KVSettings, ModelSettings
 from .stored import open_store
 from .threads import use_threads
@@ -59,7 +58,7 @@ class GGUFVoice(Worded):
         return self.slots.kv if weights == "float32" else weights
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
-        """Append all segments in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
+        """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
 
         Raises Preempted; the rows are then as they were.
         """
@@ -69,7 +68,7 @@ class GGUFVoice(Worded):
         logits = self.slots.append(segments, stop)
         use_threads(self._threads)  # torch's second thread would take from the other side what this one gains
         rows = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
-        return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
+        return [part.numpy() for part in rows.split(wanted(segments)[1])]
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
@@ -123,17 +122,17 @@ class _LlamaRows(RowMemory):
         )
 
     def append(self, segments: Sequence[Segment], stop: Stop) -> Rows:
-        """Lengthen the rows of `segments`, which are all different; logits behind each, in their order."""
-        rows = list(chain.from_iterable(segment.rows for segment in segments))
-        tokens = list(chain.from_iterable(segment.tokens for segment in segments))
-        order = sorted(range(len(rows)), key=rows.__getitem__)  # neighbours are computed together in this order alone
-        starts = [self.lengths[row] for row in rows]
-        logits = self._context.append(
-            [rows[at] for at in order], [tokens[at] for at in order], [starts[at] for at in order], stop
-        )
-        for row, start, ids in zip(rows, starts, tokens, strict=True):
-            self.lengths[row] = start + len(ids)
-        return logits[np.argsort(order)]
+        """Lengthen the rows of `segments`, which are all different; logits [wanted, vocabulary], in their order."""
+        feeds = [
+            Feed(row, ids, self.lengths[row], segment.every)
+            for segment in segments
+            for row, ids in zip(segment.rows, segment.tokens, strict=True)
+        ]
+        order = sorted(range(len(feeds)), key=lambda at: feeds[at].row)  # in this order alone neighbours are together
+        logits = self._context.append([feeds[at] for at in order], stop)
+        for feed in feeds:
+            self.lengths[feed.row] = feed.start + len(feed.tokens)
+        return np.concatenate([logits[at] for at in np.argsort(order)])
 
     def roll_back(self, row: int, length: int) -> None:
         """Forget all but the first `length` tokens of a row, which holds at least as many."""

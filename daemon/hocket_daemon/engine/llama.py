@@ -9,6 +9,7 @@ import ctypes
 from collections import deque
 from collections.abc import Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -176,7 +177,7 @@ class Context:
         how = self._c.llama_context_default_params()
         how.n_ctx = how.n_batch = rows * context
         how.n_ubatch = min(pass_tokens, rows * context)
-        how.n_seq_max = how.n_outputs_max = rows
+        how.n_seq_max, how.n_outputs_max = rows, how.n_ubatch
         how.n_threads = how.n_threads_batch = threads
         how.type_k = how.type_v = KV_TYPES[kv]
         if kv == "float32":  # its fast attention rounds to float16 in between: 0.003 nats
@@ -190,24 +191,23 @@ class Context:
         self._cells = np.arange(rows, dtype=np.int32)  # the one sequence of each row
         self._strlen = ctypes.cast(ctypes.CDLL(None).strlen, type(how.abort_callback))
 
-    def append(
-        self, rows: Sequence[int], tokens: Sequence[Sequence[int]], starts: Sequence[int], stop: Stop
-    ) -> NDArray[np.float32]:
-        """Append `tokens[i]` to row `rows[i]`, which holds `starts[i]`; [rows, size]: logits behind each.
+    def append(self, feeds: Sequence[Feed], stop: Stop) -> list[NDArray[np.float32]]:
+        """Append to each of `feeds`' rows, which are all different.
 
-        Raises Preempted once `stop` is set; the rows are then as they were.
+        For each the logits behind its last token, [1, size], or behind every token, [tokens, size]. Raises Preempted
+        once `stop` is set; the rows are then as they were.
         """
         # What C calls here is strlen: 0, or false, for as long as the text at `stop` is empty.
         self._c.llama_set_abort_callback(self._handle, self._strlen, stop.address)
-        batch = _Batch(self._c, self._cells, rows, tokens, starts)
+        batch = _Batch(self._c, self._cells, feeds)
         result = self._c.llama_decode(self._handle, batch.described)
         if result:
-            for row, start in zip(rows, starts, strict=True):
-                self.cut(row, start)
+            for feed in feeds:
+                self.cut(feed.row, feed.start)
             if result == _ABORTED:
                 raise Preempted
             raise HocketError(f"llama.cpp's decoding failed ({result})", "look into the daemon's log")
-        return np.stack([self._logits(last) for last in batch.last])
+        return [np.stack([self._logits(at) for at in places]) for places in batch.wanted]
 
     def _logits(self, at: int) -> NDArray[np.float32]:
         return np.ctypeslib.as_array(self._c.llama_get_logits_ith(self._handle, at), (self._model.size,))
@@ -232,19 +232,23 @@ class Context:
         self._c.llama_free(self._handle)
 
 
-class _Batch:
-    """llama_batch over numpy's memory; `last` is where each row's last token stands."""
+class Feed(NamedTuple):
+    """Tokens to append to a row that holds `start`; logits are wanted behind the last one, or behind `every` one."""
 
-    def __init__(
-        self,
-        functions: ModuleType,
-        cells: NDArray[np.int32],
-        rows: Sequence[int],
-        tokens: Sequence[Sequence[int]],
-        starts: Sequence[int],
-    ) -> None:
+    row: int
+    tokens: Sequence[int]
+    start: int
+    every: bool
+
+
+class _Batch:
+    """llama_batch over numpy's memory; `wanted` is where the tokens of each row stand whose logits are asked for."""
+
+    def __init__(self, functions: ModuleType, cells: NDArray[np.int32], feeds: Sequence[Feed]) -> None:
+        rows, tokens, starts, every = zip(*feeds, strict=True)
         widths = [len(each) for each in tokens]
-        self.last = np.cumsum(widths) - 1
+        places = zip(np.cumsum(widths), widths, every, strict=True)
+        self.wanted = [range(end - (width if whole else 1), end) for end, width, whole in places]
         self._ids = np.concatenate([np.asarray(each, np.int32) for each in tokens])
         self._positions = np.concatenate(
             [np.arange(start, start + width, dtype=np.int32) for start, width in zip(starts, widths, strict=True)]
@@ -252,7 +256,7 @@ class _Batch:
         self._one = np.ones(len(self._ids), np.int32)
         self._sequences = cells.ctypes.data + cells.itemsize * np.repeat(np.asarray(rows, np.uint64), widths)
         self._asked = np.zeros(len(self._ids), np.int8)
-        self._asked[self.last] = 1
+        self._asked[list(chain.from_iterable(self.wanted))] = 1
         described = self.described = functions.llama_batch()
         described.n_tokens = len(self._ids)
         for field, array in (

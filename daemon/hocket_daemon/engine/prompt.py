@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
@@ -34,3 +35,15 @@ class Layout:
     def question(self, question: str) -> list[int]:
         """Token ids behind the passage, up to where the answer begins."""
         return self.encode(self.between, question.strip(), self.behind)
+
+    def own(self, question: str) -> range:
+        """Which of the tokens of `question` are the question's: all that are not the layout's alone."""
+        ids = self.question(question)
+        before = _alike(ids, self.encode(self.between, "", ""))
+        behind = _alike(ids[::-1], self.encode("", "", self.behind)[::-1])
+        return range(before, len(ids) - behind)
+
+
+def _alike(first: list[int], second: list[int]) -> int:
+    """How many tokens both begin with."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))

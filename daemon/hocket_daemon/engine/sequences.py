@@ -15,6 +15,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from .documents import place_documents, prefix_of
+from .likelihood import Likelihoods
 from .preemption import Interrupt
 from .prompt import Prefix
 from .segments import NOTHING, Segment, in_passes
@@ -34,6 +35,7 @@ class SequenceGroup:
         self.rows = voice.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the voice to keep
         self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
+        self.likelihoods: list[float] = []  # of the question under each row, where they were wanted
         self._fed: list[int] = []
 
     def prefill(self) -> Prefill[None]:
@@ -44,6 +46,17 @@ class SequenceGroup:
         for segment in in_passes(self.rows, missing, self.voice.prefill_tokens):
             first |= zip(segment.rows, (yield segment), strict=True)
         self._first = np.stack([first[row] for row in self.rows])
+
+    def prefill_heard(self, query: list[int], own: range) -> Prefill[None]:
+        """The same, and how likely each row makes the `own` tokens of `query`, with which all prompts end."""
+        held = self.voice.slots.lengths
+        before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
+        for segment in in_passes(self.rows, before, self.voice.prefill_tokens):
+            yield segment
+        heard = Likelihoods(self.rows, query, own)
+        for segment in in_passes(self.rows, [query] * len(self.rows), self.voice.prefill_tokens, every=True):
+            heard.add(segment, (yield segment))
+        self._first, self.likelihoods = heard.last, heard.sums
 
     def roll_back(self, tokens: list[int]) -> Segment:
         """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
@@ -80,8 +93,12 @@ class SequenceGroup:
         self.voice.slots.give_back(self.rows)
 
 
-def read(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> Prefill[SequenceGroup]:
+def read(
+    voice: Voice, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+) -> Prefill[SequenceGroup]:
     """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
+
+    With `heard` the group tells how likely each passage makes the question.
 
     Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
     when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.
@@ -99,7 +116,7 @@ def read(voice: Voice, question: str, passages: list[str], *, task: Task, room: 
     group = SequenceGroup(voice, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
         computed = place_documents(voice, group.rows, documents, space)
-        yield from group.prefill()
+        yield from group.prefill_heard(query, layout.own(question)) if heard else group.prefill()
     group.documents = computed
     return group
 
@@ -142,9 +159,11 @@ def read_text(voice: Voice, text: str, *, task: Task, room: int, prefix: str = "
     return (yield from read_prompt(voice, [*voice.prompt(text, task), *written], room))
 
 
-def read_at_once(voice: Voice, question: str, passages: list[str], *, task: Task, room: int) -> SequenceGroup:
+def read_at_once(
+    voice: Voice, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+) -> SequenceGroup:
     """`read` with one pass behind the other."""
-    return at_once(voice, read(voice, question, passages, task=task, room=room))
+    return at_once(voice, read(voice, question, passages, task=task, room=room, heard=heard))
 
 
 def at_once(voice: Voice, passes: Prefill[T]) -> T:

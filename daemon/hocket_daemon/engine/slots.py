@@ -6,7 +6,6 @@ A transformers Cache whose layers write where the pass under way says. Knows not
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from math import prod
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from hocket_retrieval.packed import rounded
 
 from .entry import KV
 from .rows import RowMemory
-from .segments import Segment
+from .segments import Segment, wanted
 
 
 class RowSpan(NamedTuple):
@@ -36,7 +35,7 @@ class Plan(NamedTuple):
 
     slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
-    last: Tensor  # [rows]: the last token of each row
+    behind: Tensor  # [wanted]: the tokens behind which something is wanted
     runs: list[RowSpan]
 
 
@@ -127,17 +126,17 @@ class Slots(RowMemory):
 
     def plan_pass(self, segments: Sequence[Segment], dtype: torch.dtype, device: torch.device) -> Plan:
         """Lengthen the rows of `segments`, which are all different; the plan of the pass that appends them."""
-        fed = [(row, len(ids)) for segment in segments for row, ids in zip(*segment, strict=True)]
+        fed = [(row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
         placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
         slot_mapping = torch.tensor([row * self.context + position for row, position in placed])
-        last = torch.tensor([end - 1 for end in accumulate(n for _, n in fed)])
+        behind = torch.tensor(wanted(segments)[0])
         mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
         runs = list(self._runs(segments, mask))
         for row, n in fed:
             self.lengths[row] += n
-        return Plan(slot_mapping.to(device), positions[None].to(device), last.to(device), runs)
+        return Plan(slot_mapping.to(device), positions[None].to(device), behind.to(device), runs)
 
     def _runs(self, segments: Sequence[Segment], mask: Tensor) -> Iterator[RowSpan]:
         before = 0

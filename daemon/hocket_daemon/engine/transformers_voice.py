@@ -20,7 +20,7 @@ from .captured import CapturedSteps, Step, cuda_graph
 from .loading import dtype_of, load, place_of
 from .preemption import Interrupt
 from .prompt import Prefix
-from .segments import Segment
+from .segments import Segment, wanted
 from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
 from .stored import model_digest, open_store
@@ -97,7 +97,7 @@ class TransformersVoice(Worded):
             log.warning("decode steps are not captured, and slower for it", model=self.name, reason=str(error))
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
-        """Append all segments in one forward pass; for each, probabilities [rows, vocabulary] of what follows its rows.
+        """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
         """
@@ -105,7 +105,7 @@ class TransformersVoice(Worded):
         use_threads(self._threads)
         logits = self._forward(segments)[:, : self.vocabulary]
         rows = torch.softmax(logits.float(), dim=-1).cpu()
-        return [part.numpy() for part in rows.split([len(segment.rows) for segment in segments])]
+        return [part.numpy() for part in rows.split(wanted(segments)[1])]
 
     @torch.inference_mode()
     def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
@@ -158,7 +158,7 @@ class TransformersVoice(Worded):
             position_ids=plan.positions,
             attention_mask=self._no_mask,
             past_key_values=self.slots.cache,
-            logits_to_keep=plan.last,
+            logits_to_keep=plan.behind,
             plan=plan,
         ).logits
         return logits[0]

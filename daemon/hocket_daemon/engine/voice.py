@@ -129,7 +129,8 @@ class Voice(Protocol):
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         """Append all segments, whose rows are all different, in one forward pass.
 
-        For each segment: [rows, vocabulary], probabilities of what follows its rows. Raises Preempted when the
+        For each segment: [rows, vocabulary], probabilities of what follows its rows, or [tokens, vocabulary] of what
+        follows every token of its rows, one row after the other. Raises Preempted when the
         interrupt is set before the end; the rows may then be longer, and are to be rolled back.
         """
 

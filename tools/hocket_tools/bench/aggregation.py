@@ -49,7 +49,9 @@ class Settings:
     documents: Annotated[int, Option("Passages a side.", min=0)] = 2
     corpus_articles: Annotated[int, Option("Paragraphs that the two sides have read.", name="--articles", min=0)] = 40
     seed: Annotated[int, Option("Seed of the first prompt.", min=0)] = 0
-    weights: Annotated[Literal["off", "static", "dynamic"], Option("How documents and sides are weighed.")] = "dynamic"
+    weights: Annotated[
+        Literal["off", "static", "dynamic", "likelihood"], Option("How documents and sides are weighed.")
+    ] = "dynamic"
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:

@@ -11,11 +11,11 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, cast
 
 from rich.progress import Progress
 
-from hocket_bus.messages import WEIGHTS, Weights
+from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
@@ -25,6 +25,7 @@ from hocket_tools import console
 from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
 from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.lies import alarm
 from hocket_tools.bench.question_sets import FILES, SETS, Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
@@ -32,12 +33,13 @@ from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 
 GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
-PAIRS = tuple(f"pair {weights}" for weights in WEIGHTS)
+PAIRS: dict[str, Weights] = {f"pair {weights}": cast("Weights", weights) for weights in WEIGHTS}
 WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
 AT_ONCE = 8
 _SLOTS_EACH = 6
 _RATIO, _RATIO_LOW = 0.95, 0.85
+_LEFT = 0.01
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,9 @@ class Settings:
     chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
     half: Annotated[str, Option("Which of SQuAD's articles: reported, or tuning.")] = "reported"
     who: Annotated[Sequence[str], Option("Who answers.", choices=WHO)] = WHO
+    weights: Annotated[Weights, Option("How one side alone weighs, and the pair that is compared with it.")] = (
+        DEFAULT_WEIGHTS
+    )
     relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = (
         AggregationSettings().relevance_temperature
     )
@@ -71,8 +76,8 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     if len(report.rows) < len(asked) * len(settings.who):
         _measure(report, asked, settings)
     report.summary = summary(report.rows)
-    claim(report)
-    right = {row["id"] for row in report.rows if row["who"] == PAIRS[-1] and row["contains"]}
+    claim(report, settings.weights)
+    right = {row["id"] for row in report.rows if row["who"] == f"pair {settings.weights}" and row["contains"]}
     unfounded.claim(report, data, settings.half, asked, right)
     return report.finish()
 
@@ -96,19 +101,21 @@ def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report
         some = numbered[first : first + AT_ONCE]
         for who in settings.who:
             new = [(at, question) for at, question in some if report.find(id=at, who=who) is None]
-            texts = _answers(voice, scores, who, [question for _, question in new], settings)
-            for (at, question), text in zip(new, texts, strict=True):
-                report.add(_row(at, question, who, text))
+            answers = _answers(voice, scores, who, [question for _, question in new], settings)
+            for (at, question), (text, left) in zip(new, answers, strict=True):
+                report.add(_row(at, question, who, text) | {"left": left})
             progress.advance(bar, len(some))
 
 
-def _answers(voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings) -> Iterator[str]:
-    weights: Weights = next((each for each in ("off", "static") if who == f"pair {each}"), "dynamic")
+def _answers(
+    voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
+) -> Iterator[tuple[str, bool]]:
+    weights = PAIRS.get(who, settings.weights)
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for question in some]
     for steps in two.answers(asked, [Rule(settings.seed, 0.0, 1.0)] * len(asked)):
-        yield voice.text([step.token for step in steps])
+        yield voice.text([step.token for step in steps]), alarm(steps) is not None
 
 
 def _asked(question: Question, who: str, scores: Scores, documents: int) -> Asked:
@@ -152,22 +159,27 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
-def claim(report: Report) -> None:
-    """The pair beside the side that knows, and beside one that has read everything."""
+def claim(report: Report, weights: Weights) -> None:
+    """The pair that weighs so beside the side that knows, and beside one that has read everything."""
     report.claims.clear()
+    pair = f"pair {weights}"
     for of, knowing in KNOWING.items():
-        _compare(report, of, knowing, _RATIO, _RATIO_LOW if of != "chats" else 0.0)
-    _compare(report, "two-sided", DRCG_TEXT, 1.0, 0.0)
+        _compare(report, of, (pair, knowing), _RATIO, _RATIO_LOW if of != "chats" else 0.0)
+    _compare(report, "two-sided", (pair, DRCG_TEXT), 1.0, 0.0)
+    if honest := [bool(row["left"]) for row in report.rows if row["who"] == pair and "left" in row]:
+        left = fmean(honest)
+        report.claim(f"{pair}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
-def _compare(report: Report, of: str, other: str, target: float, least: float) -> None:
+def _compare(report: Report, of: str, who: tuple[str, str], target: float, least: float) -> None:
     """The pair's share of right answers over another's, question by question."""
     right: dict[str, Mapping[object, bool]] = {
-        who: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, who)}
-        for who in (PAIRS[-1], other)
+        each: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, each)}
+        for each in who
     }
-    both = [(float(ours), float(right[other][at])) for at, ours in right[PAIRS[-1]].items() if at in right[other]]
-    name = f"{of}: {PAIRS[-1]} over {other}"
+    ours, theirs = (right[each] for each in who)
+    both = [(float(mine), float(theirs[at])) for at, mine in ours.items() if at in theirs]
+    name = f"{of}: {who[0]} over {who[1]}"
     wanted = f">= {target:g}" + (f", lower end >= {least:g}" if least else "")
     if not any(theirs for _, theirs in both):
         report.claim(name, wanted, "nothing to compare", None)

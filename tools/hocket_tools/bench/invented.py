@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from rich.progress import track
 
+from hocket_bus.messages import DEFAULT_WEIGHTS, Weights
 from hocket_client import Client
 from hocket_tools import console
 from hocket_tools.bench.identity import digest
@@ -29,6 +30,7 @@ class Settings:
 
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
     documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    weights: Annotated[Weights, Option("How passages and sides are weighed.")] = DEFAULT_WEIGHTS
     limit: Annotated[int | None, Option("Only the first so many questions.", min=1)] = None
 
 
@@ -37,7 +39,12 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     text = (resources.files("hocket_tools") / "bench" / "invented.json").read_text(encoding="utf-8")
     data = json.loads(text)
     questions = data["questions"][: settings.limit]
-    how = {"temperature": 0.0, "max_tokens": settings.max_tokens, "documents": settings.documents}
+    how = {
+        "temperature": 0.0,
+        "max_tokens": settings.max_tokens,
+        "documents": settings.documents,
+        "weights": settings.weights,
+    }
     report = Report({"questions": len(questions), "inputs": {"questions": digest([text])}} | how, json_path)
     if len(report.rows) < len(questions) * len(ASKERS):
         _measure(report, data, questions, how)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from rich.progress import track
 
-from hocket_bus.messages import Sampling
+from hocket_bus.messages import DEFAULT_WEIGHTS, Sampling, Weights
 from hocket_daemon.aggregation.steering import Steering
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
@@ -35,6 +35,7 @@ class Settings:
         BUNDLED
     )
     dtype: Annotated[str, Option("Of its weights.")] = "bfloat16"
+    weights: Annotated[Weights, Option("How an honest answer's passages and sides are weighed.")] = DEFAULT_WEIGHTS
     answers: Annotated[int, Option("Honest answers.", min=0)] = 500
     max_tokens: Annotated[int, Option("Longest honest answer.", min=1)] = 32
     beginnings: Annotated[int, Option("Forced beginnings, at most 50.", min=0, max=50)] = 50
@@ -79,7 +80,7 @@ def _lying(voice: TransformersVoice, manner: Manner, settings: Settings, *, draf
 def _honest(voice: TransformersVoice, data: Path, settings: Settings, report: Report) -> None:
     scores = Scores()
     asked = dealt(data, settings.answers, settings.seed, scores)
-    two = TwoSides(voice, scores, settings.max_tokens)
+    two = TwoSides(voice, scores, settings.max_tokens, settings.weights)
     done = sum(bool(row.get("honest")) for row in report.rows)
     for at in track(range(done, len(asked), AT_ONCE), "asking", console=console.err(), transient=True):
         some = asked[at : at + AT_ONCE]

@@ -35,7 +35,8 @@ class Options:
 class Methods:
     """The methods on `pair`, whose device's decode steps are held at `hold_s`. A context manager."""
 
-    def __init__(self, pair: BenchPair, hold_s: float = 0.0) -> None:
+    def __init__(self, pair: BenchPair, hold_s: float = 0.0, *, model: str = BUNDLED) -> None:
+        """`model` is that of both sides, which a baseline reads by itself."""
         self._pair = pair
         self._hold_s = hold_s
         self._settled: tuple[float, float] | None = None
@@ -46,8 +47,8 @@ class Methods:
                 stack.enter_context(pair.searcher(side, far=far))
                 for side, far in (("device", False), ("cloud", False), ("cloud", True))
             )
-            self._text = drcg.Text(TransformersVoice(ModelSettings(name=BUNDLED), "device"), device, far)
-            self._kv = MovedKV(device, near, (pair.kv(), pair.kv(far=True)), pair.keys)
+            self._text = drcg.Text(TransformersVoice(ModelSettings(name=model), "device"), device, far)
+            self._kv = MovedKV(device, near, (pair.kv(), pair.kv(far=True)), pair.keys, model)
             stack.callback(self._kv.close)
             self._stack = stack.pop_all()
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hocket_bus.messages import Side, Weights
-from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
@@ -88,11 +88,12 @@ class TwoSides:
 
     def _begin(self, asked: Asked, rule: Rule) -> _Writing:
         texts = {"device": asked.device, "cloud": asked.cloud}
-        groups = {
-            side: read_at_once(self._voice, asked.question, list(texts[side]), task="answer", room=self._max_tokens)
-            for side in SIDES
-        }
+        groups = {side: self._read(asked.question, list(texts[side])) for side in SIDES}
         return _Writing(asked, rule, groups)
+
+    def _read(self, question: str, texts: list[str]) -> SequenceGroup:
+        heard = self._weights in HEARD and bool(texts)
+        return read_at_once(self._voice, question, texts, task="answer", room=self._max_tokens, heard=heard)
 
     def _ended(self, ids: list[int]) -> bool:
         return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._voice.eos)
@@ -114,10 +115,10 @@ class TwoSides:
     def _weigh(self, one: _Writing, side: Side) -> tuple[list[float], float | None]:
         texts = one.asked.device if side == "device" else one.asked.cloud
         scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._scores(self._query(one), texts)
-        return weigh(scores, self._settings.relevance_temperature)
+        return weigh(scores, self._settings.relevance_temperature, one.groups[side].likelihoods)
 
     def _query(self, one: _Writing) -> str:
-        if self._weights == "static":
+        if self._weights not in REWEIGHED:
             return one.asked.question
         length = weighed_by(len(one.ids), self._settings.reweigh_every)
         return query(one.asked.question, self._voice.text(one.ids[:length]))

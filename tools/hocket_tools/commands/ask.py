@@ -23,8 +23,11 @@ Aggregation = Annotated[
     Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
 ]
 Weights = Annotated[
-    Literal["off", "static", "dynamic"],
-    typer.Option(help="Weigh passages alike, by the question, or by the sentence being written, too."),
+    Literal["off", "static", "dynamic", "likelihood"],
+    typer.Option(
+        help="Weigh passages alike, by the question, by the sentence being written, too, or also by how likely the "
+        "question is behind each passage."
+    ),
 ]
 EXAMPLE = """Examples:
 

@@ -23,7 +23,7 @@ from hocket_daemon.engine.documents import compute_ahead, prefix_of
 from hocket_daemon.engine.entry import KV
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Prefix
-from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
 from hocket_daemon.engine.stored import StoredKV
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.bench.baselines.drcg import Terms, answered
@@ -37,9 +37,9 @@ WAIT_S = 60.0
 class Keeper:
     """The KV of all documents behind `searcher`, as the device's model computes it."""
 
-    def __init__(self, folder: Path, searcher: Caller) -> None:
+    def __init__(self, folder: Path, searcher: Caller, model: str) -> None:
         """Computes what is there now, which takes a while."""
-        self.model = TransformersVoice(ModelSettings(name=BUNDLED), "device", KVSettings(folder=str(folder)))
+        self.model = TransformersVoice(ModelSettings(name=model), "device", KVSettings(folder=str(folder)))
         self._searcher = searcher
         self._layout = self.model.layout("complete")
         for texts in self._pages():
@@ -102,13 +102,13 @@ class Offer:
 class MovedKV:
     """DRCG/KV: both searches at once, the cloud's passages with their KV, and the device generates alone."""
 
-    def __init__(self, device: Caller, cloud: Caller, endpoints: tuple[str, str], keys: Path) -> None:
+    def __init__(self, device: Caller, cloud: Caller, endpoints: tuple[str, str], keys: Path, model: str) -> None:
         """Between both retrieval daemons; KV is offered at the first of `endpoints` and fetched at the second."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-")))
-            self._own = Keeper(folder / "device", device)
+            self._own = Keeper(folder / "device", device, model)
             stack.callback(self._own.store.close)
-            theirs = Keeper(folder / "cloud", cloud)
+            theirs = Keeper(folder / "cloud", cloud, model)
             stack.callback(theirs.store.close)
             stack.callback(Offer(endpoints[0], keys, theirs).close)
             self._far = stack.enter_context(Caller(endpoints[1], keys=keys))

@@ -9,6 +9,7 @@ from statistics import fmean
 import msgspec
 from rich.progress import Progress
 
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
 from hocket_tools.bench.aggregation import fixed_prompts, inputs, share_out
 from hocket_tools.bench.kv import CHUNK_WORDS, QUESTION_CHARS, TEXTS, passages, wait_computed
@@ -40,6 +41,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     documents: int = 2
     passages: int = 20
     seed: int = 0
+    model: str = BUNDLED  # both sides': a published name or a folder
 
     def __post_init__(self) -> None:
         """Raises ValueError for what cannot be measured."""
@@ -72,14 +74,14 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
     prompts = [prompt[:QUESTION_CHARS] for prompt in fixed_prompts(data, settings.prompts)]
     texts = passages(data, 2 * settings.passages, tokens)
     with (
-        bench_pair(stored=stored, chunk_words=CHUNK_WORDS) as pair,
+        bench_pair(stored=stored, chunk_words=CHUNK_WORDS, model={"name": settings.model}) as pair,
         Progress(console=console.err(), transient=True) as bar,
     ):
         share_out(pair, texts)
         for number, side in enumerate(SIDES if stored else ()):
             wait_computed(pair, side, len(texts[number::2]))
         task = bar.add_task("measuring", total=len(missing) * len(prompts))
-        with Methods(pair) as methods:
+        with Methods(pair, model=settings.model) as methods:
             methods.warm_up(prompts[0])
             for cell in missing:
                 bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))

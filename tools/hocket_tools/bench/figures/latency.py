@@ -9,6 +9,7 @@ import msgspec
 from rich.progress import Progress
 
 from hocket_bus.messages import Task
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.corpora import reading_questions
@@ -39,7 +40,9 @@ Cells = Mapping[Key, Sequence[Run]]
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`device_ms` and `cloud_ms` are the held decode times, in pairs: equal sides, and the paper's OPT and Qwen."""
+    """`device_ms` and `cloud_ms` are the held decode times, in pairs: equal sides, and the paper's OPT and Qwen.
+
+    `model` is both sides': a published name or a folder."""
 
     device_ms: tuple[float, ...] = (25.0, 132.0, 217.0)
     cloud_ms: tuple[float, ...] = (25.0, 8.4, 19.0)
@@ -53,6 +56,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     documents: int = 2
     articles: int = 40
     seed: int = 0
+    model: str = BUNDLED
 
     def __post_init__(self) -> None:
         """Raises ValueError for what cannot be measured."""
@@ -97,10 +101,13 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
     asked = {"paragraph": fixed_prompts(data, settings.prompts), "question": [question for question, _ in read]}
     tasks: Mapping[str, Task] = {"paragraph": "complete", "question": "answer"}
     device_s, cloud_s = (seconds(missing[0][name]) for name in CELL[:2])
-    with bench_pair((device_s, cloud_s)) as pair, Progress(console=console.err(), transient=True) as bar:
+    with (
+        bench_pair((device_s, cloud_s), model={"name": settings.model}) as pair,
+        Progress(console=console.err(), transient=True) as bar,
+    ):
         share_out(pair, [*articles(data, settings.articles), *dict.fromkeys(passage for _, passage in read)])
         task = bar.add_task("measuring", total=sum(len(asked[str(cell[ASKED])]) for cell in missing))
-        with Methods(pair, device_s) as methods:
+        with Methods(pair, device_s, model=settings.model) as methods:
             methods.warm_up(asked["paragraph"][0])
             for cell in missing:
                 prompts, kind = asked[str(cell[ASKED])], tasks[str(cell[ASKED])]

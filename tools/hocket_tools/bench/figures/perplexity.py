@@ -30,6 +30,7 @@ from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 
 from .frame import Claim, Figure, separate
+from .ranges import PAPERS_WEIGHTS
 from .text import TEST, TRAIN, Library, held_out_text
 
 NONE, OWN = "no documents", "dragon static"
@@ -49,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     document_tokens: int = 64
     context_tokens: int = 256
     chunk_words: int = 40
-    weights: tuple[str, ...] = ("off", "static", "dynamic")
+    weights: tuple[str, ...] = PAPERS_WEIGHTS
     refresh: int = 16
     relevance_temperature: float = 0.1
     wire_masses: tuple[float, ...] = (0.98, 0.8)

@@ -169,7 +169,8 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            given: Tables = {"": settings, "model": {"name": BUNDLED, "hold_decode_s": held_s} | dict(model or {})}
+            named: dict[str, Value] = {"name": BUNDLED, "hold_decode_s": held_s}
+            given: Tables = {"": settings, "model": named | dict(model or {})}
             _configure(home, ports, side, _over(given, (sides or {}).get(side, {})))
             _configure_search(home, ports, side, chunk_words)
             if stored:

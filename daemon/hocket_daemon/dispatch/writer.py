@@ -276,9 +276,7 @@ def _metered(passes: Prefill[SequenceGroup], work: Work) -> Prefill[SequenceGrou
             return end.value  # type: ignore[no-any-return]
 
 
-def _held(
-    passes: Prefill[SequenceGroup], work: Work, hold: Hold, interrupt: Interrupt
-) -> Prefill[SequenceGroup]:
+def _held(passes: Prefill[SequenceGroup], work: Work, hold: Hold, interrupt: Interrupt) -> Prefill[SequenceGroup]:
     """The same passes, counted in `work`, whose end comes no sooner than `hold` says: for benchmarks."""
     began_s, before = time.monotonic(), work.prefilled
     group = yield from passes

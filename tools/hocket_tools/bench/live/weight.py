@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from hocket_daemon.engine.published import resolved
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools.bench.dispatch.inputs import ALPACA
@@ -18,7 +19,7 @@ PAPER = {"3 bytes an id": 0.3562, "bits": 0.5440}
 
 def measure(report: Report, data: Path, model: str, answers: int) -> None:
     """Add the row of a model's tokenizer, of the first of Alpaca's answers."""
-    name = Path(model).name
+    name = Path(resolved(model)).name
     if report.find(part=PART, model=name) is None:
         voice = open_voice(ModelSettings(name=model, slots=1, context=64), "device")
         texts = [each["output"] for each in json.loads((data / ALPACA).read_text(encoding="utf-8"))[:answers]]

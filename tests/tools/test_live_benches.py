@@ -13,6 +13,7 @@ from hocket_tools.bench import race
 from hocket_tools.bench.live import moved, quality, raced, weight
 from hocket_tools.bench.live.simulated import Simulated
 from hocket_tools.bench.live.told import longest_gap_s
+from hocket_tools.bench.question_sets import Part, Question
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import _over
 
@@ -119,6 +120,17 @@ def test_eq_7_holds_fails_or_cannot_be_told() -> None:
     assert quality.bounded(never, half, always)[0] is False
     assert quality.bounded(always, never, half)[0] is False
     assert quality.bounded(half, half[::-1], half)[0] is None
+
+
+def test_a_side_reads_what_holds_its_answers_first() -> None:
+    """And others of its own up to a number; none twice, and nothing of the other side's."""
+    device, cloud = [f"d{at}" for at in range(6)], [f"c{at}" for at in range(6)]
+    asked = [
+        Question(f"squad {side}", "Who?", (Part(("she",), gold),), device, cloud)
+        for side, gold in (("device", "d4"), ("cloud", "c2"), ("device", "d4"), ("device", "d1"))
+    ]
+    assert quality.read(asked, "device", 4) == ["d4", "d1", "d0", "d2"]
+    assert quality.read(asked, "cloud", 0) == ["c2"]
 
 
 def test_answers_that_move_are_counted_for_each_way() -> None:

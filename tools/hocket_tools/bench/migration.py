@@ -45,6 +45,7 @@ class Settings:
     answers: Annotated[int, Option("Answers that are weighed.", min=1)] = 1_000
     questions: Annotated[int, Option("Questions of part quality from each side's documents.", min=1)] = 50
     longest: Annotated[int, Option("Tokens of the longest answer in part quality.", min=1)] = 80
+    passages: Annotated[int, Option("Passages that each side has read in part quality.", min=1)] = 100
     half: Annotated[str, Option("Which of SQuAD's articles.", choices=tuple(HALVES))] = "reported"
     seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
 
@@ -88,7 +89,7 @@ def _measure(report: Report, part: str, data: Path, settings: Settings, bar: Pro
             weight.measure(report, data, settings.model, settings.answers)
         case _:
             bar.update(task, total=2 * settings.questions * len(SIDES) * len(quality.CAPS))
-            quality.measure(
-                report, data, settings.model, each=settings.questions, tokens=settings.longest, half=settings.half,
-                seed=settings.seed, done=done,
-            )  # fmt: skip
+            asking = quality.Asking(
+                settings.model, settings.questions, settings.longest, settings.passages, settings.half, settings.seed
+            )
+            asking.measure(report, data, done)

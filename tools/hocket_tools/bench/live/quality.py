@@ -7,6 +7,7 @@ share of answers that contain the accepted one: of each side alone, and of answe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,40 +17,53 @@ from hocket_client import Client
 from hocket_tools.bench.live.told import ask
 from hocket_tools.bench.question_sets import Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
-from hocket_tools.bench.running import SIDES, BenchPair, bench_pair
+from hocket_tools.bench.running import SIDES, bench_pair
 from hocket_tools.bench.wording import contains
 
 PART = "quality"
 CAPS = (0, 4, 16, 64)
 
 
-def measure(
-    report: Report, data: Path, model: str, *, each: int, tokens: int, half: str, seed: int, done: Callable[[], None]
-) -> None:
-    """Add a row for each question, first side and cap; so many questions of each side's."""
-    numbers = dict.fromkeys(("squad device", "squad cloud"), each) | {"two-sided": 0, "chats": 0}
-    asked = questions(data, half, numbers, seed)
-    cases = [(at, first, cap) for at in range(len(asked)) for first in SIDES for cap in CAPS]
-    missing = [
-        (at, first, cap) for at, first, cap in cases if report.find(part=PART, id=at, first=first, cap=cap) is None
-    ]
-    if not missing:
-        return
-    settings: dict[str, Any] = {"name": model, "context": 2048}
-    with (
-        bench_pair(stored=True, model=settings, sides={"device": {"dispatch": {"migration": "stop"}}}) as pair,
-        pair.client("device") as client,
-    ):
-        _ingest(pair, asked[0])
-        for at, first, cap in missing:
-            row: Row = {"part": PART, "id": at, "first": first, "cap": cap}
-            report.add(row | _answer(client, asked[at], first, cap, tokens))
-            done()
+@dataclass(frozen=True)
+class Asking:
+    """How part `quality` is measured."""
+
+    model: str  # both sides'
+    each: int  # questions from each side's documents
+    tokens: int  # of the longest answer
+    passages: int  # that each side has read, those that hold the answers first
+    half: str  # which of SQuAD's articles
+    seed: int
+
+    def measure(self, report: Report, data: Path, done: Callable[[], None]) -> None:
+        """Add a row for each question, first side and cap that there is not."""
+        numbers = dict.fromkeys(("squad device", "squad cloud"), self.each) | {"two-sided": 0, "chats": 0}
+        asked = questions(data, self.half, numbers, self.seed)
+        cases = [(at, first, cap) for at in range(len(asked)) for first in SIDES for cap in CAPS]
+        missing = [
+            (at, first, cap) for at, first, cap in cases if report.find(part=PART, id=at, first=first, cap=cap) is None
+        ]
+        if not missing:
+            return
+        settings: dict[str, Any] = {"name": self.model, "context": 2048}
+        with (
+            bench_pair(stored=True, model=settings, sides={"device": {"dispatch": {"migration": "stop"}}}) as pair,
+            pair.client("device") as client,
+        ):
+            for side in SIDES:
+                texts = enumerate(read(asked, side, self.passages))
+                pair.ingest(side, {f"passage-{at:04}.txt": text for at, text in texts})
+            for at, first, cap in missing:
+                row: Row = {"part": PART, "id": at, "first": first, "cap": cap}
+                report.add(row | _answer(client, asked[at], first, cap, self.tokens))
+                done()
 
 
-def _ingest(pair: BenchPair, question: Question) -> None:
-    for side, texts in (("device", question.device), ("cloud", question.cloud)):
-        pair.ingest(side, {f"passage-{at:04}.txt": text for at, text in enumerate(texts)})
+def read(asked: Sequence[Question], side: Side, number: int) -> list[str]:
+    """A side's passages that hold answers, and others of its up to `number`."""
+    gold = dict.fromkeys(part.gold for question in asked if question.of == f"squad {side}" for part in question.parts)
+    others = (text for question in asked[:1] for text in (question.device if side == "device" else question.cloud))
+    return [*gold, *dict.fromkeys(text for text in others if text not in gold)][: max(number, len(gold))]
 
 
 def _answer(client: Client, question: Question, first: Side, cap: int, tokens: int) -> Row:

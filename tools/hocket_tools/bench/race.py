@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -142,7 +142,7 @@ def dispatch(phase: Phase, cases: Cases) -> DispatchSettings:
     return DispatchSettings(constraint=phase.constraint, budget=phase.budget, burst_tokens=burst, migration="off")
 
 
-def _measured(phase: Phase, cases: Cases, settings: Settings, done: object) -> list[Row]:
+def _measured(phase: Phase, cases: Cases, settings: Settings, done: Callable[[], None]) -> list[Row]:
     """A row for each question, and one of what both engines counted."""
     dispatched = dispatch(phase, cases)
     simulated = Simulated(dispatched, cases.line, cases.cloud_s, phase.rtt_ms / 1000, phase.script)
@@ -173,7 +173,7 @@ class _Answers(NamedTuple):
     records: dict[str, Facts]
 
 
-def _answers(folder: Path, phase: Phase, cases: Cases, settings: Settings, done: object) -> _Answers:
+def _answers(folder: Path, phase: Phase, cases: Cases, settings: Settings, done: Callable[[], None]) -> _Answers:
     with bench_pair(cases.decode_s, sides=_sides(folder, phase, cases)) as pair:
         pair.set_rtt(phase.rtt_ms / 1000)
         with closing(pair.client("device")) as client:
@@ -181,7 +181,7 @@ def _answers(folder: Path, phase: Phase, cases: Cases, settings: Settings, done:
             answers = []
             for seed, question in enumerate(cases.questions):
                 answers.append(_asked(client, question, phase.script, seed, settings.tokens))
-                done()  # type: ignore[operator]
+                done()
             metrics = {"device": client.status().metrics, "cloud": pair.cloud_metrics()}
     found: dict[str, int] = {}
     for side, prefix in (("device", ""), ("cloud", "hocket_")):

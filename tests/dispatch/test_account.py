@@ -36,7 +36,8 @@ def test_a_fail_over_is_paid_back(prompts: list[int], budget: float) -> None:
     account.spend(5_000)
     for length in prompts:
         account.request(length)
-        assert account.may_spend(length) == (5_000 + length <= budget * account.all_tokens + 100)
+        within = 5_000 + length <= budget * account.all_tokens + 100
+        assert account.may_spend(length) == (within or budget == 1), "a budget of 1 allows every prompt"
 
 
 def test_a_request_may_be_asked_for_before_it_is_counted() -> None:

@@ -43,8 +43,11 @@ class Account:
         return self._spent - self.budget * self._all
 
     def may_spend(self, tokens: float, all_tokens: float = 0.0) -> bool:
-        """Whether the constrained side may read so many; `all_tokens` are of requests not told of with `request`."""
-        return self.excess_tokens + tokens <= self.budget * all_tokens + self.burst_tokens
+        """Whether the constrained side may read so many; `all_tokens` are of requests not told of with `request`.
+
+        A budget of 1 allows every prompt, though what was booked for cancelled requests by an estimate may be more.
+        """
+        return self.budget >= 1 or self.excess_tokens + tokens <= self.budget * all_tokens + self.burst_tokens
 
     def request(self, all_tokens: float) -> None:
         """A request came, whose prompt has so many tokens."""

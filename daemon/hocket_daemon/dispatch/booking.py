@@ -100,14 +100,14 @@ class Books:
 
     # --- the end
 
-    def close(self, writer: Writer, far: FarWriter | None, written: int | None) -> None:
+    def close(self, tokens: Tokens, written: int | None) -> None:
         """Pay for what was computed; `written` is how long an answer is that was not cut short."""
         if written is not None:
             self._dispatcher.lengths.answered(written)
-        self._bill = self._dispatcher.book(self._tokens(writer, far), today(), reserved=self._reserved)
+        self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
         self._terms.booked()
 
-    def _tokens(self, writer: Writer, far: FarWriter | None) -> Tokens:
+    def tokens_of(self, writer: Writer, far: FarWriter | None) -> Tokens:
         """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
         device, cloud = writer.work, _work(far)
         asked = far is not None and far.opened

@@ -170,6 +170,8 @@ class Dispatcher:
         """
         prompts = self.lengths.prompts()
         own = self.lengths.missing() if self.constraint == "device" else prompts
+        if self.account.budget >= 1:
+            return own, 1.0
         allowed = self.account.budget * float(prompts.sum())
         if self.policy_name == "priced":
             owed = self.account.excess_tokens * len(own) / HORIZON

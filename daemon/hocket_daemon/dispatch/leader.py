@@ -330,7 +330,7 @@ class Leader:
             with suppress(Unavailable):
                 self._far.end(reason)
         self.closed = True
-        self._books.close(self._writer, self._far, written)
+        self._books.close(self._books.tokens_of(self._writer, self._far), written)
 
     def record(self) -> Facts:
         """For `hocket explain`."""

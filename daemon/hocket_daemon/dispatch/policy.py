@@ -128,6 +128,8 @@ class Threshold:
         found, share = lottery(lengths)
         place = int(np.cumsum(share).searchsorted(1 - budget + 1e-12, side="right"))
         self._least = float(found[place]) if place < len(found) else NEVER
+        if place == 0:  # where all known ones start, a shorter one does
+            self._least = 0.0
 
     def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
         """Shorter prompts never start the server."""

@@ -93,8 +93,8 @@ class Race:
     @property
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        starts_s = self._starts_s.values() if self.writer is None else ()
-        return min(self._expect_s, self._move_until_s, *starts_s, inf)
+        idle = [side for side in SIDES if self._states[side] == "idle"] if self.writer is None else []
+        return min(self._expect_s, self._move_until_s, *(self._starts_s[side] for side in idle))
 
     def may_write(self, side: Side) -> bool:
         """Whether it has not failed."""

@@ -43,6 +43,7 @@ class Compute:
         self.requests = 0  # decoded so far
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows
+        self.read_tokens = 0  # in all rows, but for the last of each decoded request, which gives its token
         self._post = post
         self._read = read
         self._hold_s = hold_decode_s
@@ -73,7 +74,8 @@ class Compute:
     def metrics(self) -> dict[str, float]:
         """The same for programs, as counts since the start."""
         counted = {"batches": self.batches, "batch_steps": self.requests, "batch_rows": self.rows}
-        return {name: float(count) for name, count in (counted | {"waiting": self.waiting}).items()}
+        counted |= {"read_tokens": self.read_tokens, "waiting": self.waiting}
+        return {name: float(count) for name, count in counted.items()}
 
     def run(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
         """Run a short `job` on the compute thread and `done` on the main thread."""
@@ -161,11 +163,14 @@ class Compute:
         if not isinstance(outcome, tuple):
             return [outcome] * len(requests), outcome
         decoded, behind = outcome
+        if prompt is not None:
+            self.read_tokens += sum(map(len, prompt.segment.tokens))
         if requests:
             if self._is_given_up(requests, started_s + self._hold_s):
                 return [Preempted()] * len(requests), behind
             self.batches, self.requests = self.batches + 1, self.requests + len(requests)
             self.rows += decoded[0].rows
+            self.read_tokens += sum(_repeated(request) for request in requests)
         return [_own(each) for each in decoded], behind
 
     def _decode(self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None) -> tuple[list[Decoded[Any]], Rows]:
@@ -213,6 +218,11 @@ class Compute:
 
 def _guarded(then: Callable[[Rows], object]) -> Callable[[Rows], object]:
     return lambda rows: outcome_of(partial(then, rows))
+
+
+def _repeated(request: DecodeRequest[Any]) -> int:
+    """Tokens that its last distribution had to read beside the newest of each row."""
+    return max(0, request.group.appended - 1) * len(request.group.rows)
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

@@ -38,6 +38,8 @@ FAR = 10
 FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
 ATTEMPTS = 100
 SIDES: tuple[Side, ...] = ("device", "cloud")
+Value = float | str
+Tables = Mapping[str, Mapping[str, Value]]  # of a configuration by name; "" has the keys that stand in none
 
 
 @dataclass(frozen=True)
@@ -150,13 +152,15 @@ def bench_pair(
     *,
     stored: bool = False,
     chunk_words: int = DEFAULT_WORDS,
-    model: Mapping[str, float | str] | None = None,
-    **settings: float | str,
+    model: Mapping[str, Value] | None = None,
+    sides: Mapping[Side, Tables] | None = None,
+    **settings: Value,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
     With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
-    further keys of both daemons' [model], which is the bundled one, and of their configuration.
+    further keys of both daemons' [model], which is the bundled one, and of their configuration; `sides` has tables of
+    one side's, such as [dispatch] of the device's, and holds where they differ.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -165,7 +169,9 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            _configure(home, ports, side, {"hold_decode_s": held_s} | dict(model or {}), settings)
+            named: dict[str, Value] = {"name": BUNDLED, "hold_decode_s": held_s}
+            given: Tables = {"": settings, "model": named | dict(model or {})}
+            _configure(home, ports, side, _over(given, (sides or {}).get(side, {})))
             _configure_search(home, ports, side, chunk_words)
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
@@ -195,23 +201,29 @@ def _search_endpoint(home: Home, ports: Ports, side: str, *, far: bool = False) 
     return home.endpoint("device-retrieval") if side == "device" else ports.search(far=far)
 
 
-def _configure(
-    home: Home, ports: Ports, side: str, model: Mapping[str, float | str], settings: Mapping[str, float | str]
-) -> None:
+def _over(given: Tables, own: Tables) -> Tables:
+    """Both, table by table; what both name is as `own` has it."""
+    return {name: dict(given.get(name, {})) | dict(own.get(name, {})) for name in given.keys() | own.keys()}
+
+
+def _configure(home: Home, ports: Ports, side: str, tables: Tables) -> None:
     endpoint = home.endpoint("device") if side == "device" else ports.cloud()
-    lines = [
-        f'endpoint = "{endpoint}"',
-        f'keys = "{keys(home.at)}"',
-        f'retrieval = "{_search_endpoint(home, ports, side)}"',
-    ]
-    if side == "device":
-        lines.append(f'cloud = "{ports.cloud(far=True)}"')
-    else:
-        lines.append(f'metrics = "{ports.metrics}"')
-    lines += [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
-    named = {"name": BUNDLED} | dict(model)
-    lines += ["[model]", *(f"{key} = {json.dumps(value)}" for key, value in named.items())]
+    peer = {"cloud": ports.cloud(far=True)} if side == "device" else {"metrics": ports.metrics}
+    top = {
+        "endpoint": endpoint,
+        "keys": str(keys(home.at)),
+        "retrieval": _search_endpoint(home, ports, side),
+        **peer,
+        **tables[""],
+    }
+    lines = _lines(top)
+    for name in sorted(tables.keys() - {""}):
+        lines += [f"[{name}]", *_lines(tables[name])]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _lines(table: Mapping[str, Value]) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
 
 
 def _configure_search(home: Home, ports: Ports, side: str, chunk_words: int) -> None:

@@ -70,6 +70,14 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "Who begins, by each policy: first tokens, budgets under drift, costs of migration; over recorded servers.",
         "--part policies,times --json dispatch.json",
     ),
+    "race": (
+        "First tokens of a running pair whose sides race, beside the simulated ones; what is booked and counted.",
+        "--prompts 100 --rtt 0,100,300 --json race.json",
+    ),
+    "migration": (
+        "Answers of a running pair that move between its sides: equal ids, gaps, bytes, and right answers.",
+        "--part moves,models --json migration.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

@@ -1,0 +1,47 @@
+"""One dispatched answer as its reader has it, and the gaps that a reader of an even pace meets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from hocket_bus.messages import DispatchOutcome, Done, Migration
+from hocket_client import Client
+from hocket_client.pace import Pace
+
+
+@dataclass(frozen=True)
+class Told:
+    """`times_s`: when each token came, in seconds since the question."""
+
+    done: Done
+    times_s: list[float]
+
+    @property
+    def ids(self) -> list[int]:
+        """The answer's tokens."""
+        return self.done.token_ids
+
+    @property
+    def migrations(self) -> Sequence[Migration]:
+        """Its moves."""
+        assert isinstance(self.done.outcome, DispatchOutcome)
+        return self.done.outcome.migrations
+
+
+def ask(client: Client, question: str, script: str, **options: Any) -> Told:  # noqa: ANN401 - they are the client's
+    """Read an answer to its end, as it comes. Raises what ends it."""
+    began_s = time.monotonic()
+    stream = client.ask(question, mode="dispatch", script=script, **options)
+    times_s = [time.monotonic() - began_s for _ in stream]
+    return Told(stream.result(), times_s)
+
+
+def longest_gap_s(times_s: Sequence[float], pace: float) -> float:
+    """Between two tokens that the client's pace hands out as soon as they are there and due; 0 for one token."""
+    handing = Pace(pace)
+    handed_s = [now + handing.wait_s(now) for now in times_s]
+    return max((after - before for before, after in pairwise(handed_s)), default=0.0)

@@ -54,6 +54,8 @@ class Session:
     """Stands in for a sequence group of one row."""
 
     name: str
+    rows: tuple[int] = (0,)
+    appended: int = 1
 
     def roll_back(self, _: list[int]) -> Segment:
         return Segment([0], [self.name])  # type: ignore[list-item]

@@ -95,9 +95,18 @@ def _serve(
         with connection:
             for step in script(scripted):
                 if isinstance(step, bytes):
-                    connection.sendall(step)
+                    _say(scripted, connection, step)
                 else:
                     step(connection)
+
+
+def _say(scripted: Scripted, connection: socket.socket, step: bytes) -> None:
+    """A client may leave before all is said to it."""
+    try:
+        connection.sendall(step)
+    except OSError:
+        scripted.left.release()
+        raise
 
 
 def _is_whole(request: bytes) -> bool:

@@ -25,11 +25,9 @@ from .evidence import told_of
 from .far import FarWriter
 from .moves import Mover
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
-from .remote import NO_CLOUD
+from .remote import NO_CLOUD, SAY_S, TELL_S
 from .terms import Terms, options_of
 from .writer import Writer
-
-TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
 
 
 class Leader:
@@ -307,10 +305,13 @@ class Leader:
     def _end_with(self, finish: Finish) -> None:
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
         far = self._far
-        if far is None or not self._answer.is_of("cloud") or not far.is_linked or far.obstacle is not None:
+        wrote = self._answer.is_of("cloud")
+        owes = far is not None and far.opened and not far.has_said_all and self._race.may_write("cloud")
+        if far is None or not far.is_linked or far.obstacle is not None or not (wrote or owes):
             self._conclude(finish)
             return
-        self._finish, self._told_by_s = finish, time.monotonic() + TELL_S + far.rtt_s
+        self._finish = finish
+        self._told_by_s = time.monotonic() + far.rtt_s + (TELL_S if wrote else SAY_S)
         self._writer.close()
         try:
             far.end(finish)

@@ -16,6 +16,9 @@ from .work import Work
 
 NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
 
+TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
+SAY_S = 0.1  # the same to say what it has computed, where it wrote nothing
+
 
 class RemoteWriter:
     """Opens the session with whatever it is told first, and again, under a new epoch, with everything else.

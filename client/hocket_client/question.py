@@ -22,7 +22,7 @@ class Options(TypedDict, total=False):
 
     mode: str
     aggregation: str  # how drafts are exchanged: coupled, independent, sync, sync-both
-    weights: str  # how passages are weighed: auto, dynamic, static, off, likelihood
+    weights: str  # how passages are weighed: dynamic, static, off, likelihood
     task: Task
     seed: int | None  # repeats an answer; None: a random one
     max_tokens: int

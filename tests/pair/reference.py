@@ -11,7 +11,7 @@ import numpy as np
 from harness import ListRetrieval
 from simulation import token_of
 
-from hocket_bus.messages import AUTO_WEIGHTS, DEFAULT_WEIGHTS, AggregationOptions, Ask, Passage, Search
+from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
 from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -114,8 +114,7 @@ class Reference:
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:
         """The weights of the step behind `ids`."""
-        named = _options(ask).weights
-        weights = DEFAULT_WEIGHTS if named == AUTO_WEIGHTS else named  # the models here are no published ones
+        weights = _options(ask).weights
         length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:

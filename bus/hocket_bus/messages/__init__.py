@@ -5,7 +5,6 @@ Ids of requests, sessions and topics are 16 random bytes. Digests are unsigned 6
 """
 
 from .aggregation import (
-    AUTO_WEIGHTS,
     DEFAULT_WEIGHTS,
     METHODS,
     WEIGHTS,
@@ -90,7 +89,6 @@ from .types import (
 
 __all__ = [
     "ANSWERS",
-    "AUTO_WEIGHTS",
     "BY_CODE",
     "CLASS_OF",
     "CODE_OF",

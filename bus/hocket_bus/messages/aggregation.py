@@ -33,14 +33,13 @@ Weights = Literal["off", "static", "dynamic", "likelihood"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
 DEFAULT_WEIGHTS: Weights = "dynamic"
-AUTO_WEIGHTS = "auto"  # as is best for the model of the side that is asked
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):
     """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part."""
 
     method: Line = "coupled"
-    weights: Line = AUTO_WEIGHTS
+    weights: Line = DEFAULT_WEIGHTS
     require_cloud: bool = False
     alone: bool = False
 

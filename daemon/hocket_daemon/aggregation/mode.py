@@ -7,8 +7,6 @@ import os
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import (
-    AUTO_WEIGHTS,
-    DEFAULT_WEIGHTS,
     METHODS,
     WEIGHTS,
     Aggregated,
@@ -23,10 +21,8 @@ from hocket_bus.messages import (
     Sources,
     Sync,
     Target,
-    Weights,
 )
 
-from ..engine.published import PUBLISHED
 from ..serving.mode import Peer
 from ..serving.reply import Reply
 from ..serving.services import Services
@@ -65,8 +61,7 @@ class AggregationMode:
         if not isinstance(ask.options, AggregationOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
         options = options_of(ask)
-        ways = (AUTO_WEIGHTS, *WEIGHTS)
-        for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, ways)):
+        for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
             if value not in known:
                 raise BadRequest(f"unknown {what} '{value[:50]}'", f"use one of: {', '.join(known)}")
 
@@ -107,12 +102,6 @@ class AggregationMode:
         begin = _begin(opening)
         return refused(error, begin.session, begin.epoch)
 
-    def _weights(self, named: str) -> Weights:
-        """A published model finds passages by the question's likelihood; that was measured with no other one."""
-        if named == AUTO_WEIGHTS:
-            return "likelihood" if self._services.voice.name in PUBLISHED else DEFAULT_WEIGHTS
-        return named  # type: ignore[return-value] # checked by `check`
-
     def _opening(self, ask: Ask, scorer: str) -> Begin:
         options, settings = options_of(ask), self._settings
         return Begin(
@@ -124,7 +113,7 @@ class AggregationMode:
             method=options.method,  # type: ignore[arg-type] # checked by `check`
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self._services.voice.eos,
-            weights=self._weights(options.weights),
+            weights=options.weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=settings.reweigh_every,
             relevance_temperature=settings.relevance_temperature,
             wire_mass=settings.wire_mass,

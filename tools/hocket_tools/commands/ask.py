@@ -23,10 +23,10 @@ Aggregation = Annotated[
     Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
 ]
 Weights = Annotated[
-    Literal["auto", "off", "static", "dynamic", "likelihood"],
+    Literal["off", "static", "dynamic", "likelihood"],
     typer.Option(
         help="Weigh passages alike, by the question, by the sentence being written, too, or also by how likely the "
-        "question is behind each passage; auto: as is best for the model."
+        "question is behind each passage."
     ),
 ]
 EXAMPLE = """Examples:

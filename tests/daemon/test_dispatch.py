@@ -282,15 +282,24 @@ def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) 
         assert any(isinstance(message, Target) for message in both.said) == (script == "device,3:cloud")
 
 
-def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made) -> None:
-    """From the question on behind the one that reached them."""
-    settings = DispatchSettings(constraint="server", price_input=1e6, price_output=1e6, most_per_day=1.0)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        DispatchSettings(constraint="server", price_input=1e6, price_output=1e6, most_per_day=1.0),
+        DispatchSettings(  # what the device writes would move to the cloud, which costs next to nothing
+            constraint="device", price_input=1e-3, price_output=1e-3, exchange_rate=1e12, most_per_day=1e-12
+        ),
+    ],
+    ids=["a dear cloud", "a cheap one"],
+)
+def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made, settings: DispatchSettings) -> None:
+    """From the question on behind the one that reached them: nothing begins in the cloud, and nothing moves there."""
     both = sides(ask("cloud"), settings=settings)
     both.begin()
     both.run_to_the_end()
     assert set(both.check_tokens()) == {"cloud"}
     assert not both.reader.notices
-    both.again(ask())
+    both.again(ask(max_tokens=30))
     both.run_to_the_end()
     assert set(both.check_tokens()) == {"device"}
     assert any("a day are spent" in notice for notice in both.reader.notices)

@@ -14,10 +14,10 @@ from two_sides import SETTINGS, TEXTS, Sides, ask, strange, weighed_rows
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import METHODS, WEIGHTS, Done, Draft, End, Message, Sources, Target
 from hocket_bus.wire import encode
-from hocket_daemon.aggregation.leader import TELL_S
 from hocket_daemon.aggregation.sampler import eta_device
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sequences import mix
+from hocket_daemon.serving.sources import TELL_S
 
 Made = Callable[..., Sides]
 NEAR = 1e-4  # two bytes for each part that the cloud tells, and float32

@@ -139,7 +139,7 @@ def test_a_side_that_says_nothing_is_not_waited_for(side: Side) -> None:
     assert race.tick(1.0 + STALL_S - 0.1) == []
     tell, *rest = race.tick(1.0 + STALL_S)
     assert isinstance(tell, Tell)
-    assert rest == [Hold(side), Write(other(side), "failed")]
+    assert rest == [Hold(side), Write(other(side))]
     race = Race()
     race.start(0.0, {side: 0.0})
     race.token(side, 1.0)
@@ -157,6 +157,6 @@ def test_a_move_that_does_not_wait_takes_nothing_from_the_writer() -> None:
     race.token("cloud", 0.1)
     race.move("device", 0.1, waits=False)
     assert race.token("cloud", 0.2) == (True, [])
-    assert race.standing("device", 0.3) == [Hold("cloud"), Write("device", "moved")]
+    assert race.standing("device", 0.3) == [Hold("cloud"), Write("device")]
     assert race.token("cloud", 0.4) == (False, [])
     assert race.token("device", 0.5) == (True, [])

@@ -16,6 +16,7 @@ from ..engine.preemption import Interrupt, Preempted
 from ..engine.sequences import SequenceGroup, read
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
+from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
@@ -26,7 +27,6 @@ from .weights import RelevanceWeights, Weighing
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
 log = structlog.get_logger(__name__)
-NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 
 
 class Owner(Protocol):

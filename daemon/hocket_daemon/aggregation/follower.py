@@ -10,6 +10,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
+from ..serving.evidence import nearest
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from .account import count_tokens, of_follower
@@ -128,7 +129,7 @@ class Follower:
                 session=self.id,
                 epoch=drafter.dialogue.epoch,
                 documents=drafter.documents,
-                best=max((passage.score for passage in drafter.passages.passages), default=-1.0),
+                best=nearest(drafter.passages),
                 scorer=drafter.passages.scorer,
                 scorers=drafter.passages.scorers,
                 retrieval_s=drafter.retrieval_s,

@@ -28,7 +28,7 @@ from hocket_bus.messages import (
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, late
 from ..serving.services import Services
-from ..serving.sources import Told
+from ..serving.sources import TELL_S, Told
 from .account import Account, count_tokens, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
@@ -36,7 +36,7 @@ from .drafter import Drafter
 from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
-from .terms import NO_CLOUD, STEERED, TELL_S, LeaderTerms, nothing_ingested, options_of
+from .terms import NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
 

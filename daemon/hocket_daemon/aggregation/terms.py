@@ -11,7 +11,6 @@ from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 from .partner import Waits
 from .schedule import Aggregating
 
-TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
 NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
+from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Migration, Side
 
 from ..serving.mode import Facts
@@ -40,10 +41,10 @@ class Books:
 
     @property
     def cloud_starts_at_once(self) -> bool:
-        """However long the prompt is: the budget is the device's, and this day's dollars are not spent."""
+        """However long the prompt is: the budget is the device's."""
         if self._terms.script is not None:
             return self._terms.script.first == "cloud"
-        return self._dispatcher.constraint == "device" and not self._dispatcher.account.exhausted(today())
+        return self._dispatcher.constraint == "device"
 
     def decide(self, prompt: int, missing: int) -> dict[Side, float]:
         """When each side is to start, of a prompt of so many tokens."""
@@ -61,9 +62,13 @@ class Books:
         return {side: self._began_s + wait_s for side, wait_s in waits.items()}
 
     @property
-    def limit(self) -> str:
-        """What the reader is told where this day's dollars are spent; else empty."""
-        return self._reason if self._dispatcher.account.exhausted(today()) else ""
+    def limit(self) -> Unavailable | None:
+        """Why nothing may be asked of the cloud for the rest of the day, if its dollars are spent."""
+        account = self._dispatcher.account
+        if not account.exhausted(today()):
+            return None
+        spent = f"${account.spent_today(today()):.4f} of ${account.most_per_day:g} a day are spent"
+        return Unavailable(spent, "raise [dispatch] most_per_day, or wait for tomorrow")
 
     def began(self, side: Side, now: float) -> None:
         """A side was asked for the first token; one that the account did not let is a fail-over, and paid back."""
@@ -95,7 +100,9 @@ class Books:
         return self.missing if side == "device" else self._terms.largest_prompt(self.prompt)
 
     def may_read(self, side: Side, tokens: int) -> bool:
-        """Whether the budget has so many for a side that is to go on."""
+        """Whether budget and dollars have so many for a side that is to go on."""
+        if side == "cloud" and self.limit is not None:
+            return False
         return self._terms.script is not None or self._dispatcher.may_start(side, tokens)
 
     # --- the end

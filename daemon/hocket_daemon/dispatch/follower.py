@@ -13,11 +13,13 @@ from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Dispatch, End, Hold, Message, Standing, Target
 
+from ..serving.evidence import nearest
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
+from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Trace, telling
-from .writer import NO_PASSAGES, Writer
+from .writer import Writer
 
 log = structlog.get_logger(__name__)
 
@@ -160,7 +162,7 @@ class Follower:
                 state=state,
                 tokens=tokens,
                 documents=len(found.passages),
-                best=max((passage.score for passage in found.passages), default=-1.0),
+                best=nearest(found),
                 scorer=found.scorer,
                 **asdict(writer.work),
             )

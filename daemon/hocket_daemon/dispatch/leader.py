@@ -18,6 +18,7 @@ from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, late
 from ..serving.services import Services
+from ..serving.sources import TELL_S
 from .answer import Answer
 from .booking import Books
 from .brake import Brake
@@ -25,7 +26,7 @@ from .evidence import told_of
 from .far import FarWriter
 from .moves import Mover
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
-from .remote import NO_CLOUD, SAY_S, TELL_S
+from .remote import NO_CLOUD, SAY_S
 from .terms import Terms, options_of
 from .writer import Writer
 
@@ -63,8 +64,9 @@ class Leader:
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
-        if self._far is not None and self._far.obstacle is not None:
-            self._do(self._race.gone("cloud", self._far.obstacle, self._began_s))
+        obstacle = (self._far.obstacle or self._books.limit) if self._far is not None else None
+        if obstacle is not None:
+            self._do(self._race.gone("cloud", obstacle, self._began_s))
         elif self._books.cloud_starts_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
         self._writer.start()
@@ -76,8 +78,6 @@ class Leader:
         texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
         prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
         starts_s = self._books.decide(prompt, missing)
-        if self._far is not None:
-            self._tell(self._books.limit)
         if self._far is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
         self._do(self._race.start(time.monotonic(), starts_s))
@@ -147,7 +147,8 @@ class Leader:
         if self._far is None or not self._far.is_linked:
             return
         if up:
-            self._race.back("cloud")
+            if self._books.limit is None:
+                self._race.back("cloud")
         elif self._finish is not None:
             self._conclude(self._finish)
         else:

@@ -47,10 +47,9 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Have this side go on behind all tokens so far; `because` is why it and not the side before."""
+    """Have this side go on behind all tokens so far."""
 
     side: Side
-    because: Literal["moved", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +68,6 @@ class Fail:
 
 Action = Begin | Hold | Stand | Write | Tell | Fail
 State = Literal["idle", "asked", "gone"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Move:
-    target: Side
-    until_s: float
 
 
 class Race:
@@ -99,10 +92,6 @@ class Race:
     def may_write(self, side: Side) -> bool:
         """Whether it has not failed."""
         return self._states[side] != "gone"
-
-    def is_asked(self, side: Side) -> bool:
-        """Whether it was asked to do anything yet."""
-        return self._states[side] == "asked"
 
     # --- events
 
@@ -146,13 +135,13 @@ class Race:
         if self.writer in (None, target) or self.moving is not None or not self.may_write(target):
             return []
         if waits:
-            return self._hand_over(target, now, "moved")
+            return self._hand_over(target, now)
         self._states[target], self.moving, self._move_until_s = "asked", target, now + MOVE_S
         return [Stand(target)]
 
     def standing(self, side: Side, now: float) -> list[Action]:
         """The side has read what it was told."""
-        return self._hand_over(side, now, "moved") if side == self.moving else []
+        return self._hand_over(side, now) if side == self.moving else []
 
     def gone(self, side: Side, error: HocketError, now: float) -> list[Action]:
         """The side cannot go on."""
@@ -166,7 +155,7 @@ class Race:
             return [Fail(error)] if self.writer in (None, side) else []
         if side == self.writer:
             self.moving, self._move_until_s = None, inf
-            return [Tell(_said(error, remaining)), *self._hand_over(remaining, now, "failed")]
+            return [Tell(_said(error, remaining)), *self._hand_over(remaining, now)]
         if self.writer is None:
             return [Tell(_said(error, remaining)), *self._begin(remaining, now)]
         return []
@@ -197,7 +186,7 @@ class Race:
             if not self.may_write(spare):
                 return []
             self.moving, self._move_until_s = None, inf
-            return [Tell(f"the {self.writer} is late; the {spare} goes on"), *self._hand_over(spare, now, "failed")]
+            return [Tell(f"the {self.writer} is late; the {spare} goes on"), *self._hand_over(spare, now)]
         idle = [side for side in SIDES if self._states[side] == "idle"]
         return [action for side in idle for action in self._begin(side, now)]
 
@@ -205,12 +194,12 @@ class Race:
         target, self.moving, self._move_until_s = self.moving, None, inf
         return [Hold(target)] if target is not None else []
 
-    def _hand_over(self, target: Side, now: float, because: Literal["moved", "failed"]) -> list[Action]:
+    def _hand_over(self, target: Side, now: float) -> list[Action]:
         source = self.writer
         held: list[Action] = [Hold(source)] if source is not None and self.may_write(source) else []
         self.writer, self._states[target], self.moving, self._move_until_s = target, "asked", None, inf
         self._expect_s = now + STALL_S + MOVE_S
-        return [*held, Write(target, because)]
+        return [*held, Write(target)]
 
 
 def together(first: list[Action], then: list[Action]) -> list[Action]:

@@ -15,9 +15,7 @@ from .far import FarOwner
 from .work import Work
 
 NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
-
-TELL_S = 2.0  # what the cloud gets, beyond a round trip, to tell its sources
-SAY_S = 0.1  # the same to say what it has computed, where it wrote nothing
+SAY_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
 
 
 class RemoteWriter:
@@ -61,7 +59,8 @@ class RemoteWriter:
     @property
     def has_said_all(self) -> bool:
         """Whether it has told what it computed since it was told last to do anything but write."""
-        return self.standing is not None and self.standing.state == "held"
+        said = self.standing
+        return said is not None and said.state == "held" and said.epoch == self.epoch
 
     @property
     def work(self) -> Work:

@@ -21,11 +21,11 @@ from ..engine.sampling import Rule, sample
 from ..engine.sequences import Prefill, SequenceGroup, read
 from ..engine.voice import Rows
 from ..serving.relevance import weigh
+from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Made, Table, made, within
 from .work import Work
 
-NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 Goal = Literal["hold", "stand", "write"]
 
 

@@ -14,6 +14,11 @@ def scores_of(found: Passages) -> list[tuple[str, float]]:
     return [(found.scorer, passage.score) for passage in found.passages]
 
 
+def nearest(found: Passages) -> float:
+    """The best score, -1 where there is no passage."""
+    return max((passage.score for passage in found.passages), default=-1.0)
+
+
 def doubt(found: Sequence[tuple[str, float]], least: float) -> str:
     """What to tell where no passage scores `least`, in [-1, 1]; empty for others, and by scorers of another scale."""
     if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):

@@ -25,6 +25,7 @@ RESTART_S = 15.0  # behind a start, here or there, in which the retrieval daemon
 AGAIN_S = 0.5  # between two questions to one that is
 UNDER_WAY = 16  # requests that the retrieval daemon has at once, and
 UNDER_WAY_KEY = 4  # of one key
+NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 
 
 @dataclass(slots=True, eq=False)

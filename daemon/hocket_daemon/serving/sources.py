@@ -23,6 +23,7 @@ from ..engine.voice import Rows
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 
+TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
 _SCALE = 65_535  # what two bytes hold

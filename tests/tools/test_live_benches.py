@@ -15,7 +15,7 @@ from hocket_tools.bench.live.simulated import Simulated
 from hocket_tools.bench.live.told import longest_gap_s
 from hocket_tools.bench.question_sets import Part, Question
 from hocket_tools.bench.report import Report, Row
-from hocket_tools.bench.running import _over
+from hocket_tools.bench.running import Tables, _over
 
 LINE, RTT_S = DeviceLine(0.02, 0.05), 0.1
 LENGTHS = np.random.default_rng(5).integers(8, 60, 40).tolist()
@@ -149,8 +149,8 @@ def test_answers_that_move_are_counted_for_each_way() -> None:
 
 def test_a_side_s_own_tables_hold_over_those_of_both(tmp_path: Path) -> None:
     """Key by key."""
-    both = {"": {"max_sessions": 4.0}, "model": {"name": "bundled", "threads": 1.0}}
-    own = {"model": {"name": str(tmp_path)}, "dispatch": {"budget": 0.5}}
+    both: Tables = {"": {"max_sessions": 4.0}, "model": {"name": "bundled", "threads": 1.0}}
+    own: Tables = {"model": {"name": str(tmp_path)}, "dispatch": {"budget": 0.5}}
     assert _over(both, own) == {
         "": {"max_sessions": 4.0}, "model": {"name": str(tmp_path), "threads": 1.0}, "dispatch": {"budget": 0.5},
     }  # fmt: skip

@@ -99,7 +99,7 @@ def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest
             (kv, lambda: kv.run(tmp_path, kv.Settings([4], 1, 1, 1), None)),
             (real, lambda: real.run(tmp_path, real.Settings(1, 1, 1, 1, 1, 0), None)),
             (retrieval, lambda: retrieval.run(tmp_path, retrieval.Settings(tmp_path / "store"), None)),
-            (invented, lambda: invented.run(invented.Settings(4, 1, 1), None)),
+            (invented, lambda: invented.run(invented.Settings(4, 1, limit=1), None)),
         )  # fmt: skip
         for bench, run in runs:
             monkeypatch.setattr(bench, "Report", look)

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
+from .composition.settings import CompositionSettings
 from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings, ServerSettings
 from .privacy.egress import EgressSettings
@@ -74,6 +75,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     server: ServerSettings = ServerSettings()
     egress: EgressSettings = EgressSettings()
     dispatch: DispatchSettings = DispatchSettings()
+    composition: CompositionSettings = CompositionSettings()
 
 
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):

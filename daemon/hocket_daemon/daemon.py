@@ -23,6 +23,7 @@ from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Chunks,
     Error,
+    Extracted,
     Hello,
     Passages,
     Scores,
@@ -131,7 +132,7 @@ class Daemon:
         self._requests.add_to(self.at_server)
         self.at_server.add([StatusRequest], self._on_status_request)
         self._at_retrieval.add([Chunks, Error], self._background.on_reply)
-        self._at_retrieval.add([Passages, Scores, Error], self.services.retrieval.on_reply)
+        self._at_retrieval.add([Passages, Scores, Extracted, Error], self.services.retrieval.on_reply)
 
     def open_server(self) -> TextGenerator | None:
         """A server of text that writes instead of the other side; None where there is none."""

@@ -8,17 +8,18 @@ import structlog
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import BadMessage, ProtocolError
+from hocket_bus.errors import BadMessage, HocketError, ProtocolError
 from hocket_bus.messages import Hello
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
+from .composition.desk import Desk
 from .config import DeviceSettings
 from .daemon import Daemon
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .engine.server import server_of
 from .monitoring.counters import labelled
-from .privacy.egress import PeerGate, fact, obstacle
+from .privacy.egress import TO_REMEMBER, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
 from .serving.peers import LinkPeer
@@ -32,6 +33,7 @@ class DeviceDaemon(Daemon):
     def __init__(self, settings: DeviceSettings) -> None:
         self._cloud = settings.cloud
         self._egress = settings.egress
+        self._composition = settings.composition
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
@@ -41,10 +43,12 @@ class DeviceDaemon(Daemon):
         super().__init__(settings, "device", shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:
-        """Dial the cloud, unless there is none or nothing may leave."""
-        hindered = obstacle(self._egress)
-        self._link = self._dial() if self._cloud and hindered is None else None
-        self._peer = LinkPeer(self._link, hindered) if self._cloud else None
+        """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""
+        hindered = [obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)]
+        self._link = self._dial() if self._cloud and None in hindered else None
+        self._peer, self._memory_peer = (self._cloud_for(why) for why in hindered)
+        self._desk = Desk(self, self.services, self.server, self.sessions, self._composition)
+        self._desk.add_to(self.at_server)
         for mode in self.modes.values():
             self.at_peer.add(mode.answers, self._on_message)
         self.board.add_for_users(facts=[self._cloud_facts])
@@ -58,6 +62,15 @@ class DeviceDaemon(Daemon):
         """The cloud, where one is configured."""
         return self._peer
 
+    def memory_peer(self) -> LinkPeer | None:
+        """The same, for what may be asked of it while a text is composed."""
+        return self._memory_peer
+
+    def _cloud_for(self, hindered: HocketError | None) -> LinkPeer | None:
+        if not self._cloud:
+            return None
+        return LinkPeer(self._link if hindered is None else None, hindered)
+
     def _dial(self) -> Link:
         hello = Hello(role="device", tokenizer=self.services.voice.fingerprint, name=self.settings.name)
         gate = PeerGate(self._egress, self._cloud, self._ledger)
@@ -66,6 +79,7 @@ class DeviceDaemon(Daemon):
     def tick(self, now: float) -> None:
         """Write down what left, too."""
         super().tick(now)
+        self._desk.tick(self.settings.client_silence_s)
         self._ledger.write()
 
     def close(self) -> None:
@@ -74,15 +88,19 @@ class DeviceDaemon(Daemon):
         self._ledger.write()
 
     def on_peer_link(self, event: LinkUp | LinkDown) -> None:
-        """Tell every session."""
+        """Tell every session, and the texts that are composed."""
         assert self._peer is not None
+        assert self._link is not None
+        reason = None if isinstance(event, LinkUp) else event.reason
         if isinstance(event, LinkUp):
-            self._peer.reason = None
-            logger.info("cloud connected", rtt_ms=round(self._peer.rtt_s * 1000, 2), model=event.welcome.model)
+            logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
         else:
-            self._peer.reason = event.reason
-            logger.warning("cloud not connected", reason=str(event.reason))
-        self.sessions.on_peer(self._peer.reason is None, self._peer.reason)
+            logger.warning("cloud not connected", reason=str(reason))
+        if obstacle(self._egress) is None:
+            self._peer.reason = reason
+            self.sessions.on_peer(reason is None, reason)
+        else:
+            self._desk.on_peer(reason is None, reason)
 
     def _on_message(self, event: Received) -> None:
         """Hand a message of the cloud to its session."""

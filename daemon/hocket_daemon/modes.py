@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
+from .composition.mode import CompositionMode
 from .config import DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
@@ -18,6 +19,7 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     made: list[Mode] = [
         AggregationMode(services, settings.aggregation),
         DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation)),
+        CompositionMode(services),
     ]
     return {mode.name: mode for mode in made}
 

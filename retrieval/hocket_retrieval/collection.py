@@ -20,6 +20,7 @@ from .chunking import DEFAULT_WORDS
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
+from .extract import Sentence, extract
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
@@ -63,6 +64,7 @@ class Collection:
         self._store = Store(folder / "documents.sqlite")
         self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
         self._index.open(self._store)
+        self._embedder = embedder
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
         self._changing = threading.Lock()  # store and index change together
@@ -91,6 +93,11 @@ class Collection:
         if not self._renewed:
             self._check_renewed()
         return self._searcher.score(query, places, scorer)
+
+    def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
+        """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""
+        query = check_query(query, k)
+        return extract(self._embedder, query, self.search(query, k).passages, sentences)
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""

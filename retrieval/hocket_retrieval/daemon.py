@@ -38,7 +38,7 @@ JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
 
-Question = m.Search | m.Score | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
+Question = m.Search | m.Score | m.Extract | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
 
@@ -134,20 +134,31 @@ class Daemon:
     def _reply(self, message: Question) -> m.Message:
         if self._stopped.is_set():
             raise stopping()
-        if isinstance(message, m.StatusRequest):
-            return self._status(message)
-        if isinstance(message, m.Search):
-            return self._search(message)
-        if isinstance(message, m.Score):
-            places = [(place.document, place.ordinal) for place in message.places]
-            scores = self._loaded().score(message.query, places, message.scorer)
-            return m.Scores(request=message.request, scores=scores)
-        if isinstance(message, m.Remove):
-            removed, missing = self._loaded().remove(message.documents)
-            return m.Removed(request=message.request, removed=len(removed), missing=missing)
-        if isinstance(message, m.ListChunks):
-            return self._chunks(message)
-        return replies.documents(message, self._loaded().documents())
+        match message:
+            case m.StatusRequest():
+                reply: m.Message = self._status(message)
+            case m.Search():
+                reply = self._search(message)
+            case m.Score():
+                reply = self._score(message)
+            case m.Extract():
+                reply = self._extract(message)
+            case m.Remove():
+                reply = self._remove(message)
+            case m.ListChunks():
+                reply = self._chunks(message)
+            case m.ListDocuments():
+                reply = replies.documents(message, self._loaded().documents())
+        return reply
+
+    def _score(self, message: m.Score) -> m.Scores:
+        places = [(place.document, place.ordinal) for place in message.places]
+        scores = self._loaded().score(message.query, places, message.scorer)
+        return m.Scores(request=message.request, scores=scores)
+
+    def _remove(self, message: m.Remove) -> m.Removed:
+        removed, missing = self._loaded().remove(message.documents)
+        return m.Removed(request=message.request, removed=len(removed), missing=missing)
 
     def _chunks(self, message: m.ListChunks) -> m.Chunks:
         version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS)
@@ -158,6 +169,11 @@ class Daemon:
         collection = self._loaded()
         result = collection.search(message.query, message.k, message.scorer)
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
+
+    def _extract(self, message: m.Extract) -> m.Extracted:
+        started = time.perf_counter()
+        found = self._loaded().extract(message.query, message.k, message.sentences)
+        return replies.extracted(message.request, found, time.perf_counter() - started)
 
     def _status(self, message: m.StatusRequest) -> m.Status:
         facts = {"embedder": self._config.embedder, "re-ranker": self._config.reranker or "none"}

@@ -8,6 +8,7 @@ from itertools import accumulate
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
+from .extract import Sentence
 from .job import Progress, Report
 from .search import SearchResult
 from .snapshot import DocumentInfo
@@ -31,6 +32,12 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         documents_total=found.documents_total,
         seconds=seconds,
     )
+
+
+def extracted(request: bytes, found: Sequence[Sentence], seconds: float) -> m.Extracted:
+    """The sentences found within `seconds`, best first, each as long as a line may be."""
+    sentences = [m.Sentence(document=each.document, text=notice_text(each.text), score=each.score) for each in found]
+    return m.Extracted(request=request, sentences=sentences, seconds=seconds)
 
 
 def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Documents:

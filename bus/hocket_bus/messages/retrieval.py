@@ -73,8 +73,33 @@ class Scores(Message, frozen=True):
     scores: Annotated[list[float], Meta(max_length=64)]
 
 
+class Extract(Message, frozen=True):
+    """Ask for the `sentences` nearest the query among those of the `k` best passages."""
+
+    request: Id
+    query: Annotated[str, Meta(max_length=100_000)]
+    k: Annotated[int, Meta(ge=1, le=64)] = 3
+    sentences: Annotated[int, Meta(ge=1, le=64)] = 6
+
+
+class Sentence(Record, frozen=True):
+    """A sentence of a document, and its similarity to the query."""
+
+    document: Line
+    text: Line
+    score: float
+
+
+class Extracted(Message, frozen=True):
+    """The answer to Extract, best first; no two have one text."""
+
+    request: Id
+    sentences: Annotated[list[Sentence], Meta(max_length=64)]
+    seconds: Seconds
+
+
 class Drop(Message, frozen=True):
-    """Nobody waits for this Search or Score any more: one that has not begun is answered with an Error at once."""
+    """Nobody waits for this question any more: one that has not begun is answered with an Error at once."""
 
     request: Id
 
@@ -195,5 +220,7 @@ CONVERSATION = Conversation(
         Entry(60, Chunks, "documents", "never"),
         Entry(61, Part, "documents", "never"),
         Entry(62, Drop, "documents", "documents"),
+        Entry(63, Extract, "query", "documents"),
+        Entry(64, Extracted, "documents", "never"),
     ),
 )

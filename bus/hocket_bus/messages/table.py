@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, control, dispatch, retrieval, stream
+from . import aggregation, composition, control, dispatch, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -15,6 +15,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     aggregation.CONVERSATION,
     retrieval.CONVERSATION,
     dispatch.CONVERSATION,
+    composition.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

@@ -82,13 +82,19 @@ class Compute:
         self._tell(lambda: self._jobs.append((job, done)))
 
     def prefill(
-        self, passes: Prefill[T], interrupt: Interrupt, done: Callable[[T | HocketError | Preempted], None]
+        self,
+        passes: Prefill[T],
+        interrupt: Interrupt,
+        done: Callable[[T | HocketError | Preempted], None],
+        *,
+        urgent: bool = False,
     ) -> None:
         """Make the forward passes that `passes` asks for, together with the requests of others.
 
-        `done` gets what it returns, or a Preempted when the interrupt was set before the end.
+        `done` gets what it returns, or a Preempted when the interrupt was set before the end. Those that are `urgent`
+        come before all others, and are to be short.
         """
-        self._tell(lambda: self._prompts.append(Prompt(passes, interrupt, done)))
+        self._tell(lambda: self._prompts.append(Prompt(passes, interrupt, done, urgent)))
 
     def decode(self, request: DecodeRequest[T], done: Callable[[Decoded[T] | HocketError | Preempted], None]) -> None:
         """Decode `request` together with whatever else waits by then.
@@ -145,7 +151,7 @@ class Compute:
         values, behind = self._outcomes([each.request for each in wanted], prompt)
         news: list[News] = [partial(each.done, value) for each, value in zip(wanted, values, strict=True)]
         if prompt is not None:
-            news += self._prompts.go_on(behind)
+            news += self._prompts.go_on(prompt, behind)
         self._hand_over(news, preempted=any(isinstance(each, Preempted) for each in (*values, behind)))
 
     def _wanted(self) -> list[_Waiting]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -12,6 +13,7 @@ from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, Peer
 from .ledger import Ledger
 
 NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question is answered together without these
+TO_REMEMBER: tuple[PeerClass, ...] = ("control", "memory")  # and no memory is asked for without these
 
 
 class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -34,7 +36,13 @@ class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
     control: Annotated[bool, Meta(description="greetings, pings, and where a session stands")] = True
     summaries: Annotated[bool, Meta(description="summaries of documents; no message carries any yet")] = True
-    memory: Annotated[bool, Meta(description="requests to a memory; no message carries any yet")] = True
+    memory: Annotated[
+        bool,
+        Meta(
+            description="while you compose, what is new of the text, at most 64 words of it and redacted; "
+            "without them, or `control`, suggestions are made from this device's documents alone"
+        ),
+    ] = True
     ledger: Annotated[
         str, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
     ] = ""
@@ -67,9 +75,9 @@ class PeerGate:
         self._ledger.count(self._peer, session.hex(), kind, size_bytes)
 
 
-def obstacle(settings: EgressSettings) -> Forbidden | None:
-    """Why no question can be answered together; then nothing leaves at all."""
-    kept = [name for name in NEEDED if not getattr(settings, name)]
+def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> Forbidden | None:
+    """Why nothing can be done together that needs these classes; then nothing leaves for it at all."""
+    kept = [name for name in needed if not getattr(settings, name)]
     if not kept:
         return None
     return Forbidden(f"[egress] keeps {' and '.join(kept)} on this device", "allow it in the device's configuration")
@@ -77,8 +85,14 @@ def obstacle(settings: EgressSettings) -> Forbidden | None:
 
 def fact(settings: EgressSettings) -> str:
     """The line of `hocket status`: what leaves, in plain words."""
-    if hindered := obstacle(settings):
+    hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
+    if hindered and alone:
         return f"nothing: {hindered.text}"
+    composed = "" if alone else "what is new of a text that is composed, at most 64 words, redacted (memory = true)"
+    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed)))
+
+
+def _of_questions(settings: EgressSettings) -> str:
     if settings.drafts:
         return "questions, answers' tokens and draft distributions (drafts = true, the default)"
     return "questions and answers' tokens, no distributions (drafts = false)"

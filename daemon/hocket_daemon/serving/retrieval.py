@@ -1,4 +1,4 @@
-"""What a daemon asks of its retrieval daemon for its sessions: passages, and scores of passages found before.
+"""What a daemon asks of its retrieval daemon for its sessions: passages, scores of passages found before, extracts.
 
 The keys for which it asks take turns, and each has a few requests under way at most. What nobody waits for any more is
 dropped, here or there; it counts as under way until that is answered.
@@ -15,7 +15,7 @@ from typing import Any
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import Drop, Error, Passage, Passages, Place, Score, Scores, Search, Side
+from hocket_bus.messages import Drop, Error, Extract, Extracted, Passage, Passages, Place, Score, Scores, Search, Side
 from hocket_bus.sockets import Link, Received
 from hocket_bus.turns import Turns
 
@@ -25,6 +25,7 @@ RESTART_S = 15.0  # behind a start, here or there, in which the retrieval daemon
 AGAIN_S = 0.5  # between two questions to one that is
 UNDER_WAY = 16  # requests that the retrieval daemon has at once, and
 UNDER_WAY_KEY = 4  # of one key
+Asked = Search | Score | Extract
 NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 
 
@@ -33,7 +34,7 @@ class _Lookup:
     """What was asked for which key, whom to tell, and until when."""
 
     user: str
-    asked: Search | Score
+    asked: Asked
     done: Callable[[Any], None] | None  # None: nobody waits any more
     deadline_s: float
     last_s: float  # which no restart puts off
@@ -60,13 +61,17 @@ class Asker:
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
         self._ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
 
+    def extract(self, query: str, k: int, sentences: int, done: Callable[[Extracted | HocketError], None]) -> None:
+        """The same for the sentences nearest the query."""
+        self._ask(Extract(request=os.urandom(16), query=query, k=k, sentences=sentences), done)
+
     def close(self) -> None:
         """Nobody waits any more."""
         for request in self._asked:
             self._client.drop(request)
         self._asked.clear()
 
-    def _ask(self, asked: Search | Score, done: Callable[[Any], None]) -> None:
+    def _ask(self, asked: Asked, done: Callable[[Any], None]) -> None:
         def end(outcome: object) -> None:
             self._asked.discard(asked.request)
             done(outcome)
@@ -94,7 +99,7 @@ class RetrievalClient:
         """For one session, on behalf of the key `user`."""
         return Asker(self, user)
 
-    def ask(self, user: str, asked: Search | Score, done: Callable[[Any], None]) -> None:
+    def ask(self, user: str, asked: Asked, done: Callable[[Any], None]) -> None:
         """Ask in `user`'s turn; `done` gets the reply or an error, within a deadline."""
         now = time.monotonic()
         deadline_s = now + (WAIT_S if self._link.up else WAIT_DOWN_S)
@@ -118,7 +123,7 @@ class RetrievalClient:
     def on_reply(self, event: Received) -> None:
         """A reply; those to nobody's question are ignored."""
         message = event.message
-        assert isinstance(message, Passages | Scores | Error)
+        assert isinstance(message, Passages | Scores | Extracted | Error)
         lookup = self._under_way.get(message.request)
         if lookup is None:
             return

@@ -1,0 +1,127 @@
+"""Composition: a text as it is typed, what may follow it, and the memory that the cloud writes meanwhile.
+
+A client tells its device what has changed of a text, and is told suggestions on its topic. A device asks its cloud for
+takeaways; the query is all that leaves it. `Refused` is aggregation's, `Cancel` and `Error` are everybody's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from .types import Conversation, Count, Entry, Id, Line, Message, Record, Seconds, Side
+
+MAX_TEXT_CHARS = 4_000_000
+MAX_SUGGESTED = 44  # tokens
+MAX_QUERY_WORDS = 64
+MAX_TAKEAWAYS = 32
+
+Written = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+
+
+class Reference(Record, frozen=True):
+    """A document from which a takeaway is, and whose it is."""
+
+    side: Side
+    document: Line
+
+
+class Takeaway(Record, frozen=True):
+    """A sentence that the memory holds, and the document that it is from."""
+
+    text: Line
+    document: Line
+
+
+class Compose(Message, frozen=True):
+    """A text in full and the place of the cursor in it, in characters: opens a session, or tells all of it again.
+
+    Suggestions of at most `tokens` tokens are published on `topic`; `remembers` lets the device ask for memory.
+    """
+
+    request: Id
+    topic: Id
+    version: Count
+    text: Written
+    cursor: Count
+    tokens: Annotated[int, Meta(ge=1, le=MAX_SUGGESTED)] = 15
+    remembers: bool = True
+
+
+class Edit(Message, frozen=True):
+    """`removed` characters from `at` on gave way to `inserted`: version `base` of the text became `version`.
+
+    With nothing removed or inserted it asks for the suggestion again.
+    """
+
+    request: Id
+    base: Count
+    version: Count
+    at: Count
+    removed: Count
+    inserted: Written
+    cursor: Count
+
+
+class Behind(Message, frozen=True):
+    """The device does not have the version that an Edit is based on: tell all of the text again."""
+
+    request: Id
+
+
+class Suggestion(Message, frozen=True):
+    """What may follow the cursor of a version; empty where nothing does. It may come again with newer memory.
+
+    `ms` is what it took on the device, in `passes` of the model; none for what had been computed before. Memory is
+    `memory_age_s` old, 0 where there is none, and `sources` are the documents of the takeaways that it is from.
+    """
+
+    request: Id
+    version: Count
+    text: Line
+    ms: Seconds
+    passes: Count
+    memory_age_s: Seconds
+    sources: Annotated[list[Reference], Meta(max_length=MAX_TAKEAWAYS)] = []
+
+
+class Remembered(Message, frozen=True):
+    """New takeaways of a side's documents, and what wrote them."""
+
+    request: Id
+    side: Side
+    takeaways: Annotated[list[Takeaway], Meta(max_length=MAX_TAKEAWAYS)]
+    generator: Line
+
+
+class MemoryRequest(Message, frozen=True):
+    """Ask the cloud for at most `takeaways` of the `k` passages nearest the query."""
+
+    session: Id
+    query: Annotated[str, Meta(max_length=2_000)]
+    k: Annotated[int, Meta(ge=1, le=16)] = 3
+    takeaways: Annotated[int, Meta(ge=1, le=MAX_TAKEAWAYS)] = 6
+
+
+class Memory(Message, frozen=True):
+    """The answer; `generator` is "extractive", or the model that wrote the takeaways."""
+
+    session: Id
+    takeaways: Annotated[list[Takeaway], Meta(max_length=MAX_TAKEAWAYS)]
+    generator: Line
+    seconds: Seconds
+
+
+CONVERSATION = Conversation(
+    codes=range(80, 88),
+    entries=(
+        Entry(80, Compose, "query", "ask"),
+        Entry(81, Edit, "query", "ask"),
+        Entry(82, Behind, "control", "never"),
+        Entry(83, Suggestion, "answer", "never"),
+        Entry(84, Remembered, "answer", "never"),
+        Entry(85, MemoryRequest, "memory", "pair"),
+        Entry(86, Memory, "memory", "never"),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Hybrid-RACA: prose is completed on the device as it is typed, from memory that the cloud writes meanwhile."""

@@ -1,0 +1,209 @@
+"""Suggestions for a text as it changes: from a row that is read, while another one is made ready with newer memory.
+
+In turn: a suggestion that is known is told at once, one that is not is computed before everything else; then what would
+follow it is decoded ahead; and a new reference is read into the second row in short parts, and swapped in between two
+suggestions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hocket_bus.errors import HocketError
+
+from ..engine.compute import Compute
+from ..engine.preemption import Interrupt, Preempted
+from ..engine.sequences import Prefill
+from ..engine.voice import Voice
+from .completion import PART, Row, complete, read
+from .document import Document
+from .kept import Kept
+from .lookup import Lookup
+from .memory import Item
+from .path import Path, without_repeat
+from .pieces import Pieces
+from .reference import Reference, make_reference
+from .window import Encoding
+
+LEAST_WINDOW = 128  # tokens before the cursor that are read when there are more
+LITTLE = 32  # where there are more, the row is made anew
+MOST_WINDOW = 384  # from which on the row is made anew
+TAIL = 8  # tokens of a window that stand before its path where it is looked for
+
+
+class Told(NamedTuple):
+    """A suggestion, how long it took, in how many passes, and what it was made from."""
+
+    version: int
+    text: str
+    ms: float
+    passes: int
+    reference: Reference
+    path: Path
+
+
+class Completer:
+    """For the main thread; every suggestion is told there."""
+
+    def __init__(
+        self,
+        compute: Compute,
+        voice: Voice,
+        pieces: Pieces,
+        *,
+        most: int,
+        tell: Callable[[Told], None],
+        fail: Callable[[HocketError], None],
+    ) -> None:
+        """Suggestions of at most `most` tokens beyond what is typed."""
+        self._compute = compute
+        self._voice = voice
+        self._pieces = pieces
+        self._most = most
+        self._tell = tell
+        self._fail = fail
+        self._encoding = Encoding(voice.continued, pieces.can_spell)
+        self._kept = Kept(pieces)
+        self._row, self._second = Row(voice), Row(voice)
+        self._reference = make_reference(voice, (), "", None)
+        self._next: Reference | None = None  # that is being read into the second row
+        self._is_read = False
+        self._running: Interrupt | None = None  # of a suggestion
+        self._ahead: Interrupt | None = None
+        self._reading: Interrupt | None = None
+
+    def context(self, document: Document) -> list[int]:
+        """The ids of what is read before the cursor."""
+        return self._encoding.ids(document.read)
+
+    def suggest(self, document: Document) -> None:
+        """Tell what may follow the cursor; what was asked for before is dropped."""
+        began_s = time.monotonic()
+        self._stop()
+        if self._is_read:
+            self._swap(document)
+        self._anchor(document)
+        window = self._encoding.window(document.read)
+        path = self._kept.find(self._reference, window) or Path(window)
+        version, behind, passes = document.version, document.behind, self._row.passes
+
+        def told(path: Path, passes: int) -> None:
+            text = without_repeat(path.suggested(self._pieces, self._most) or "", behind)
+            self._tell(Told(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path))
+            self._go_ahead(path)
+            if self._is_read:
+                self.suggest(document)
+
+        if self._is_enough(path):
+            told(path, 0)
+        else:
+            self._complete(path, lambda path: told(path, self._row.passes - passes))
+
+    def renew(self, document: Document, items: tuple[Item, ...], changed_s: float | None) -> None:
+        """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew."""
+        last = self._next or self._reference
+        outgrown = self._outgrown(document, MOST_WINDOW)
+        if last.is_for(items, document.behind) and not (outgrown and self._next is None):
+            return
+        if self._reading is not None:
+            self._reading.set()
+        reference = make_reference(self._voice, items, document.behind, changed_s)
+        document.next_anchor = self._start(document) if outgrown else document.anchor
+        ids = [*reference.ids, *self._encoding.ids(document.text[document.next_anchor : document.cursor])]
+        self._next, self._is_read, self._reading = reference, False, Interrupt()
+
+        def done(outcome: HocketError | Preempted | None) -> None:
+            self._on_read(reference, document, outcome)
+
+        self._compute.prefill(read(self._second, ids), self._reading, done)
+
+    def close(self) -> None:
+        """Compute nothing more, and free the rows."""
+        self._stop()
+        if self._reading is not None:
+            self._reading.set()
+        for row in (self._row, self._second):
+            self._compute.run(row.close, lambda _: None)
+
+    def _complete(self, path: Path, told: Callable[[Path], None]) -> None:
+        interrupt = self._running = Interrupt()
+        reference = self._reference
+
+        def done(outcome: Path | HocketError | Preempted) -> None:
+            if isinstance(outcome, Path):
+                self._kept.put(reference, outcome)
+            if self._running is not interrupt:
+                return
+            self._running = None
+            if isinstance(outcome, Path):
+                told(outcome)
+            elif isinstance(outcome, HocketError):
+                self._fail(outcome)
+
+        self._compute.prefill(self._passes(path, self._is_enough), interrupt, done, urgent=True)
+
+    def _go_ahead(self, path: Path) -> None:
+        """Decode what follows a suggestion, while it is read."""
+        reference, interrupt = self._reference, Interrupt()
+        self._ahead = interrupt
+
+        def done(outcome: Path | HocketError | Preempted) -> None:
+            if isinstance(outcome, Path) and reference is self._reference:
+                self._kept.put(reference, outcome)
+
+        if not path.ended and not self._is_ahead(path):
+            self._compute.prefill(self._passes(path, self._is_ahead), interrupt, done)
+
+    def _passes(self, path: Path, enough: Callable[[Path], bool]) -> Prefill[Path]:
+        latest = self._kept.latest
+        sources: list[Sequence[int]] = [self._reference.ids, path.window.ids]
+        if latest is not None:
+            sources.append([*latest.window.ids[-TAIL:], *latest.tokens])
+        lookup = Lookup(sources)
+        return complete(
+            self._row, self._reference.ids, path, self._pieces, eos=self._voice.eos, lookup=lookup, enough=enough
+        )
+
+    def _is_enough(self, path: Path) -> bool:
+        return path.suggested(self._pieces, self._most) is not None
+
+    def _is_ahead(self, path: Path) -> bool:
+        return len(path.tokens) >= path.spelling(self._pieces) + 2 * self._most
+
+    def _on_read(self, reference: Reference, document: Document, outcome: object) -> None:
+        if self._next is not reference:
+            return
+        self._is_read = not isinstance(outcome, HocketError | Preempted)
+        if not self._is_read:
+            self._next = None
+        elif self._running is None:
+            self.suggest(document)
+
+    def _swap(self, document: Document) -> None:
+        assert self._next is not None
+        self._row, self._second = self._second, self._row
+        self._reference, self._next, self._is_read = self._next, None, False
+        document.anchor = document.next_anchor
+
+    def _anchor(self, document: Document) -> None:
+        """Begin the part that is read anew where the cursor has left it."""
+        room = self._voice.slots.context - len(self._reference.ids) - 3 * self._most - PART
+        has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self.context(document)) < LITTLE
+        if has_little or self._outgrown(document, room):
+            document.anchor = self._start(document)
+
+    def _outgrown(self, document: Document, most: int) -> bool:
+        """Whether more than `most` tokens are read of the text; a token has eight characters at most, as a rule."""
+        return len(document.read) > 8 * most or len(self.context(document)) > most
+
+    def _start(self, document: Document) -> int:
+        first = max(0, document.cursor - 16 * LEAST_WINDOW)
+        return first + self._encoding.start(document.text[first : document.cursor], LEAST_WINDOW)
+
+    def _stop(self) -> None:
+        for interrupt in (self._running, self._ahead):
+            if interrupt is not None:
+                interrupt.set()
+        self._running = self._ahead = None

@@ -1,0 +1,67 @@
+"""When memory is asked for again: the context has changed by more than τ tokens since it was asked for last.
+
+Token-level Levenshtein distance (HybridRAG §3.2); only what is new of the context is the query. One request at a time,
+and whatever the context is by its end is asked for next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Literal
+
+from rapidfuzz.distance import Levenshtein
+
+from hocket_bus.messages import MAX_QUERY_WORDS
+
+Threshold = int | Literal["auto"]
+FIRST, LEAST, MOST = 10, 5, 80  # of a threshold that sets itself
+
+
+class Coordinator:
+    """Pure: it is shown the context, and says what to ask."""
+
+    def __init__(self, threshold: Threshold) -> None:
+        """τ in tokens; "auto" is less after a reply that brought something new, and more after one that did not."""
+        self.tau = FIRST if threshold == "auto" else threshold
+        self.waiting = False  # for a reply
+        self._sets_itself = threshold == "auto"
+        self._ids: Sequence[int] | None = None  # of the context at the last request
+        self._text = ""  # of the context at the last request
+        self._answered = ""  # and at the last one that was answered
+
+    def ask(self, ids: Sequence[int], text: str) -> str:
+        """The query where memory is to be asked for; else "". `ids` and `text` are the context as it stands now."""
+        if self.waiting or not text.strip() or not self._is_new(ids):
+            return ""
+        query = new_part(self._answered, text)
+        self._ids, self._text = list(ids), text
+        self.waiting = bool(query)
+        return query
+
+    def replied(self, news: int) -> None:
+        """The request has ended, and brought so many new takeaways."""
+        self.waiting, self._answered = False, self._text
+        if self._sets_itself:
+            self.tau = max(LEAST, self.tau // 2) if news else min(MOST, self.tau * 2)
+
+    def failed(self) -> None:
+        """The request has ended without a reply: what it asked for is part of the next query."""
+        self.waiting = False
+
+    def _is_new(self, ids: Sequence[int]) -> bool:
+        return self._ids is None or Levenshtein.distance(self._ids, ids, score_cutoff=self.tau) > self.tau
+
+
+def new_part(old: str, new: str) -> str:
+    """The last words of what `new` has and `old` has not, the first one whole; at most MAX_QUERY_WORDS."""
+    start = _alike(old, new)
+    end = _alike(old[start:][::-1], new[start:][::-1])
+    while start > 0 and not new[start - 1].isspace():
+        start -= 1
+    return " ".join(new[start : len(new) - end].split()[-MAX_QUERY_WORDS:])
+
+
+def _alike(first: str, second: str) -> int:
+    """How many letters both begin with."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))

@@ -1,0 +1,50 @@
+"""What is remembered of documents: takeaways in the order in which they came, up to a number of tokens (M)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hocket_bus.messages import Side, Takeaway
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A takeaway, whose documents it is from, and how many tokens it has."""
+
+    side: Side
+    takeaway: Takeaway
+    tokens: int
+
+
+class Takeaways:
+    """First in, first out; no takeaway is in it twice (paper §3.2)."""
+
+    def __init__(self, capacity: int, count: Callable[[str], int]) -> None:
+        """`capacity` in tokens, as `count` counts them."""
+        self.items: tuple[Item, ...] = ()
+        self.changed_s: float | None = None  # when something new came last
+        self._capacity = capacity
+        self._count = count
+
+    def add(self, side: Side, takeaways: Sequence[Takeaway], now_s: float) -> list[Takeaway]:
+        """Take those that are new; they are returned. What is told again counts as told last."""
+        told = {takeaway.text: takeaway for takeaway in takeaways}
+        known = {item.takeaway.text: item for item in self.items}
+        kept = [item for item in self.items if item.takeaway.text not in told]
+        again = [known.get(text) or Item(side, takeaway, self._count(text)) for text, takeaway in told.items()]
+        self.items = self._fitting([*kept, *reversed(again)])  # the best takeaway, told first, goes last
+        new = [item.takeaway for item in self.items if item.takeaway.text not in known]
+        if new:
+            self.changed_s = now_s
+        return new
+
+    def _fitting(self, items: Iterable[Item]) -> tuple[Item, ...]:
+        """The last ones that have room."""
+        room, kept = self._capacity, []
+        for item in reversed(list(items)):
+            room -= item.tokens
+            if room < 0:
+                break
+            kept.append(item)
+        return tuple(reversed(kept))

@@ -1,0 +1,51 @@
+"""What stands before the typed text in a row: memory, and the text behind the cursor."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hocket_bus.messages import Reference as Source
+
+from ..engine.voice import Voice
+from .memory import Item
+from .prompts import reference_text
+
+_TELLING = re.compile(r"\w*\d\w*|\w{4,}")
+_SEEN = 80  # characters behind the cursor by which a reference is judged to have them
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`ids` are read before any text; `changed_s` is when the newest of `items` came, None where there are none."""
+
+    ids: list[int]
+    items: tuple[Item, ...] = ()
+    behind: str = ""
+    changed_s: float | None = None
+
+    def is_for(self, items: Sequence[Item], behind: str) -> bool:
+        """Whether it has that memory, and the text behind the cursor."""
+        seen = behind[:_SEEN].strip()
+        return self.items == tuple(items) and seen in self.behind and bool(seen) == bool(self.behind.strip())
+
+    def sources(self, written: str, suggestion: str) -> list[Source]:
+        """The documents whose takeaways have most words of a suggestion that were not written before; perhaps none."""
+        words = _telling(suggestion) - _telling(written)
+        shared = [len(words & _telling(item.takeaway.text)) for item in self.items]
+        most = max(shared, default=0)
+        best = [item for item, count in zip(self.items, shared, strict=True) if count == most and most]
+        return [Source(side=side, document=name) for side, name in {(i.side, i.takeaway.document): 0 for i in best}]
+
+
+def make_reference(voice: Voice, items: tuple[Item, ...], behind: str, changed_s: float | None) -> Reference:
+    """At least one id: the model's first one, or a line's end."""
+    layout = voice.layout("complete")
+    text = reference_text([item.takeaway.text for item in items], behind)
+    ids = [*layout.bos, *(layout.encode("", text, "") if text else [])]
+    return Reference(ids or layout.encode("", "\n", ""), items, behind, changed_s)
+
+
+def _telling(text: str) -> set[str]:
+    return {word.lower() for word in _TELLING.findall(text)}

@@ -1,0 +1,119 @@
+"""Memory for one text: asked of the cloud and of the device's own documents, one request to each at a time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from math import inf
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Extracted, Memory, MemoryRequest, Side, Takeaway
+
+from ..serving.mode import Peer
+from ..serving.retrieval import Asker
+from .coordinator import Coordinator
+from .memory import Takeaways
+from .redaction import Redaction
+from .settings import CompositionSettings
+
+REPLY_S = 20.0  # after which a request counts as lost
+EXTRACTIVE = "extractive"
+
+
+class Remembering:
+    """Shown the context, it asks; whatever is new is told by `told(side, takeaways, generator)`."""
+
+    def __init__(
+        self,
+        settings: CompositionSettings,
+        *,
+        memory: Takeaways,
+        redact: Redaction,
+        asker: Asker,
+        peer: Peer | None,
+        told: Callable[[Side, list[Takeaway], str], None],
+    ) -> None:
+        self.session = b""  # the request to the cloud that is under way
+        self.requests = 0  # that were sent to the cloud
+        self._settings = settings
+        self._memory = memory
+        self._redact = redact
+        self._asker = asker
+        self._peer = peer
+        self._told = told
+        self._cloud = Coordinator(settings.distance)
+        self._own = Coordinator(settings.distance)
+        self._lost_s = inf
+
+    def look(self, ids: Sequence[int], text: str) -> None:
+        """Ask for memory where the context has changed enough."""
+        self._ask_own(ids, text)
+        self._ask_cloud(ids, text)
+
+    def receive(self, reply: Memory) -> None:
+        """What the cloud has written; there is such a request."""
+        self._end()
+        self._cloud.replied(self._take("cloud", reply.takeaways, reply.generator))
+
+    def refused(self) -> None:
+        """The cloud cannot, or it has gone."""
+        if self.session:
+            self._end()
+            self._cloud.failed()
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return self._lost_s
+
+    def tick(self, now: float) -> None:
+        """A request that is not answered is lost."""
+        if now >= self._lost_s:
+            self.refused()
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._asker.close()
+
+    def _ask_cloud(self, ids: Sequence[int], text: str) -> None:
+        if self._peer is None or not self._peer.up:
+            return
+        query = self._cloud.ask(ids, text)
+        if not query:
+            return
+        query = self._redact(query)
+        request = MemoryRequest(
+            session=os.urandom(16), query=query, k=self._settings.passages, takeaways=self._settings.takeaways
+        )
+        self.session, self._lost_s = request.session, time.monotonic() + REPLY_S
+        self.requests += 1
+        try:
+            self._peer.send(request)
+        except HocketError:
+            self.refused()
+
+    def _ask_own(self, ids: Sequence[int], text: str) -> None:
+        query = self._own.ask(ids, text) if self._settings.own_documents else ""
+        if query:
+            self._asker.extract(query, self._settings.passages, self._settings.takeaways, self._on_extract)
+
+    def _on_extract(self, outcome: Extracted | HocketError) -> None:
+        if isinstance(outcome, HocketError):
+            self._own.failed()
+        else:
+            self._own.replied(self._take("device", takeaways_of(outcome), EXTRACTIVE))
+
+    def _take(self, side: Side, takeaways: Sequence[Takeaway], generator: str) -> int:
+        new = self._memory.add(side, takeaways, time.monotonic())
+        if new:
+            self._told(side, new, generator)
+        return len(new)
+
+    def _end(self) -> None:
+        self.session, self._lost_s = b"", inf
+
+
+def takeaways_of(extracted: Extracted) -> list[Takeaway]:
+    """The sentences of an extract, the nearest first."""
+    return [Takeaway(text=each.text, document=each.document) for each in extracted.sentences]

@@ -1,0 +1,34 @@
+"""The table [composition] of both daemons' files."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Count = Annotated[int, Meta(ge=0)]
+
+
+class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Prose that is completed as it is typed: docs/composition.md."""
+
+    distance: Annotated[
+        Count | Literal["auto"],
+        Meta(
+            description="tokens by which the text may change before memory is asked for again (τ); "
+            "`auto` is more while nothing new comes"
+        ),
+    ] = 10
+    memory_tokens: Annotated[int, Meta(ge=16, description="tokens of takeaways that are remembered; the oldest go")] = (
+        160
+    )
+    passages: Annotated[int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request")] = 3
+    takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways of a request")] = 4
+    own_documents: Annotated[bool, Meta(description="remember this device's own documents, too")] = True
+    redact: Annotated[
+        list[str],
+        Meta(
+            description="regular expressions of what is taken out of a query before it leaves, "
+            "beside mail addresses and numbers of six digits and more"
+        ),
+    ] = []

@@ -1,0 +1,87 @@
+"""The part of a text before the cursor that the model reads, and the letters of the last word, which may be half typed.
+
+The ids of a part are a function of its text alone, however it came to be typed: it is cut into blocks, and each block
+is tokenised by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+BLOCK = 200  # characters, from which on a block ends before the next word
+KEPT = 256  # blocks
+MOST_TYPED = 32  # letters of a word that decoding is bound to
+# Thai to Khmer, kana and the Han ideographs have no blanks between words: nothing is healed there.
+_TYPED = re.compile(
+    r"\s{0,16}[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{0,32}\Z"
+)
+_WORD = re.compile(r"(?<=\w) (?=\w)")
+_START = re.compile(r"(?<=\s)\S")
+
+
+class Window(NamedTuple):
+    """`ids` are those of `text`, which is read; decoding behind them is bound to the letters `typed`."""
+
+    text: str
+    typed: str
+    ids: list[int]
+
+
+class Encoding:
+    """Texts as ids, block by block; the blocks of late are kept."""
+
+    def __init__(self, encode: Callable[[str], list[int]], can_spell: Callable[[str], bool]) -> None:
+        """`encode` tokenises a text that stands behind another one; what it cannot spell is read as it is."""
+        self._encode = encode
+        self._can_spell = can_spell
+        self._kept: dict[str, list[int]] = {}
+
+    def ids(self, text: str) -> list[int]:
+        """Of the whole text."""
+        return [token for block in blocks(text) for token in self._block(block)]
+
+    def window(self, before: str) -> Window:
+        """What is read of the text `before` the cursor, and what is typed behind that."""
+        typed = typed_at_end(before)
+        typed = typed if self._can_spell(typed) else ""
+        text = before[: len(before) - len(typed)]
+        return Window(text, typed, self.ids(text))
+
+    def start(self, text: str, most_tokens: int) -> int:
+        """Where the last `most_tokens` of a text begin, or fewer: at the beginning of a word, if there is one."""
+        start = _word_from(text, max(0, len(text) - 8 * most_tokens))
+        while (count := len(self.ids(text[start:]))) > most_tokens:
+            surplus = 1 - most_tokens / count
+            start = _word_from(text, start + max(1, int((len(text) - start) * surplus)))
+        return start
+
+    def _block(self, block: str) -> list[int]:
+        ids = self._kept.pop(block, None)
+        self._kept[block] = ids = self._encode(block) if ids is None else ids
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return ids
+
+
+def blocks(text: str) -> Iterator[str]:
+    """A text cut before words."""
+    start = 0
+    while (border := _WORD.search(text, start + BLOCK)) is not None:
+        yield text[start : border.start()]
+        start = border.start()
+    if start < len(text):
+        yield text[start:]
+
+
+def typed_at_end(text: str) -> str:
+    """The last word of a text with the blanks before it, as far as it is bound to be spelled."""
+    found = _TYPED.search(text, max(0, len(text) - MOST_TYPED - 16))
+    return found[0] if found else ""
+
+
+def _word_from(text: str, start: int) -> int:
+    """The next beginning of a word, within reach."""
+    found = _START.search(text, start, start + 64) if start else None
+    return found.start() if found else start

@@ -1,0 +1,112 @@
+"""The law of composing: whatever is typed, each suggestion is that of plain greedy decoding from a fresh pass."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from mainthread import MainThread
+from typing_text import REQUEST, TIE, Typist, plain
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Compose, Takeaway
+from hocket_daemon.composition.completer import Completer, Told
+from hocket_daemon.composition.document import Document
+from hocket_daemon.composition.memory import Takeaways
+from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+
+SENTENCES = [
+    "The ferry to Brightholm costs 14 crowns.",
+    "Linnea Varga lives in Oakhaven and keeps bees.",
+    "The mill at Tarnow was built in 1874 by two brothers.",
+    "Every Thursday the market opens at seven in the morning.",
+    "Doctor Abel Renn teaches botany at the college.",
+]
+WORDS = " ".join(SENTENCES).split()
+MOST = 15
+
+
+@dataclass
+class Desk:
+    """A text, its completer and what was told."""
+
+    voice: TransformersVoice
+    compute: Compute
+    main: MainThread
+    told: list[Told] = field(default_factory=list)
+    failed: list[HocketError] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.pieces = Pieces(self.voice)
+        self.completer = Completer(
+            self.compute, self.voice, self.pieces, most=MOST, tell=self.told.append, fail=self.failed.append
+        )
+
+    def suggested(self, version: int) -> Told:
+        self.main.until(lambda: bool(self.failed or (self.told and self.told[-1].version == version)))
+        assert not self.failed
+        return self.told[-1]
+
+
+@pytest.fixture(scope="module")
+def voice() -> TransformersVoice:
+    return TransformersVoice(ModelSettings(name="bundled", slots=4, context=640), "device")
+
+
+@pytest.fixture
+def desk(voice: TransformersVoice) -> Iterator[Desk]:
+    main = MainThread()
+    with main.compute(voice) as compute:
+        desk = Desk(voice, compute, main)
+        yield desk
+        desk.completer.close()
+        main.settle(compute)
+        rows = voice.slots.take(4)  # all of them are free again
+        voice.slots.give_back(rows)
+
+
+def law(desk: Desk, seed: int, edits: int) -> None:
+    """Random edits, with memory that comes now and then, checked one by one."""
+    chance = random.Random(seed)
+    typist = Typist(seed, WORDS, "The ferry to")
+    document = Document(typist.text, typist.cursor, 0)
+    memory = Takeaways(120, lambda text: len(desk.voice.continued(text)))
+    computed = kept = renewed = 0
+    desk.completer.suggest(document)
+    for edit in typist.edits(edits):
+        assert document.apply(edit)
+        assert (document.text, document.cursor) == (typist.text, typist.cursor)
+        desk.completer.suggest(document)
+        if chance.random() < 0.1:
+            memory.add("cloud", [Takeaway(text=chance.choice(SENTENCES), document="d")], float(edit.version))
+        desk.completer.renew(document, memory.items, memory.changed_s)
+        if chance.random() < 0.3:
+            desk.suggested(document.version)
+        if chance.random() < 0.2:
+            desk.main.settle(desk.compute)  # at rest: what is decoded ahead, and newer memory, is there
+            typist.follow(desk.told[-1].text)
+    desk.suggested(document.version)
+    desk.main.settle(desk.compute)
+    assert not desk.failed
+    for told in desk.told:
+        computed, kept = computed + (told.passes > 0), kept + (told.passes == 0)
+        renewed += bool(told.reference.items)
+        tokens, lead = plain(desk.voice, desk.pieces, told)
+        assert tokens == list(told.path.tokens) or lead < TIE
+        assert told.path.suggested(desk.pieces, MOST) is not None
+    assert min(computed, kept, renewed) > edits / 20  # every way was gone
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int) -> None:
+    law(desk, seed, 60)
+
+
+@pytest.mark.long
+def test_the_same_after_two_thousand_edits(desk: Desk) -> None:
+    law(desk, 7, 2_000)

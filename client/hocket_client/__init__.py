@@ -20,14 +20,16 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
-from hocket_bus.messages import Done, Notice, Token
+from hocket_bus.messages import Done, Notice, Remembered, Suggestion, Token
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
+from .composer import AsyncComposer, Composer
 from .question import Options
 
 __all__ = [
     "AsyncClient",
+    "AsyncComposer",
     "AsyncStream",
     "BadConfiguration",
     "BadMessage",
@@ -35,13 +37,16 @@ __all__ = [
     "Busy",
     "Cancelled",
     "Client",
+    "Composer",
     "DeadlineExceeded",
     "Done",
     "HocketError",
     "Notice",
     "Options",
     "ProtocolError",
+    "Remembered",
     "Stream",
+    "Suggestion",
     "Token",
     "Unavailable",
 ]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Unpack
 
 from hocket_bus.messages import Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
+from .composer import AsyncComposer
 from .connection import Connection
+from .inbox import Inbox
+from .manuscript import Manuscript
 from .question import Options
 from .reader import Reader
 
@@ -52,12 +53,21 @@ class AsyncClient:
             raise RuntimeError("use AsyncClient inside 'async with'")
         return AsyncStream(self._connection, question, options)
 
+    def compose(
+        self, text: str = "", cursor: int | None = None, *, tokens: int = 15, memory: bool = True
+    ) -> AsyncComposer:
+        """Compose a text; see Client.compose. Call it inside `async with`, on the loop that will iterate."""
+        if self._connection is None:
+            raise RuntimeError("use AsyncClient inside 'async with'")
+        manuscript = Manuscript(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
+        return AsyncComposer(self._connection, manuscript)
+
 
 class AsyncStream(Reader):
     """The answer as it comes: `async for token in stream`, `await stream.result()`, `stream.cancel()`."""
 
     def __init__(self, connection: Connection, question: str, options: Options) -> None:
-        self._inbox = _Inbox()
+        self._inbox: Inbox[Message] = Inbox()
         super().__init__(connection, question, options, self._inbox.put)
 
     async def __aiter__(self) -> AsyncIterator[Token]:
@@ -80,27 +90,3 @@ class AsyncStream(Reader):
         async for _ in self.events():
             pass
         return self._done()
-
-
-class _Inbox:
-    """A queue from the I/O thread into the running loop."""
-
-    def __init__(self) -> None:
-        self._messages: SimpleQueue[Message] = SimpleQueue()
-        self._arrived = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-
-    def put(self, message: Message) -> None:
-        """Safe from any thread, also when the loop has been closed."""
-        self._messages.put(message)
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._arrived.set)
-
-    async def get(self, timeout_s: float) -> Message | None:
-        """The next message; None when none has come after `timeout_s`."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                while self._messages.empty():
-                    self._arrived.clear()
-                    await self._arrived.wait()
-        return None if self._messages.empty() else self._messages.get_nowait()

@@ -14,7 +14,9 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
+from .composer import Composer
 from .connection import Connection
+from .manuscript import Manuscript
 from .question import Options
 from .reader import Reader
 
@@ -41,6 +43,15 @@ class Client:
         Raises BadRequest for options out of range, Cancelled after `close`.
         """
         return Stream(self._connection, question, options)
+
+    def compose(self, text: str = "", cursor: int | None = None, *, tokens: int = 15, memory: bool = True) -> Composer:
+        """Compose a text: suggestions of at most `tokens` tokens (1 to 44) for what may follow the cursor.
+
+        Without `memory` nothing leaves the device for it. Raises BadRequest, Cancelled after `close`.
+        """
+        return Composer(
+            self._connection, Manuscript(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
+        )
 
     def status(self, wait_s: float = 5.0) -> Status:
         """How the daemon is. Raises DeadlineExceeded, Cancelled after `close`, or the daemon's error."""

@@ -9,13 +9,28 @@ from pathlib import Path
 
 from hocket_bus.errors import Cancelled, HocketError, ProtocolError, Unavailable
 from hocket_bus.faults import error_message
-from hocket_bus.messages import Accepted, Cancel, Done, Error, Failed, Hello, Lost, Message, Notice, Status, Token
+from hocket_bus.messages import (
+    Accepted,
+    Behind,
+    Cancel,
+    Done,
+    Error,
+    Failed,
+    Hello,
+    Lost,
+    Message,
+    Notice,
+    Remembered,
+    Status,
+    Suggestion,
+    Token,
+)
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
-TAKEN = (Accepted, Error, Lost, Token, Notice, Done, Failed, Status)
+TAKEN = (Accepted, Error, Lost, Token, Notice, Done, Failed, Status, Behind, Suggestion, Remembered)
 CLOSED = ("the client was closed", "ask with an open one")
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import pytest
 from mainthread import MainThread
-from typing_text import REQUEST, TIE, Typist, plain
+from typing_text import TIE, Typist, plain
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Compose, Takeaway
+from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways

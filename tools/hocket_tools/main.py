@@ -19,6 +19,7 @@ from hocket_tools.commands import (
     ask,
     audit,
     bench,
+    compose,
     demo,
     documents,
     explain,
@@ -42,7 +43,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
+for room in (ask, compose, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(keys.app, name="keys")

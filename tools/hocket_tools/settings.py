@@ -13,7 +13,7 @@ from msgspec.inspect import Field, Metadata, StructType, Type
 
 WIDTH = 100
 
-Value = str | bool | int | float
+Value = str | bool | int | float | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
 
 def toml(value: Value) -> str:
     """The value as TOML writes it."""
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bool | tuple):
         return json.dumps(value, ensure_ascii=False)
     return f"{value:_}" if value >= 10_000 else repr(value)
 

@@ -16,6 +16,7 @@ from hocket_bus.messages import MAX_QUERY_WORDS
 
 Threshold = int | Literal["auto"]
 FIRST, LEAST, MOST = 10, 5, 80  # of a threshold that sets itself
+LEAST_WORDS = 3  # of a query
 
 
 class Coordinator:
@@ -32,11 +33,13 @@ class Coordinator:
 
     def ask(self, ids: Sequence[int], text: str) -> str:
         """The query where memory is to be asked for; else "". `ids` and `text` are the context as it stands now."""
-        if self.waiting or not text.strip() or not self._is_new(ids):
+        if self.waiting or not self._is_new(ids):
             return ""
         query = new_part(self._answered, text)
+        if len(query.split()) < LEAST_WORDS:
+            return ""
         self._ids, self._text = list(ids), text
-        self.waiting = bool(query)
+        self.waiting = True
         return query
 
     def replied(self, news: int) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.faults import error_message
-from hocket_bus.messages import Cancel, Compose, Edit
+from hocket_bus.messages import Behind, Cancel, Compose, Edit
 from hocket_bus.sockets import Received, Server
 
 from ..serving.mode import Peer
@@ -116,8 +116,9 @@ class Desk:
         composing = self._find(edit.request, event)
         try:
             if composing is None:
-                raise Unavailable("that text is not open here", "send all of it")
-            composing.edit(edit)
+                self._server.send(event.route, Behind(request=edit.request))
+            else:
+                composing.edit(edit)
         except HocketError as error:
             self._refuse(error, edit.request, event)
 

@@ -77,8 +77,8 @@ class Composing:
 
     def edit(self, edit: Edit) -> None:
         """A change of the text; the whole is asked for where one before was lost. Raises BadRequest."""
-        if edit.base == edit.version == self._document.version and self.last is not None:
-            if self.last.version == edit.version:
+        if edit.base == edit.version == self._document.version:
+            if self.last is not None and self.last.version == edit.version:
                 self._tell(self.last)
         elif self._document.apply(edit):
             self._look()

@@ -26,9 +26,9 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways of a request")] = 4
     own_documents: Annotated[bool, Meta(description="remember this device's own documents, too")] = True
     redact: Annotated[
-        list[str],
+        tuple[str, ...],
         Meta(
             description="regular expressions of what is taken out of a query before it leaves, "
             "beside mail addresses and numbers of six digits and more"
         ),
-    ] = []
+    ] = ()

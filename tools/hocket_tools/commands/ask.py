@@ -80,33 +80,18 @@ def ask(
     """
     from hocket_bus import paths
     from hocket_tools import console
+    from hocket_tools.pair.meant import meant
 
     options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
     options["stop"] = tuple(stop or ())
     text = console.stdin_text() if question == "-" else question
-    where, keys = _daemon(endpoint, home), paths.keys(home)
+    where, keys = meant(endpoint, home), paths.keys(home)
     if json_lines:
         _ask_json(where, text, options, keys, sources=sources == "yes")
     else:
         ask_people(where, text, options, keys, sources=sources == "yes")
-
-
-def _daemon(endpoint: str | None, home: Path | None) -> str:
-    """The endpoint of the daemon that is meant: the one that is named, else the device's of the pair."""
-    from hocket_bus import paths
-    from hocket_bus.endpoints import check_endpoint
-    from hocket_tools.pair.home import Home
-    from hocket_tools.pair.state import check_begun
-
-    where = endpoint or (paths.named_endpoint() if home is None else "")
-    if not where:
-        pair = Home.find(home)
-        check_begun(pair, "device")
-        where = pair.listening("device")
-    check_endpoint(where)
-    return where
 
 
 def ask_people(

@@ -1,0 +1,65 @@
+"""`hocket compose`: prose that is completed as it is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hocket_bus.messages import MAX_SUGGESTED
+
+EXAMPLE = """Examples:
+
+hocket compose letter.txt
+
+printf '%s\\n' '{"version": 1, "text": "The ferry to Bright", "cursor": 19}' | hocket compose --json"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compose", epilog=EXAMPLE)(compose)
+
+
+def compose(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="The text to go on with; Ctrl-S saves it there.")
+    ] = None,
+    *,
+    tokens: Annotated[int, typer.Option(min=1, max=MAX_SUGGESTED, help="Longest suggestion.")] = 15,
+    memory: Annotated[
+        bool, typer.Option("--memory/--no-memory", help="Ask the cloud for memory; without it nothing leaves.")
+    ] = True,
+    endpoint: Annotated[
+        str | None, typer.Option(help="Another device daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
+    ] = None,
+    home: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The pair in this folder; default $HOCKET_HOME.")
+    ] = None,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="Read a text per line from standard input, print one JSON object per event.")
+    ] = False,
+) -> None:
+    """Write, and read in grey what may come next.
+
+    Tab takes the suggestion, Ctrl-Right its first word, Esc nothing. Ctrl-S saves, Ctrl-Q leaves.
+
+    The device writes suggestions from the text and from memory: sentences of its own documents and of the cloud's.
+    What is new of the text is sent for that, at most 64 words, without mail addresses and long numbers.
+    """
+    from hocket_bus import paths
+    from hocket_bus.errors import BadRequest
+    from hocket_client import Client
+    from hocket_tools.pair.meant import meant
+
+    if json_lines and file is not None:
+        raise BadRequest("--json reads the text from standard input", "leave FILE out")
+    with Client(meant(endpoint, home), keys=paths.keys(home)) as client:
+        if json_lines:
+            from hocket_tools.editor.lines import serve
+
+            serve(client, tokens=tokens, memory=memory)
+        else:
+            from hocket_tools.editor.screen import edit
+
+            edit(client, file, tokens=tokens, memory=memory)

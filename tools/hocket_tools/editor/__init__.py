@@ -1,0 +1,1 @@
+"""Composing for people in a terminal, and for programs line by line."""

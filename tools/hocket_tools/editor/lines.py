@@ -1,0 +1,109 @@
+"""Composing for programs: a text per line comes in, an event per line goes out."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import typer
+
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_client import Client, Composer, Remembered, Suggestion
+
+LAST_S = 10.0  # for the suggestion for the last line
+LOOK_S = 0.1  # between two looks whether the lines have ended
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A text, the number that its events are to bear, and where the cursor is in it: at its end unless said."""
+
+    version: int
+    text: str
+    cursor: int | None = None
+
+
+def serve(client: Client, *, tokens: int, memory: bool) -> None:
+    """Until standard input ends. A line that is none costs an event; raises what ends the composing."""
+    with client.compose(tokens=tokens, memory=memory) as composer:
+        session = _Session(composer)
+        threading.Thread(target=session.take, args=(sys.stdin,), daemon=True).start()
+        try:
+            for record in session.records():
+                _print(record)
+        except HocketError as error:
+            _print(_failure(error))
+            raise
+
+
+class _Session:
+    """Lines come in on a thread of their own."""
+
+    def __init__(self, composer: Composer) -> None:
+        self._composer = composer
+        self._numbers: dict[int, int] = {}  # of the caller's, by the composer's
+        self._ended_s: float | None = None
+
+    def take(self, lines: Iterable[str]) -> None:
+        """Compose what they say, one after the other."""
+        for line in lines:
+            try:
+                self._take(line)
+            except BadRequest as error:
+                _print(_failure(error))
+        self._ended_s = time.monotonic()
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What is to be printed, up to the suggestion for the last line."""
+        while not self._over():
+            for event in self._composer.events(LOOK_S):
+                if isinstance(event, Remembered):
+                    yield _remembered(event)
+                elif event.version in self._numbers:
+                    yield _suggested(event, self._numbers[event.version])
+
+    def _take(self, line: str) -> None:
+        try:
+            read = msgspec.json.decode(line, type=Line)
+        except (msgspec.MsgspecError, UnicodeEncodeError) as error:
+            raise BadRequest(
+                f"'{line.strip()[:60]}' is no text: {error}", 'write {"version": 1, "text": "…", "cursor": 1}'
+            ) from error
+        self._numbers[self._composer.version + 1] = read.version
+        self._composer.update(read.text, read.cursor)
+
+    def _over(self) -> bool:
+        if self._ended_s is None:
+            return False
+        told = self._composer.suggestion is not None or not self._numbers
+        return told or time.monotonic() > self._ended_s + LAST_S
+
+
+def _suggested(event: Suggestion, version: int) -> dict[str, Any]:
+    sources = [{"side": each.side, "document": each.document} for each in event.sources]
+    return {
+        "event": "suggestion",
+        "version": version,
+        "text": event.text,
+        "ms": round(event.ms, 2),
+        "passes": event.passes,
+        "memory_age_s": round(event.memory_age_s, 3),
+        "sources": sources,
+    }
+
+
+def _remembered(event: Remembered) -> dict[str, Any]:
+    takeaways = [{"text": each.text, "document": each.document} for each in event.takeaways]
+    return {"event": "memory", "side": event.side, "takeaways": takeaways, "generator": event.generator}
+
+
+def _failure(error: HocketError) -> dict[str, Any]:
+    return {"event": "error", "code": error.code, "text": error.text, "remedy": error.remedy}
+
+
+def _print(record: dict[str, Any]) -> None:
+    typer.echo(json.dumps(record, ensure_ascii=False))

@@ -1,0 +1,154 @@
+"""The editor of `hocket compose`: a text, what may follow it in grey, and a line that says where that comes from."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import HSplit, Layout, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
+from prompt_toolkit.styles import Style
+
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_client import Client, Composer, Remembered
+
+from .ghost import Ghost
+from .status import Status
+
+ESCAPE_S = 0.1  # for what follows Esc where it begins the name of another key
+STYLE = Style.from_dict({"ghost": "ansibrightblack", "status": "reverse"})
+
+
+def edit(client: Client, file: Path | None, *, tokens: int, memory: bool) -> None:
+    """Until the writer leaves; raises BadRequest for a file that cannot be read, and what ended the composing."""
+    text = _read(file)
+    with client.compose(text, tokens=tokens, memory=memory) as composer:
+        Screen(composer, file, text, asks_cloud=memory).run()
+
+
+class Screen:
+    """One text on the screen."""
+
+    def __init__(self, composer: Composer, file: Path | None, text: str, *, asks_cloud: bool) -> None:
+        self._composer = composer
+        self._file = file
+        self._saved = text
+        self._dismissed = -1  # the version whose suggestion is not wanted
+        self._error: HocketError | None = None
+        self._status = Status(asks_cloud=asks_cloud)
+        self._buffer = Buffer(
+            document=Document(text),
+            multiline=True,
+            on_text_changed=self._on_change,
+            on_cursor_position_changed=self._on_change,
+        )
+        self._app: Application[None] = Application(
+            layout=Layout(self._windows()), key_bindings=self._keys(), style=STYLE, full_screen=True
+        )
+        self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_S
+
+    def run(self) -> None:
+        """Until Ctrl-Q or Ctrl-C."""
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._app.run()
+        if self._error is not None:
+            raise self._error
+
+    def _windows(self) -> HSplit:
+        ghost = Ghost(self._suggestion)
+        return HSplit(
+            [
+                Window(BufferControl(self._buffer, input_processors=[ghost]), wrap_lines=True),
+                Window(FormattedTextControl(self._status_line), height=1, style="class:status"),
+            ]
+        )
+
+    def _suggestion(self) -> str:
+        """What is shown in grey: for the text as it stands on the screen alone."""
+        known = self._composer.suggestion
+        stands = (self._composer.text, self._composer.cursor) == (self._buffer.text, self._buffer.cursor_position)
+        return known.text if known is not None and stands and known.version != self._dismissed else ""
+
+    def _status_line(self) -> StyleAndTextTuples:
+        changed = " *" if self._buffer.text != self._saved else ""
+        return [("", self._status.line(self._composer.suggestion, f"{self._file or 'new text'}{changed}"))]
+
+    def _on_change(self, _: Buffer) -> None:
+        composer, buffer = self._composer, self._buffer
+        if (composer.text, composer.cursor) != (buffer.text, buffer.cursor_position):
+            try:
+                composer.update(buffer.text, buffer.cursor_position)
+            except BadRequest as error:
+                self._status.say(str(error))
+
+    def _listen(self) -> None:
+        """On a thread of its own: whatever comes is drawn."""
+        try:
+            for event in self._composer.events():
+                if isinstance(event, Remembered):
+                    self._status.remember(event)
+                self._app.invalidate()
+        except HocketError as error:
+            self._error = error
+            if self._app.loop is not None:
+                self._app.loop.call_soon_threadsafe(self._app.exit)
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("tab")
+        def _(_: KeyPressEvent) -> None:
+            self._accept(None)
+
+        @keys.add("c-right")
+        @keys.add("escape", "f")
+        def _(_: KeyPressEvent) -> None:
+            self._accept(1)
+
+        @keys.add("escape")
+        def _(_: KeyPressEvent) -> None:
+            self._dismissed = self._composer.version
+
+        @keys.add("c-s")
+        def _(_: KeyPressEvent) -> None:
+            self._save()
+
+        @keys.add("c-q")
+        @keys.add("c-c")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit()
+
+        return keys
+
+    def _accept(self, words: int | None) -> None:
+        if not self._suggestion():
+            return
+        taken = self._composer.accept(words)
+        self._buffer.insert_text(taken)
+
+    def _save(self) -> None:
+        if self._file is None:
+            self._status.say("no file was named: hocket compose FILE")
+            return
+        try:
+            self._file.write_text(self._buffer.text, encoding="utf-8")
+        except OSError as error:
+            self._status.say(f"not saved: {error}")
+        else:
+            self._saved = self._buffer.text
+            self._status.say(f"saved {self._file}")
+
+
+def _read(file: Path | None) -> str:
+    """The text of a file that is there; a new one is empty."""
+    if file is None or not file.exists():
+        return ""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(f"{file} cannot be read as text: {error}", "name a UTF-8 text file") from error

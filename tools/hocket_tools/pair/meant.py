@@ -1,0 +1,22 @@
+"""Which daemon a command means: the one that is named, else the device's of the pair."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hocket_bus import paths
+from hocket_bus.endpoints import check_endpoint
+
+from .home import Home
+from .state import check_begun
+
+
+def meant(endpoint: str | None, home: Path | None) -> str:
+    """Its endpoint. Raises BadConfiguration, Unavailable where no pair was begun."""
+    where = endpoint or (paths.named_endpoint() if home is None else "")
+    if not where:
+        pair = Home.find(home)
+        check_begun(pair, "device")
+        where = pair.listening("device")
+    check_endpoint(where)
+    return where

@@ -71,6 +71,10 @@ class _Composer:
             self.update(text[:cursor] + taken + text[cursor:], cursor + len(taken))
         return taken
 
+    def _stands(self, news: News) -> bool:
+        """Whether it is not a suggestion for a text that has changed since it came."""
+        return not isinstance(news, Suggestion) or news.version == self.version
+
     def _end(self) -> None:
         self._closed = True
         self._leave()
@@ -98,8 +102,9 @@ class Composer(_Composer):
                 continue
             if isinstance(item, Exception):
                 raise item
-            yield item
-            deadline = Deadline.after(wait_s)
+            if self._stands(item):
+                yield item
+                deadline = Deadline.after(wait_s)
 
     def wait(self, wait_s: float = 5.0) -> Suggestion | None:
         """The suggestion for the text as it stands, None where it is not known by then. Raises as `events`."""
@@ -134,7 +139,7 @@ class AsyncComposer(_Composer):
                 self._nudge()
             elif isinstance(item, Exception):
                 raise item
-            else:
+            elif self._stands(item):
                 yield item
 
     def close(self) -> None:

@@ -53,6 +53,7 @@ class DeviceDaemon(Daemon):
             self.at_peer.add(mode.answers, self._on_message)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
+        self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""

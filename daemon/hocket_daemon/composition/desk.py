@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from functools import cached_property
 from typing import Protocol
 
@@ -48,12 +49,29 @@ class Desk:
         self._settings = settings
         self._redact = Redaction(settings.redact)
         self._open: dict[bytes, Composing] = {}
+        self._closed: Counter[str] = Counter()  # what was counted of texts that are closed
 
     def add_to(self, routes: Routes) -> None:
         """Take what clients send."""
         routes.add([Compose], self._on_compose)
         routes.add([Edit], self._on_edit)
         routes.add([Cancel], self._on_cancel)
+
+    def facts(self) -> dict[str, str]:
+        """A line for `hocket status`."""
+        sums = self._sums()
+        passes = sums["passes"] / max(1, sums["computed"])
+        return {
+            "composition": f"{len(self._open)} text(s) open; {sums['suggestions']} suggestions, of them "
+            f"{sums['computed']} computed in {passes:.1f} passes each; {sums['memory_requests']} requests for memory"
+        }
+
+    def metrics(self) -> dict[str, float]:
+        """The same for programs, as counts since the start."""
+        return {f"composition_{name}_total": float(count) for name, count in self._sums().items()}
+
+    def _sums(self) -> Counter[str]:
+        return sum((Counter(each.counted) for each in self._open.values()), self._closed)
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
         """The cloud can be reached from now on, or cannot, where no question may be answered with it."""
@@ -142,4 +160,7 @@ class Desk:
         return composing
 
     def _forget(self) -> None:
-        self._open = {request: each for request, each in self._open.items() if not each.closed}
+        for request, each in list(self._open.items()):
+            if each.closed:
+                self._closed.update(each.counted)
+                del self._open[request]

@@ -57,7 +57,7 @@ class Composing:
             told=self._on_remembered,
         )
         self._completer = Completer(services.compute, voice, pieces, most=whole.tokens, tell=self._tell, fail=self.fail)
-        self._suggestions = 0
+        self.counted = {"suggestions": 0, "computed": 0, "passes": 0, "memory_requests": 0}
         self._began_s = time.monotonic()
 
     @property
@@ -121,8 +121,7 @@ class Composing:
     def record(self) -> Facts:
         """How much was suggested and asked; nothing of the text."""
         return {
-            "suggestions": self._suggestions,
-            "memory_requests": self._remembering.requests,
+            **self.counted,
             "takeaways": len(self._memory.items),
             "seconds": round(time.monotonic() - self._began_s, 1),
         }
@@ -130,6 +129,7 @@ class Composing:
     def _look(self) -> None:
         self._completer.suggest(self._document)
         self._remembering.look(self._completer.context(self._document), self._document.read)
+        self.counted["memory_requests"] = self._remembering.requests
         self._renew()
 
     def _renew(self) -> None:
@@ -137,7 +137,9 @@ class Composing:
 
     def _tell(self, told: Told) -> None:
         self.last = told
-        self._suggestions += 1
+        self.counted["suggestions"] += 1
+        self.counted["computed"] += told.passes > 0
+        self.counted["passes"] += told.passes
         changed_s, window = told.reference.changed_s, told.path.window
         self._publish(
             self._topic,

@@ -78,6 +78,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "Answers of a running pair that move between its sides: equal ids, gaps, bytes, and right answers.",
         "--part moves,models --json migration.json",
     ),
+    "typing": (
+        "How long a key waits for a suggestion while a text is composed, near and far from the cloud.",
+        "--keystrokes 2000 --conditions none,near,far,silent,busy --json typing.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

@@ -9,7 +9,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
     MAX_SUGGESTED,
-    MAX_TEXT_CHARS,
+    MAX_TEXT_BYTES,
     Behind,
     Compose,
     Edit,
@@ -92,14 +92,14 @@ class Manuscript:
 
 def _checked(text: str, cursor: int | None) -> tuple[str, int]:
     cursor = len(text) if cursor is None else cursor
-    if len(text) > MAX_TEXT_CHARS:
-        raise BadRequest(f"the text has {len(text)} characters, the limit is {MAX_TEXT_CHARS}", "compose a part of it")
     if not 0 <= cursor <= len(text):
         raise BadRequest(f"the cursor is at {cursor}, the text has {len(text)} characters", "count in characters")
     try:
-        text.encode()
+        size = len(text.encode())
     except UnicodeEncodeError as error:
         raise BadRequest(f"this is no Unicode text: {error}", "leave lone surrogates out") from error
+    if size > MAX_TEXT_BYTES:
+        raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
     return text, cursor
 
 

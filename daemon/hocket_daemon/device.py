@@ -12,12 +12,12 @@ from hocket_bus.errors import BadMessage, HocketError, ProtocolError
 from hocket_bus.messages import Hello
 from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
-from .composition.desk import Desk
 from .config import DeviceSettings
 from .daemon import Daemon
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .engine.server import server_of
+from .modes import desk
 from .monitoring.counters import labelled
 from .privacy.egress import TO_REMEMBER, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
@@ -33,7 +33,7 @@ class DeviceDaemon(Daemon):
     def __init__(self, settings: DeviceSettings) -> None:
         self._cloud = settings.cloud
         self._egress = settings.egress
-        self._composition = settings.composition
+        self._own_settings = settings
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
@@ -47,7 +47,7 @@ class DeviceDaemon(Daemon):
         hindered = [obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)]
         self._link = self._dial() if self._cloud and None in hindered else None
         self._peer, self._memory_peer = (self._cloud_for(why) for why in hindered)
-        self._desk = Desk(self, self.services, self.server, self.sessions, self._composition)
+        self._desk = desk(self, self.services, self.server, self.sessions, self._own_settings)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
             self.at_peer.add(mode.answers, self._on_message)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hocket_bus.sockets import Server
+
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
+from .composition.desk import Desk, Host
 from .composition.mode import CompositionMode
 from .config import DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
 from .serving.mode import Mode
 from .serving.services import Services
+from .serving.sessions import Sessions
 
 
 def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
@@ -22,6 +26,11 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
         CompositionMode(services),
     ]
     return {mode.name: mode for mode in made}
+
+
+def desk(host: Host, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings) -> Desk:
+    """Where clients compose texts on a device."""
+    return Desk(host, services, server, sessions, settings.composition)
 
 
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:

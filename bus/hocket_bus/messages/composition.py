@@ -12,12 +12,12 @@ from msgspec import Meta
 
 from .types import Conversation, Count, Entry, Id, Line, Message, Record, Seconds, Side
 
-MAX_TEXT_CHARS = 4_000_000
+MAX_TEXT_BYTES = 1_000_000  # of UTF-8: a body has 1 MiB at most
 MAX_SUGGESTED = 44  # tokens
 MAX_QUERY_WORDS = 64
 MAX_TAKEAWAYS = 32
 
-Written = Annotated[str, Meta(max_length=MAX_TEXT_CHARS)]
+Written = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
 
 
 class Reference(Record, frozen=True):

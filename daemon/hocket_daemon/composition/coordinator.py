@@ -57,12 +57,15 @@ class Coordinator:
 
 
 def new_part(old: str, new: str) -> str:
-    """The last words of what `new` has and `old` has not, the first one whole; at most MAX_QUERY_WORDS."""
+    """The last words of what `new` has and `old` has not, all of them whole; at most MAX_QUERY_WORDS."""
     start = _alike(old, new)
     end = _alike(old[start:][::-1], new[start:][::-1])
-    while start > 0 and not new[start - 1].isspace():
+    while 0 < start < len(new) and not (new[start].isspace() or new[start - 1].isspace()):
         start -= 1
-    return " ".join(new[start : len(new) - end].split()[-MAX_QUERY_WORDS:])
+    stop = len(new) - end
+    while start < stop < len(new) and not (new[stop].isspace() or new[stop - 1].isspace()):
+        stop += 1
+    return " ".join(new[start:stop].split()[-MAX_QUERY_WORDS:])
 
 
 def _alike(first: str, second: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import MAX_TEXT_CHARS, Compose, Edit
+from hocket_bus.messages import MAX_TEXT_BYTES, Compose, Edit
 
 BEHIND = 200  # characters behind the cursor that are looked at
 
@@ -61,7 +61,7 @@ def _moved(anchor: int, edit: Edit) -> int:
 
 
 def _check(text: str, cursor: int) -> None:
-    if len(text) > MAX_TEXT_CHARS:
-        raise BadRequest(f"the text has {len(text)} characters, the limit is {MAX_TEXT_CHARS}", "compose a part of it")
+    if len(text) > MAX_TEXT_BYTES:
+        raise BadRequest(f"the text has {len(text)} characters, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
     if cursor > len(text):
         raise BadRequest(f"the cursor is at {cursor}, the text has {len(text)} characters", "count in characters")

@@ -78,7 +78,6 @@ def ask(
 
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
-    from hocket_bus import paths
     from hocket_tools import console
     from hocket_tools.pair.meant import meant
 
@@ -87,7 +86,7 @@ def ask(
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
     options["stop"] = tuple(stop or ())
     text = console.stdin_text() if question == "-" else question
-    where, keys = meant(endpoint, home), paths.keys(home)
+    where, keys = meant(endpoint, home)
     if json_lines:
         _ask_json(where, text, options, keys, sources=sources == "yes")
     else:

@@ -47,14 +47,14 @@ def compose(
     The device writes suggestions from the text and from memory: sentences of its own documents and of the cloud's.
     What is new of the text is sent for that, at most 64 words, without mail addresses and long numbers.
     """
-    from hocket_bus import paths
     from hocket_bus.errors import BadRequest
     from hocket_client import Client
     from hocket_tools.pair.meant import meant
 
     if json_lines and file is not None:
         raise BadRequest("--json reads the text from standard input", "leave FILE out")
-    with Client(meant(endpoint, home), keys=paths.keys(home)) as client:
+    where, keys = meant(endpoint, home)
+    with Client(where, keys=keys) as client:
         if json_lines:
             from hocket_tools.editor.lines import serve
 

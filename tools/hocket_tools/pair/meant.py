@@ -11,12 +11,12 @@ from .home import Home
 from .state import check_begun
 
 
-def meant(endpoint: str | None, home: Path | None) -> str:
-    """Its endpoint. Raises BadConfiguration, Unavailable where no pair was begun."""
+def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
+    """Its endpoint, and the folder of the keys for it. Raises BadConfiguration, Unavailable where no pair was begun."""
     where = endpoint or (paths.named_endpoint() if home is None else "")
     if not where:
         pair = Home.find(home)
         check_begun(pair, "device")
         where = pair.listening("device")
     check_endpoint(where)
-    return where
+    return where, paths.keys(home)

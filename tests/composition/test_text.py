@@ -1,0 +1,241 @@
+"""Laws of the text that is composed: what is edited, which part of it is read, and what is asked of it."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from typing_text import REQUEST, Typist
+
+from hocket_bus.errors import BadConfiguration, BadRequest
+from hocket_bus.messages import MAX_QUERY_WORDS, Behind, Compose, Edit, Error, Remembered, Suggestion, Takeaway
+from hocket_client.manuscript import Manuscript
+from hocket_daemon.composition.coordinator import LEAST, MOST, Coordinator, new_part
+from hocket_daemon.composition.document import Document
+from hocket_daemon.composition.memory import Takeaways
+from hocket_daemon.composition.path import without_repeat
+from hocket_daemon.composition.redaction import Redaction
+from hocket_daemon.composition.window import MOST_TYPED, Encoding, blocks, typed_at_end
+
+WORDS = ["ferry", "Brightholm,", "1874.", "the", "a", "naïve", "🙂", "שלום", "東京"]
+TOPIC = bytes(16)
+
+
+def letters(text: str) -> list[int]:
+    return [ord(letter) for letter in text]
+
+
+def edit(at: int, removed: int, inserted: str, cursor: int, base: int = 0) -> Edit:
+    return Edit(request=REQUEST, base=base, version=base + 1, at=at, removed=removed, inserted=inserted, cursor=cursor)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_client_and_device_have_the_same_text(seed: int) -> None:
+    """Whatever changes: the edit that a manuscript sends makes a document what the manuscript is."""
+    typist = Typist(seed, WORDS, "Dear")
+    manuscript = Manuscript(TOPIC, typist.text, None, tokens=15, memory=True)
+    document = Document.of(manuscript.whole())
+    sent = typed = 0
+    for _ in typist.edits(300):
+        change = manuscript.change(typist.text, typist.cursor)
+        assert document.apply(change)
+        assert (document.text, document.cursor, document.version) == (typist.text, typist.cursor, typist.version)
+        sent, typed = sent + len(change.inserted), typed + len(typist.text)
+    assert sent < typed / 5
+
+
+def test_an_edit_of_another_version_is_not_made() -> None:
+    document = Document("abc", 3, 4)
+    assert not document.apply(edit(0, 0, "x", 1, base=3))
+    assert document.text == "abc"
+
+
+@pytest.mark.parametrize(("at", "removed", "cursor"), [(4, 0, 0), (2, 2, 0), (0, 0, 9)])
+def test_a_change_outside_the_text_is_refused(at: int, removed: int, cursor: int) -> None:
+    document = Document("abc", 3, 0)
+    with pytest.raises(BadRequest):
+        document.apply(edit(at, removed, "", cursor))
+    assert document.text == "abc"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_an_anchor_keeps_its_place(seed: int) -> None:
+    """Behind changes that leave the letter at the anchor alone, it is still the anchor's."""
+    chance = random.Random(seed)
+    document = Document("".join(map(chr, range(200, 500))), 0, 0, anchor=150)
+    for version in range(100):
+        letter, anchor = document.text[document.anchor], document.anchor
+        at = chance.randrange(len(document.text))
+        removed = min(chance.randrange(3), max(0, len(document.text) - at - 1))
+        assert document.apply(edit(at, removed, "x" * chance.randrange(3), 0, base=version))
+        if at + removed <= anchor or at > anchor:
+            assert document.text[document.anchor] == letter
+        assert document.anchor <= len(document.text)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ids_are_a_function_of_the_text_alone(seed: int) -> None:
+    """A text that was typed has the ids of one that came at once, though most of its blocks were kept."""
+    typist = Typist(seed, WORDS)
+    calls: list[str] = []
+    encoding = Encoding(lambda text: (calls.append(text), letters(text))[1], lambda _: True)
+    for _ in typist.edits(150):
+        assert encoding.ids(typist.text) == Encoding(letters, lambda _: True).ids(typist.text)
+        assert "".join(blocks(typist.text)) == typist.text
+    assert sum(map(len, calls)) < 150 * len(typist.text) / 2 or len(typist.text) < 500
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("The quick bro", " bro"),
+        ("The quick ", " "),
+        ("Th", "Th"),
+        ("", ""),
+        ("end.\n\n", "\n\n"),
+        ("a " + "x" * 100, "x" * MOST_TYPED),
+        ("東京 は", ""),
+        ("(wor", "(wor"),
+    ],
+)
+def test_what_is_healed(text: str, typed: str) -> None:
+    assert typed_at_end(text) == typed
+
+
+def test_what_cannot_be_spelled_is_read() -> None:
+    window = Encoding(letters, lambda typed: "🙂" not in typed).window("ok 🙂")
+    assert (window.text, window.typed) == ("ok 🙂", "")
+
+
+@pytest.mark.parametrize("most", [1, 10, 64])
+def test_a_window_starts_with_a_word_and_holds_no_more_than_it_may(most: int) -> None:
+    text = " ".join(random.Random(most).choices(["ferry", "the", "Brightholm"], k=500))
+    start = Encoding(letters, lambda _: True).start(text, most)
+    assert len(text) - start <= most
+    assert start == len(text) or most < 12 or text[start - 1] == " "
+
+
+@pytest.mark.parametrize(
+    ("suggestion", "behind", "shown"),
+    [
+        (" costs 14 crowns.", " costs 14 crowns. And so on.", ""),
+        (" leaves and costs 14", " costs 14 crowns.", " leaves and"),
+        (" leaves", " costs 14 crowns.", " leaves"),
+        (" leaves", "", " leaves"),
+    ],
+)
+def test_nothing_behind_the_cursor_is_suggested_again(suggestion: str, behind: str, shown: str) -> None:
+    assert without_repeat(suggestion, behind) == shown
+
+
+@pytest.mark.parametrize("tau", [0, 5, 20])
+def test_memory_is_asked_for_when_more_than_tau_tokens_changed(tau: int) -> None:
+    coordinator = Coordinator(tau)
+    text, asked_at = "", []
+    for at, word in enumerate(f"word{at} " for at in range(100)):
+        text += word
+        if coordinator.ask(list(range(at + 1)), text):
+            asked_at.append(at)
+            coordinator.replied(1)
+    gaps = [b - a for a, b in pairwise(asked_at)]
+    assert set(gaps) == {max(tau + 1, 3)}  # a query has three words at least
+
+
+def test_one_request_at_a_time_and_the_newest_context_is_next() -> None:
+    coordinator = Coordinator(5)
+    assert coordinator.ask([1, 2, 3], "one two three")
+    assert not coordinator.ask(list(range(50)), "one two three four five six")
+    coordinator.replied(1)
+    assert coordinator.ask(list(range(50)), "one two three four five six") == "four five six"
+
+
+def test_what_was_not_answered_is_asked_again() -> None:
+    coordinator = Coordinator(0)
+    coordinator.ask([1, 2, 3], "one two three")
+    coordinator.failed()
+    assert not coordinator.ask([1, 2, 3], "one two three")  # nothing has changed
+    assert coordinator.ask([1, 2, 3, 4], "one two three four") == "one two three four"
+
+
+def test_a_threshold_that_sets_itself_keeps_its_bounds() -> None:
+    coordinator = Coordinator("auto")
+    for news, bound in ((0, MOST), (3, LEAST)):
+        for _ in range(10):
+            before = coordinator.tau
+            coordinator.replied(news)
+            assert (coordinator.tau - before) * (1 if news == 0 else -1) >= 0
+        assert coordinator.tau == bound
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "query"),
+    [
+        ("", "one two three", "one two three"),
+        ("one two", "one two three", "three"),
+        ("one tw", "one two three", "two three"),
+        ("one three", "one two three", "two three"),
+        ("same", "same", ""),
+        ("", "w " * 100, " ".join(["w"] * MAX_QUERY_WORDS)),
+    ],
+)
+def test_the_query_is_what_is_new(old: str, new: str, query: str) -> None:
+    assert new_part(old, new) == query
+
+
+def test_the_oldest_takeaways_go_and_none_is_there_twice() -> None:
+    memory = Takeaways(10, lambda text: len(text.split()))
+    told = [Takeaway(text=f"takeaway number {at} here", document=f"d{at}") for at in range(5)]
+    for at, takeaway in enumerate(told):
+        assert memory.add("cloud", [takeaway, takeaway], float(at)) == [takeaway]
+        assert memory.add("cloud", [takeaway], 99.0) == []
+        assert memory.changed_s == at
+        assert sum(item.tokens for item in memory.items) <= 10
+    assert [item.takeaway for item in memory.items] == told[-2:]
+    assert memory.add("cloud", [Takeaway(text="w " * 50, document="long")], 9.0) == []
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["anna.varga@example.org", "+46 70 123 45 67", "1234567", "4111-1111-1111-1111", "(020) 123.456", "case QX-7"],
+)
+def test_what_is_redacted_does_not_leave(secret: str) -> None:
+    redact = Redaction([r"case [A-Z]+-\d+"])
+    shown = redact(f"Write to {secret} about the ferry of 1874.")
+    assert not any(part in shown for part in secret.split() if len(part) > 4)
+    assert shown.startswith("Write to ")
+    assert shown.endswith(" about the ferry of 1874.")
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(BadConfiguration):
+        Redaction(["("])
+
+
+def test_only_suggestions_for_the_text_as_it_stands_are_handed_out() -> None:
+    manuscript = Manuscript(TOPIC, "a", None, tokens=15, memory=True)
+
+    def suggestion(version: int) -> Suggestion:
+        return Suggestion(
+            request=manuscript.request, version=version, text=" b", ms=1.0, passes=1, memory_age_s=0.0, sources=[]
+        )
+
+    assert manuscript.feed(suggestion(0))[0] == [suggestion(0)]
+    manuscript.change("ab", None)
+    assert manuscript.suggestion is None
+    assert manuscript.feed(suggestion(0)) == ([], [])
+    assert manuscript.feed(suggestion(1))[0] == [suggestion(1)]
+    assert manuscript.taken(1) == " b"
+    whole = manuscript.feed(Behind(request=manuscript.request))[1]
+    assert isinstance(whole[0], Compose)
+    assert (whole[0].text, whole[0].version) == ("ab", 1)
+    remembered = Remembered(request=manuscript.request, side="cloud", takeaways=[], generator="extractive")
+    assert manuscript.feed(remembered)[0] == [remembered]
+    with pytest.raises(BadRequest):
+        manuscript.feed(Error(code="bad_request", text="no", remedy="", request=manuscript.request))
+
+
+@pytest.mark.parametrize("cursor", [-1, 3])
+def test_a_cursor_outside_is_refused_before_it_is_sent(cursor: int) -> None:
+    with pytest.raises(BadRequest):
+        Manuscript(TOPIC, "ab", cursor, tokens=15, memory=True)

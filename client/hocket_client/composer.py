@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from queue import Empty, SimpleQueue
 
@@ -89,11 +90,26 @@ class Composer(_Composer):
 
     def __init__(self, connection: Connection, manuscript: Manuscript) -> None:
         self._inbox: SimpleQueue[Item] = SimpleQueue()
+        self._read: deque[News] = deque()  # by `wait`, and not handed out yet
         super().__init__(connection, manuscript, self._inbox.put)
 
     def events(self, wait_s: float = float("inf")) -> Iterator[News]:
         """What comes, in order, until nothing has come for `wait_s`. Raises what ended the composing."""
+        while not self._closed:
+            news = self._read.popleft() if self._read else self._next(Deadline.after(wait_s))
+            if news is None:
+                return
+            if self._stands(news):
+                yield news
+
+    def wait(self, wait_s: float = 5.0) -> Suggestion | None:
+        """The suggestion for the text as it stands, None where it is not known by then. Raises as `events`."""
         deadline = Deadline.after(wait_s)
+        while self.suggestion is None and (news := self._next(deadline)) is not None:
+            self._read.append(news)
+        return self.suggestion
+
+    def _next(self, deadline: Deadline) -> News | None:
         while not self._closed and not deadline.passed:
             try:
                 item = self._inbox.get(timeout=min(SILENCE_S, deadline.left_s))
@@ -102,16 +118,8 @@ class Composer(_Composer):
                 continue
             if isinstance(item, Exception):
                 raise item
-            if self._stands(item):
-                yield item
-                deadline = Deadline.after(wait_s)
-
-    def wait(self, wait_s: float = 5.0) -> Suggestion | None:
-        """The suggestion for the text as it stands, None where it is not known by then. Raises as `events`."""
-        deadline = Deadline.after(wait_s)
-        while self.suggestion is None and not deadline.passed:
-            next(self.events(deadline.left_s), None)
-        return self.suggestion
+            return item
+        return None
 
     def close(self) -> None:
         """Compose no more."""

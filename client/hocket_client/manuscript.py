@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hocket_bus.errors import BadRequest
+from hocket_bus.errors import BadRequest, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
     MAX_SUGGESTED,
@@ -79,8 +79,13 @@ class Manuscript:
         return [Edit(request=self.request, base=at, version=at, at=0, removed=0, inserted="", cursor=self.cursor)]
 
     def feed(self, message: Message) -> tuple[list[News], list[Message]]:
-        """The news in a message, and what to send for it. Raises what ended the composing, if an error did."""
+        """The news in a message, and what to send for it. Raises what ended the composing, if an error did.
+
+        A daemon that stops ends nothing: its successor is told the whole text.
+        """
         if isinstance(message, Error):
+            if message.code == Unavailable.code:
+                return [], []
             raise raised(message)
         if isinstance(message, Behind):
             return [], [self.whole()]

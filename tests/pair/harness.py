@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hocket_bus.messages import Passage, Passages, Score, Scores, Search, Welcome
+from hocket_bus.messages import Extract, Extracted, Passage, Passages, Score, Scores, Search, Sentence, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -43,6 +43,8 @@ class ListRetrieval:
         send, route, asked = event.port.send, event.route, event.message
         if isinstance(asked, Search):
             send(route, self.answer(asked))
+        elif isinstance(asked, Extract):
+            send(route, self.extract(asked))
         elif isinstance(asked, Score):
             scores = [self.score(asked.query, place.document, asked.scorer) for place in asked.places]
             threading.Timer(self.late_s, send, (route, Scores(request=asked.request, scores=scores))).start()
@@ -50,6 +52,12 @@ class ListRetrieval:
     def score(self, query: str, document: str, scorer: str) -> float:
         """Any number that query, document and scorer decide."""
         return zlib.crc32(f"{query} {document} {scorer}".encode()) % 1000 / 1000
+
+    def extract(self, asked: Extract) -> Extracted:
+        """The first words of passages for the query, the same for the same query."""
+        found = self.answer(Search(request=asked.request, query=asked.query, k=asked.k)).passages[: asked.sentences]
+        sentences = [Sentence(document=each.document, text=each.text, score=each.score) for each in found]
+        return Extracted(request=asked.request, sentences=sentences, seconds=0.0)
 
     def answer(self, search: Search) -> Passages:
         scorer = search.scorer if search.scorer in self.scorers else self.scorers[0]

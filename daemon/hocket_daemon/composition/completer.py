@@ -7,6 +7,7 @@ suggestions.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -30,6 +31,8 @@ from .window import Encoding
 LEAST_WINDOW = 128  # tokens before the cursor that are read when there are more
 LITTLE = 32  # where there are more, the row is made anew
 MOST_WINDOW = 384  # from which on the row is made anew
+WORDS_AHEAD = 3  # of a suggestion, behind which paths are made ready
+_WORD_END = re.compile(r"(?<=\w) ")
 TAIL = 8  # tokens of a window that stand before its path where it is looked for
 
 
@@ -145,16 +148,32 @@ class Completer:
         self._compute.prefill(self._passes(path, self._is_enough), interrupt, done, urgent=True)
 
     def _go_ahead(self, path: Path) -> None:
-        """Decode what follows a suggestion, while it is read."""
+        """Decode what follows a suggestion while it is read, also from words that will be tokenised otherwise."""
         reference, interrupt = self._reference, Interrupt()
         self._ahead = interrupt
 
-        def done(outcome: Path | HocketError | Preempted) -> None:
-            if isinstance(outcome, Path) and reference is self._reference:
-                self._kept.put(reference, outcome)
+        def go_on(path: Path, enough: Callable[[Path], bool]) -> None:
+            if not enough(path):
+                self._compute.prefill(self._passes(path, enough), interrupt, done)
 
-        if not path.ended and not self._is_ahead(path):
-            self._compute.prefill(self._passes(path, self._is_ahead), interrupt, done)
+        def done(outcome: Path | HocketError | Preempted) -> None:
+            if isinstance(outcome, Path) and self._ahead is interrupt:
+                self._kept.put(reference, outcome)
+                missing = self._missing(path)
+                if missing is not None:
+                    go_on(missing, self._is_enough)
+
+        if path.ended or self._is_ahead(path):
+            done(path)
+        else:
+            go_on(path, self._is_ahead)
+
+    def _missing(self, path: Path) -> Path | None:
+        """The first window along a path, behind one of its next words, from which no path is known."""
+        text = path.text(self._pieces)
+        ends = [match.start() for match in _WORD_END.finditer(text, len(path.window.typed))][:WORDS_AHEAD]
+        windows = (self._encoding.window(path.window.text + text[: end + 1]) for end in ends)
+        return next((Path(each) for each in windows if self._kept.find(self._reference, each) is None), None)
 
     def _passes(self, path: Path, enough: Callable[[Path], bool]) -> Prefill[Path]:
         latest = self._kept.latest

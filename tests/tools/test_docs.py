@@ -29,7 +29,11 @@ def test_every_call_of_hocket_names_a_command_and_its_options(page: Path) -> Non
         assert command is not None, words
         if words[2:] and words[2] in getattr(command, "commands", {}):
             command = command.commands[words[2]]
-        known = {option for parameter in command.get_params(typer.Context(command)) for option in parameter.opts}
+        known = {
+            option
+            for parameter in command.get_params(typer.Context(command))
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
         used = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert used <= known, words
 

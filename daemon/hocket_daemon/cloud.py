@@ -11,6 +11,10 @@ from hocket_bus.sockets import Gone, Greeted
 
 from .config import CloudSettings
 from .daemon import Daemon
+from .engine.generator import TextGenerator
+from .engine.openai import open_server
+from .privacy.egress import EgressSettings
+from .privacy.ledger import Ledger
 from .serving.openings import Openings
 
 
@@ -19,7 +23,12 @@ class CloudDaemon(Daemon):
 
     def __init__(self, settings: CloudSettings) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
+        self._server = settings.server
         super().__init__(settings, "cloud", silence_s=settings.silence_s)
+
+    def open_server(self) -> TextGenerator | None:
+        """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
+        return open_server(self._server, self.bus.post, EgressSettings(), Ledger(None))
 
     def connect(self) -> None:
         """Take what devices send."""

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from hocket_bus.log import Format, Level
 
 from .aggregation.settings import AggregationSettings
-from .composition.settings import CompositionSettings
+from .composition.settings import CompositionSettings, GeneratorSettings
 from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings, ServerSettings
 from .privacy.egress import EgressSettings
@@ -81,6 +81,8 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The cloud daemon: a language model that answers together with devices."""
 
+    server: ServerSettings = ServerSettings()
+    composition: GeneratorSettings = GeneratorSettings()
     silence_s: Annotated[
         float, Meta(gt=0, description="a session is freed when its device has said nothing for this long")
     ] = 30.0

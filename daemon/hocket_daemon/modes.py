@@ -10,7 +10,8 @@ from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
 from .composition.desk import Desk, Host
 from .composition.mode import CompositionMode
-from .config import DaemonSettings, DeviceSettings
+from .composition.settings import GeneratorSettings
+from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
 from .serving.mode import Mode
@@ -23,7 +24,7 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     made: list[Mode] = [
         AggregationMode(services, settings.aggregation),
         DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation)),
-        CompositionMode(services),
+        CompositionMode(services, _generator(settings)),
     ]
     return {mode.name: mode for mode in made}
 
@@ -36,6 +37,11 @@ def desk(host: Host, services: Services, server: Server, sessions: Sessions, set
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:
     """A cloud has no budget of its own: its devices decide."""
     return settings.dispatch if isinstance(settings, DeviceSettings) else DispatchSettings()
+
+
+def _generator(settings: DaemonSettings) -> GeneratorSettings:
+    """A device writes no memory for others."""
+    return settings.composition if isinstance(settings, CloudSettings) else GeneratorSettings()
 
 
 def _weighing(settings: AggregationSettings) -> Weighing:

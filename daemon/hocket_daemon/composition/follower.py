@@ -1,17 +1,28 @@
-"""The cloud's part: takeaways of its documents for a query."""
+"""The cloud's part: takeaways of its documents for a query, written by a model, or the sentences nearest it."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from math import inf
 
 from hocket_bus.errors import HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Extracted, Memory, MemoryRequest, Message
+from hocket_bus.messages import Extracted, Finish, Memory, MemoryRequest, Message, Passage, Passages, Sampling, Takeaway
 
+from ..engine.generator import Generating, TextGenerator, TextRequest
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
+from .memory_generator import TOKENS, believed, question
 from .remembering import EXTRACTIVE, takeaways_of
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """A model that writes takeaways, and its name."""
+
+    generator: TextGenerator
+    name: str
 
 
 class Follower:
@@ -21,19 +32,24 @@ class Follower:
     steps = 0
     leads = True  # the device waits
 
-    def __init__(self, services: Services, asked: MemoryRequest, peer: Peer) -> None:
+    def __init__(self, services: Services, asked: MemoryRequest, peer: Peer, writer: Writer | None) -> None:
+        """Without a `writer` takeaways are extracts."""
         self.id = asked.session
         self.closed = False
         self._asked = asked
         self._peer = peer
+        self._writer = writer
         self._asker = services.retrieval.asker(peer.user)
+        self._generating: Generating | None = None
         self._began_s = time.monotonic()
-        self._takeaways = 0
+        self._told: Memory | None = None
 
     def start(self) -> None:
-        """Look for sentences."""
-        asked = self._asked
-        self._asker.extract(asked.query, asked.k, asked.takeaways, self._on_extract)
+        """Look for passages, or for sentences."""
+        if self._writer is None:
+            self._extract()
+        else:
+            self._asker.search(self._asked.query, self._asked.k, "", self._on_passages)
 
     def receive(self, message: Message) -> None:
         """A device says nothing more of it."""
@@ -50,7 +66,7 @@ class Follower:
         """A cloud is told nothing of a device's link."""
 
     def due_s(self) -> float:
-        """Retrieval keeps its own deadline."""
+        """Retrieval and the writer keep their own deadlines."""
         return inf
 
     def tick(self, now: float) -> None:
@@ -64,6 +80,8 @@ class Follower:
         """Nobody waits any more."""
         self.closed = True
         self._asker.close()
+        if self._generating is not None:
+            self._generating.cancel()
 
     def fail(self, error: HocketError) -> None:
         """Tell the device why there is no memory."""
@@ -72,15 +90,47 @@ class Follower:
             self.close()
 
     def record(self) -> Facts:
-        """How much was found; nothing of the query."""
-        return {"takeaways": self._takeaways, "seconds": round(time.monotonic() - self._began_s, 3)}
+        """How much was found, and who wrote it; nothing of the query."""
+        found = {"takeaways": len(self._told.takeaways), "generator": self._told.generator} if self._told else {}
+        return {**found, "seconds": round(time.monotonic() - self._began_s, 3)}
+
+    def _extract(self) -> None:
+        self._asker.extract(self._asked.query, self._asked.k, self._asked.takeaways, self._on_extract)
 
     def _on_extract(self, outcome: Extracted | HocketError) -> None:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
-            return
-        takeaways = takeaways_of(outcome)
-        self._takeaways = len(takeaways)
+        else:
+            self._tell(takeaways_of(outcome), EXTRACTIVE)
+
+    def _on_passages(self, outcome: Passages | HocketError) -> None:
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+        elif not outcome.passages:
+            self._tell([], EXTRACTIVE)
+        else:
+            self._write(outcome.passages)
+
+    def _write(self, passages: list[Passage]) -> None:
+        """A text that cannot be believed, or does not come, gives way to an extract."""
+        assert self._writer is not None
+        name, pieces = self._writer.name, list[str]()
+        sampling = Sampling(temperature=0.0, max_tokens=TOKENS * len(passages))
+
+        def ended(_: Finish | HocketError) -> None:
+            if self.closed:
+                return
+            takeaways = believed("".join(pieces), passages, self._asked.takeaways)
+            if takeaways:
+                self._tell(takeaways, name)
+            else:
+                self._extract()
+
+        request = TextRequest(question(passages), sampling, session=self.id)
+        self._generating = self._writer.generator.generate(request, pieces.append, ended)
+
+    def _tell(self, takeaways: list[Takeaway], generator: str) -> None:
         seconds = time.monotonic() - self._began_s
-        self._peer.send(Memory(session=self.id, takeaways=takeaways, generator=EXTRACTIVE, seconds=seconds))
+        self._told = Memory(session=self.id, takeaways=takeaways, generator=generator, seconds=seconds)
+        self._peer.send(self._told)
         self.close()

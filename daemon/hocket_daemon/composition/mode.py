@@ -5,14 +5,16 @@ A text is no question: what a client types comes in by the desk, and what passes
 
 from __future__ import annotations
 
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import BadConfiguration, BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Ask, Memory, MemoryRequest, Message, Refused
 
+from ..engine.generator import LocalGenerator
 from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
 from ..serving.services import Services
-from .follower import Follower
+from .follower import Follower, Writer
+from .settings import Generator, GeneratorSettings
 
 
 class CompositionMode:
@@ -24,8 +26,11 @@ class CompositionMode:
     answers: tuple[type[Message], ...] = (Memory, Refused)
     ends: tuple[type[Message], ...] = ()
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, settings: GeneratorSettings) -> None:
+        """Raises BadConfiguration."""
         self._services = services
+        self._rows = 1 if settings.generator == "model" else 0
+        self._writer = _writer(services, settings.generator)
 
     def facts(self) -> dict[str, str]:
         """None."""
@@ -48,13 +53,13 @@ class CompositionMode:
         raise AssertionError(ask.mode)
 
     def rows_of(self, _: Message) -> int:
-        """An extract needs no model."""
-        return 0
+        """An extract needs no model, and a server's text none of this daemon's."""
+        return self._rows
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Look for what a device wants to remember."""
         assert isinstance(opening, MemoryRequest)
-        follower = Follower(self._services, opening, peer)
+        follower = Follower(self._services, opening, peer, self._writer)
         follower.start()
         return follower
 
@@ -62,3 +67,14 @@ class CompositionMode:
         """This side has no memory to give now."""
         assert isinstance(opening, MemoryRequest)
         return refused(error, opening.session, 0)
+
+
+def _writer(services: Services, generator: Generator) -> Writer | None:
+    if generator == "model":
+        voice = services.voice
+        return Writer(LocalGenerator(voice, services.compute, mass=1.0), voice.name)
+    if generator == "server":
+        if services.server is None:
+            raise BadConfiguration('[composition] generator is "server", but there is none', "set url in [server]")
+        return Writer(services.server, "server")
+    return None

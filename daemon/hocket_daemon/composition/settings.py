@@ -1,4 +1,4 @@
-"""The table [composition] of both daemons' files."""
+"""The tables [composition] of the two daemons' files: a device composes, a cloud writes memory."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+Generator = Literal["extractive", "model", "server"]
 Count = Annotated[int, Meta(ge=0)]
 
 
@@ -32,3 +33,15 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "beside mail addresses and numbers of six digits and more"
         ),
     ] = ()
+
+
+class GeneratorSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What writes the memory that devices ask for while they compose: docs/composition.md."""
+
+    generator: Annotated[
+        Generator,
+        Meta(
+            description="`extractive`: sentences of the documents as they stand; `model`: this daemon's model writes "
+            "takeaways of them; `server`: the one of `[server]` does"
+        ),
+    ] = "extractive"

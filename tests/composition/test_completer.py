@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from mainthread import MainThread
@@ -110,3 +111,21 @@ def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int) -
 @pytest.mark.long
 def test_the_same_after_two_thousand_edits(desk: Desk) -> None:
     law(desk, 7, 2_000)
+
+
+def test_a_text_that_is_closed_takes_no_row_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Newer memory that was read is heard of too late: the fixture finds all rows free."""
+    document = Document("The ferry to", 12, 0)
+    desk.completer.suggest(document)
+    desk.suggested(0)
+    memory = Takeaways(120, len)
+    memory.add("cloud", [Takeaway(text=SENTENCES[0], document="d")], 0.0)
+    heard: list[tuple[Any, ...]] = []
+    on_read = desk.completer._on_read
+    monkeypatch.setattr(desk.completer, "_on_read", lambda *outcome: heard.append(outcome))
+    desk.completer.renew(document, memory.items, memory.changed_s)
+    desk.main.until(lambda: bool(heard))
+    desk.completer.close()
+    on_read(*heard[0])
+    desk.main.settle(desk.compute)
+    assert len(desk.told) == 1

@@ -76,6 +76,7 @@ class Completer:
         self._running: Interrupt | None = None  # of a suggestion
         self._ahead: Interrupt | None = None
         self._reading: Interrupt | None = None
+        self._document = Document("", 0, 0)  # the one that was suggested for last
 
     def context(self, document: Document) -> list[int]:
         """The ids of what is read before the cursor."""
@@ -84,6 +85,7 @@ class Completer:
     def suggest(self, document: Document) -> None:
         """Tell what may follow the cursor; what was asked for before is dropped."""
         began_s = time.monotonic()
+        self._document = document
         self._stop()
         if self._is_read:
             self._swap(document)
@@ -97,7 +99,7 @@ class Completer:
             self._tell(Told(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path))
             self._go_ahead(path)
             if self._is_read:
-                self.suggest(document)
+                self.suggest(self._document)
 
         if self._is_enough(path):
             told(path, 0)
@@ -118,13 +120,14 @@ class Completer:
         self._next, self._is_read, self._reading = reference, False, Interrupt()
 
         def done(outcome: HocketError | Preempted | None) -> None:
-            self._on_read(reference, document, outcome)
+            self._on_read(reference, outcome)
 
         self._compute.prefill(read(self._second, ids), self._reading, done)
 
     def close(self) -> None:
         """Compute nothing more, and free the rows."""
         self._stop()
+        self._next, self._is_read = None, False
         if self._reading is not None:
             self._reading.set()
         for row in (self._row, self._second):
@@ -135,7 +138,7 @@ class Completer:
         reference = self._reference
 
         def done(outcome: Path | HocketError | Preempted) -> None:
-            if isinstance(outcome, Path):
+            if isinstance(outcome, Path) and reference is self._reference:
                 self._kept.put(reference, outcome)
             if self._running is not interrupt:
                 return
@@ -191,14 +194,14 @@ class Completer:
     def _is_ahead(self, path: Path) -> bool:
         return len(path.tokens) >= path.spelling(self._pieces) + 2 * self._most
 
-    def _on_read(self, reference: Reference, document: Document, outcome: object) -> None:
+    def _on_read(self, reference: Reference, outcome: object) -> None:
         if self._next is not reference:
             return
         self._is_read = not isinstance(outcome, HocketError | Preempted)
         if not self._is_read:
             self._next = None
         elif self._running is None:
-            self.suggest(document)
+            self.suggest(self._document)
 
     def _swap(self, document: Document) -> None:
         assert self._next is not None

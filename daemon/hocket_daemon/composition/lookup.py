@@ -10,6 +10,7 @@ from .pieces import Ids, Pieces
 
 MOST = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
 DEPTH = 4  # tokens before a place by which it is compared
+WORTH = (0, 2, 6, MOST, MOST)  # tokens that are proposed where so many before a place are alike
 TRIED = 8  # places that are spelled out against what is typed
 _BORDER = -1
 
@@ -31,7 +32,7 @@ class Lookup:
             found = (self._from(place) for place in places)
             return next((ids for ids in found if _spells(ids, typed, pieces)), [])
         places = self._best(depth)
-        return self._from(places[0]) if places else []
+        return self._from(places[0])[: WORTH[int(depth[places[0]])]] if places else []
 
     def _depth(self, before: Sequence[int]) -> Ids:
         """How many tokens before each place are those at the end of `before`."""

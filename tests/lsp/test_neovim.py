@@ -75,8 +75,8 @@ def test_grey_text_is_drawn_at_the_cursor(writing: Neovim) -> None:
     assert writing.lines == ["Dear Ms Varga then"]
     writing.keys("<Tab>", "<End><C-U>", "Dear Ms Varga, the ferry to Brightholm costs 14 crowns 🙂 and leaves")
     writing.shows(" at nine from the")
-    assert writing.row(1).endswith("and leaves at nine")
-    assert writing.row(2) == "from the"
+    assert "and leaves at nine" in writing.row(1)
+    assert (writing.row(1) + writing.row(2)).replace(" ", "").endswith("leavesatninefromthe")
 
 
 def test_esc_takes_nothing_and_tab_is_tab_where_nothing_is_suggested(writing: Neovim) -> None:

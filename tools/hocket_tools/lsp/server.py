@@ -13,7 +13,7 @@ from hocket_client import AsyncClient, Suggestion
 
 from .answers import inline, listed
 from .drafts import Drafts
-from .text import Text, Units
+from .text import Text, Units, unicode
 
 
 class Protocol(LanguageServerProtocol):
@@ -49,7 +49,7 @@ class Server(LanguageServer):
     def opened(self, item: types.TextDocumentItem) -> None:
         """A document is there."""
         encoding = types.PositionEncodingKind(self.server_capabilities.position_encoding)
-        self.drafts.open(item.uri, Text(item.text, Units(encoding)))
+        self.drafts.open(item.uri, Text(unicode(item.text), Units(encoding)))
 
     def changed(self, uri: str, changes: list[types.TextDocumentContentChangeEvent]) -> None:
         """Its text is another one; where the cursor is, is told by requests alone, and is guessed until then."""

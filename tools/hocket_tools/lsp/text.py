@@ -38,19 +38,19 @@ class Units:
 
 
 class Text:
-    """A text that does not change: a change makes another one. Lone surrogates are replaced, they are no Unicode."""
+    """A text that does not change: a change makes another one."""
 
-    def __init__(self, text: str, units: Units) -> None:
-        self.characters = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    def __init__(self, characters: str, units: Units) -> None:
+        self.characters = characters
         self._units = units
 
     def changed(self, change: TextDocumentContentChangeEvent) -> tuple[Text, int | None]:
         """The text after a change, and where that ends in it; None where all is replaced."""
+        piece = unicode(change.text)
         if not isinstance(change, TextDocumentContentChangePartial):
-            return Text(change.text, self._units), None
+            return Text(piece, self._units), None
         start, end = sorted((self.offset(change.range.start), self.offset(change.range.end)))
-        text = Text(self.characters[:start] + change.text + self.characters[end:], self._units)
-        return text, start + len(text.characters) - len(self.characters) + end - start
+        return Text(self.characters[:start] + piece + self.characters[end:], self._units), start + len(piece)
 
     def offset(self, position: Position) -> int:
         """A place in characters; the next one there is for one behind a line's end or the last line."""
@@ -82,3 +82,8 @@ class Text:
         starts = [0, *(end for _, end in breaks)]
         ends = [*(start for start, _ in breaks), len(self.characters)]
         return list(zip(starts, ends, strict=True))
+
+
+def unicode(text: str) -> str:
+    """A text as it was sent, with U+FFFD for each half of a character that was sent without the other one."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -63,11 +63,14 @@ class Editor:
         lines = re.split(r"\r\n|\r|\n", text[:offset])
         return types.Position(len(lines) - 1, sum(units(letter, self.encoding) for letter in lines[-1]))
 
-    def grey(self, name: str, position: types.Position, at: types.Position | None = None) -> asyncio.Task[str | None]:
+    def grey(
+        self, name: str, position: types.Position, at: types.Position | None = None, number: int | None = None
+    ) -> asyncio.Task[str | None]:
         """Ask for the grey text there, at once; None where there is none. It goes there, or to another place `at`."""
         context = types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic)
         params = types.InlineCompletionParams(context, types.TextDocumentIdentifier(uri(name)), position)
-        result = asyncio.wrap_future(self.client.text_document_inline_completion(params))
+        send = self.client.protocol.send_request
+        result = asyncio.wrap_future(send(types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id=number))
 
         async def answered() -> str | None:
             answer = await asyncio.wait_for(result, WAIT_S)

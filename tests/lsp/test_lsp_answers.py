@@ -8,6 +8,7 @@ import random
 import pytest
 from editor import UTF_8, UTF_16, UTF_32, Editor, with_editor
 from lsprotocol import types
+from pygls.exceptions import JsonRpcRequestCancelled
 from scripted_device import ScriptedDevice, about
 
 from waiting import until
@@ -145,6 +146,23 @@ def test_a_question_is_for_the_text_before_the_change_behind_it(device: Scripted
         await asyncio.to_thread(until, lambda: len(device.seen) > 1)
         assert device.seen[1] == ("one\ntwo", 7)
 
+    asyncio.run(with_editor(device.endpoint, law))
+
+
+def test_a_question_that_is_taken_back_leaves_the_next_one_alone(device: ScriptedDevice) -> None:
+    """Editors take the last one back at each key."""
+
+    async def law(editor: Editor) -> None:
+        editor.open("a", "one")
+        for _ in range(3):
+            asked = editor.grey("a", types.Position(0, 3), number=7)
+            editor.client.cancel_request(types.CancelParams(7))
+            with pytest.raises(JsonRpcRequestCancelled):
+                await asked
+        device.release()
+        assert await editor.told("a", types.Position(0, 3)) == about("one", 3)
+
+    device.hold()
     asyncio.run(with_editor(device.endpoint, law))
 
 

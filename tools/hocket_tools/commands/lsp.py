@@ -13,7 +13,7 @@ from hocket_bus.messages import MAX_SUGGESTED
 if TYPE_CHECKING:
     from hocket_client import AsyncClient
 
-CONNECT_S = 4.0
+CONNECT_S = 2.0
 EXAMPLE = """Examples:
 
 hocket lsp --lua > ~/.config/nvim/plugin/hocket.lua

@@ -29,7 +29,7 @@ class Drafts:
         self._memory = memory
         self._drafts: dict[str, Draft] = {}  # the one asked for last at the end
         self._client: AsyncClient | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[None] | None = None
         self._fault = ""  # that was said last
         self._rest_until_s = 0.0
 
@@ -56,8 +56,7 @@ class Drafts:
         except TimeoutError:
             self._complain(f"no suggestion came within {WAIT_S:g} s: see how the daemons are: hocket status")
         except HocketError as error:
-            self._rest_until_s = time.monotonic() + (error.retry_after_s if isinstance(error, Busy) else REST_S)
-            self._complain(str(error))
+            self._fail(error)
         else:
             self._fault = "" if suggestion is not None else self._fault
             return suggestion
@@ -67,6 +66,8 @@ class Drafts:
         """Compose nothing more."""
         for uri in list(self._drafts):
             self.close(uri)
+        if self._connecting is not None:
+            self._connecting.cancel()
         if self._client is not None:
             await self._client.close()
 
@@ -82,13 +83,22 @@ class Drafts:
         return await draft.suggestion(client, tokens=self._tokens, memory=self._memory)
 
     async def _connected(self) -> AsyncClient | None:
-        """The connection, None for a while after a fault. Raises why there is none."""
-        async with self._connecting:
-            if time.monotonic() < self._rest_until_s:
-                return None
-            if self._client is None:
-                self._client = await self._make_client().__aenter__()
+        """The connection; None where there is none, and for a while after a fault."""
+        if time.monotonic() < self._rest_until_s:
+            return None
+        if self._client is None:
+            self._connecting = self._connecting or asyncio.create_task(self._connect())
+            await asyncio.shield(self._connecting)
         return self._client
+
+    async def _connect(self) -> None:
+        """On a task of its own, since an editor may take back the question that needs it."""
+        try:
+            self._client = await self._make_client().__aenter__()
+        except HocketError as error:
+            self._fail(error)
+        finally:
+            self._connecting = None
 
     def _make_room(self, uri: str) -> None:
         """This document is asked for last; where it is one too many, those asked for before the others rest."""
@@ -96,6 +106,10 @@ class Drafts:
         composed = [each for each in self._drafts.values() if each.is_composed or each is self._drafts[uri]]
         for draft in composed[:-MOST_COMPOSED]:
             draft.rest()
+
+    def _fail(self, error: HocketError) -> None:
+        self._rest_until_s = time.monotonic() + (error.retry_after_s if isinstance(error, Busy) else REST_S)
+        self._complain(str(error))
 
     def _complain(self, fault: str) -> None:
         if fault != self._fault:

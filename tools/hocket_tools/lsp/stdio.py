@@ -55,8 +55,9 @@ class Input:
 
     def _read(self) -> None:
         with suppress(RuntimeError):  # the loop has been closed
-            while piece := os.read(0, PIECE_BYTES):
-                self._loop.call_soon_threadsafe(self._stream.feed_data, piece)
+            with suppress(OSError):  # its terminal is gone
+                while piece := os.read(0, PIECE_BYTES):
+                    self._loop.call_soon_threadsafe(self._stream.feed_data, piece)
             self._loop.call_soon_threadsafe(self._stream.feed_eof)
 
 

@@ -53,7 +53,7 @@ class Text:
         return Text(self.characters[:start] + piece + self.characters[end:], self._units), start + len(piece)
 
     def offset(self, position: Position) -> int:
-        """A place in characters; the next one there is for one behind a line's end or the last line."""
+        """A place in characters; what is behind a line's end, or behind the last line, is that end."""
         if position.line >= len(self._lines):
             return len(self.characters)
         start, end = self._lines[position.line]

@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+from importlib.resources import files
 from itertools import pairwise
 
 import pytest
@@ -15,6 +16,7 @@ from scripted_device import ScriptedDevice, about
 
 from hocket_bus.messages import Compose
 from hocket_tools.lsp.drafts import MOST_COMPOSED
+from hocket_tools.main import run
 from processes import guarded
 from waiting import WAIT_S, until
 
@@ -114,6 +116,12 @@ def test_options_reach_the_device(device: ScriptedDevice) -> None:
         assert (compose.tokens, compose.remembers) == (30, False)
 
     asyncio.run(with_editor(device.endpoint, law, "--tokens", "30", "--no-memory"))
+
+
+def test_the_plugin_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is part of the package, and nothing is printed beside it."""
+    assert run(["lsp", "--lua"]) == 0
+    assert capsys.readouterr().out == (files("hocket_tools.lsp") / "neovim.lua").read_text(encoding="utf-8")
 
 
 SHUTDOWN = b'{"jsonrpc": "2.0", "id": 1, "method": "shutdown"}'

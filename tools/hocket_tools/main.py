@@ -25,6 +25,7 @@ from hocket_tools.commands import (
     explain,
     keys,
     link,
+    lsp,
     machines,
     model,
     pair,
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, compose, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
+for room in (ask, compose, lsp, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(keys.app, name="keys")

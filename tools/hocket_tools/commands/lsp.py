@@ -1,0 +1,60 @@
+"""`hocket lsp`: prose that is completed as it is typed, in editors."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hocket_bus.messages import MAX_SUGGESTED
+
+if TYPE_CHECKING:
+    from hocket_client import AsyncClient
+
+CONNECT_S = 2.0
+EXAMPLE = """Examples:
+
+hocket lsp --lua > ~/.config/nvim/plugin/hocket.lua
+
+hocket lsp --tokens 30 --no-memory"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("lsp", epilog=EXAMPLE)(lsp)
+
+
+def lsp(
+    *,
+    tokens: Annotated[int, typer.Option(min=1, max=MAX_SUGGESTED, help="Longest suggestion.")] = 15,
+    memory: Annotated[
+        bool, typer.Option("--memory/--no-memory", help="Ask the cloud for memory; without it nothing leaves.")
+    ] = True,
+    endpoint: Annotated[
+        str | None, typer.Option(help="Another device daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
+    ] = None,
+    home: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="The pair in this folder; default $HOCKET_HOME.")
+    ] = None,
+    lua: Annotated[bool, typer.Option("--lua", help="Print the plugin for Neovim instead.")] = False,
+) -> None:
+    """Suggest in an editor what may come next: a language server on standard input and output.
+
+    Editors start it; it answers textDocument/inlineCompletion and textDocument/completion. See docs/editors.md.
+
+    What leaves is what leaves with hocket compose. It may be started before the pair, and outlives it.
+    """
+    if lua:
+        typer.echo((files("hocket_tools.lsp") / "neovim.lua").read_text(encoding="utf-8"), nl=False)
+        return
+    from hocket_bus import paths
+    from hocket_client import AsyncClient
+    from hocket_tools.lsp.stdio import serve
+    from hocket_tools.pair.meant import meant
+
+    def make_client() -> AsyncClient:
+        return AsyncClient(meant(endpoint, home), connect_s=CONNECT_S, keys=paths.keys(home))
+
+    serve(make_client, tokens=tokens, memory=memory)

@@ -1,0 +1,79 @@
+"""A document that is open in an editor: composed from the first time that a suggestion is asked for."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hocket_bus.errors import HocketError
+from hocket_client import AsyncClient, AsyncComposer, Suggestion
+
+from .text import Text
+
+Known = Suggestion | HocketError | None
+
+
+class Draft:
+    """The text as it stands and its cursor, and what is known of what may follow it."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+        self.cursor = 0
+        self._known: asyncio.Future[Known] = asyncio.get_running_loop().create_future()
+        self._composer: AsyncComposer | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether the device reads it."""
+        return self._composer is not None
+
+    def stand(self, text: Text, cursor: int) -> None:
+        """The text is this one from now on, the cursor there; what is waited for has become nothing."""
+        if (text, cursor) == (self.text, self.cursor):
+            return
+        self.text, self.cursor = text, cursor
+        self._tell(None)
+        self._known = asyncio.get_running_loop().create_future()
+        if self._composer is not None:
+            try:
+                self._composer.update(text.characters, cursor)
+            except HocketError as error:
+                self._end(error)
+
+    async def suggestion(self, client: AsyncClient, *, tokens: int, memory: bool) -> Suggestion | None:
+        """For the text as it stands, None if that changes meanwhile. Raises what ended the composing."""
+        asked = (self.text, self.cursor)
+        if self._composer is None:
+            composer = client.compose(self.text.characters, self.cursor, tokens=tokens, memory=memory)
+            self._composer = composer
+            self._listening = asyncio.create_task(self._listen(composer))
+            self._known = asyncio.get_running_loop().create_future()
+        known = await asyncio.shield(self._known)
+        if isinstance(known, HocketError):
+            raise known
+        return known if asked == (self.text, self.cursor) else None
+
+    def rest(self) -> None:
+        """Compose it no more, until a suggestion is asked for again."""
+        self._end(None)
+
+    async def _listen(self, composer: AsyncComposer) -> None:
+        try:
+            async for _ in composer.events():
+                if composer.suggestion is not None:
+                    self._tell(composer.suggestion)
+        except HocketError as error:
+            self._end(error)
+
+    def _tell(self, known: Known) -> None:
+        if self._known.done():
+            self._known = asyncio.get_running_loop().create_future()
+        self._known.set_result(known)
+
+    def _end(self, reason: HocketError | None) -> None:
+        if self._composer is not None:
+            self._composer.close()
+            self._composer = None
+        if self._listening is not None and self._listening is not asyncio.current_task():
+            self._listening.cancel()
+        self._tell(reason)

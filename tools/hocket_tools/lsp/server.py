@@ -1,0 +1,83 @@
+"""The language server: what editors say of their documents and ask for, as drafts and suggestions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+
+from hocket_client import AsyncClient, Suggestion
+
+from .answers import inline, listed
+from .drafts import Drafts
+from .text import Text, Units, unicode
+
+
+class Protocol(LanguageServerProtocol):
+    """Documents are kept by the drafts: the library's own break lines elsewhere than editors do."""
+
+    _server: Server
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """A document is there."""
+        self._server.opened(params.text_document)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Its text is another one."""
+        self._server.changed(params.text_document.uri, list(params.content_changes))
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """It is there no more."""
+        self._server.drafts.close(params.text_document.uri)
+
+
+class Server(LanguageServer):
+    """Answers for the text as it stands when it is asked, with nothing where that has changed before it knows."""
+
+    def __init__(self, make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
+        super().__init__("hocket", version("hocket"), protocol_cls=Protocol)
+        self.drafts = Drafts(make_client, self._say, tokens=tokens, memory=memory)
+        self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline)
+        self.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(_listed)
+
+    def opened(self, item: types.TextDocumentItem) -> None:
+        """A document is there."""
+        encoding = types.PositionEncodingKind(self.server_capabilities.position_encoding)
+        self.drafts.open(item.uri, Text(unicode(item.text), Units(encoding)))
+
+    def changed(self, uri: str, changes: list[types.TextDocumentContentChangeEvent]) -> None:
+        """Its text is another one; where the cursor is, is told by requests alone, and is guessed until then."""
+        draft = self.drafts[uri]
+        if draft is not None:
+            text, cursor = draft.text, draft.cursor
+            for change in changes:
+                text, end = text.changed(change)
+                cursor = min(cursor, len(text.characters)) if end is None else end
+            draft.stand(text, cursor)
+
+    async def asked(self, uri: str, position: types.Position) -> tuple[Text, int, Suggestion | None]:
+        """The text, the cursor in it, and what may follow that."""
+        draft = self.drafts[uri]
+        if draft is None:
+            return Text("", Units()), 0, None
+        text = draft.text
+        cursor = text.offset(position)
+        draft.stand(text, cursor)
+        return text, cursor, await self.drafts.suggestion(uri)
+
+    def _say(self, fault: str) -> None:
+        self.window_log_message(types.LogMessageParams(types.MessageType.Warning, fault))
+
+
+async def _inline(ls: Server, params: types.InlineCompletionParams) -> types.InlineCompletionList:
+    return inline(*await ls.asked(params.text_document.uri, params.position))
+
+
+async def _listed(ls: Server, params: types.CompletionParams) -> types.CompletionList:
+    return listed(*await ls.asked(params.text_document.uri, params.position))

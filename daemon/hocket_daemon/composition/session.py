@@ -13,7 +13,7 @@ from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from .completer import Completer, Told
 from .document import Document
-from .memory import Takeaways
+from .memory import Item, Takeaways
 from .pieces import Pieces
 from .redaction import Redaction
 from .remembering import Remembering
@@ -64,6 +64,11 @@ class Composing:
     def id(self) -> bytes:
         """Of the request for memory that is under way."""
         return self._remembering.session
+
+    @property
+    def remembered(self) -> tuple[Item, ...]:
+        """What the memory holds now."""
+        return self._memory.items
 
     def start(self) -> None:
         """Make the first suggestion, and ask for memory."""

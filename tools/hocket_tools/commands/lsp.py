@@ -49,12 +49,12 @@ def lsp(
     if lua:
         typer.echo((files("hocket_tools.lsp") / "neovim.lua").read_text(encoding="utf-8"), nl=False)
         return
-    from hocket_bus import paths
     from hocket_client import AsyncClient
     from hocket_tools.lsp.stdio import serve
     from hocket_tools.pair.meant import meant
 
     def make_client() -> AsyncClient:
-        return AsyncClient(meant(endpoint, home), connect_s=CONNECT_S, keys=paths.keys(home))
+        where, keys = meant(endpoint, home)
+        return AsyncClient(where, connect_s=CONNECT_S, keys=keys)
 
     serve(make_client, tokens=tokens, memory=memory)

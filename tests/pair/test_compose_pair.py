@@ -34,7 +34,7 @@ from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
-from hocket_daemon.serving.mode import Peer
+from hocket_daemon.serving.mode import FollowedSession, Peer
 from hocket_tools.link.tap import Tap, messages
 from waiting import WAIT_S, until
 
@@ -268,28 +268,25 @@ def test_a_full_device_says_busy_and_a_closed_text_frees_its_place(tiny_models: 
                 pass
 
 
-def test_memory_that_nobody_asked_for_is_dropped(tiny_models: dict[str, Path], folder: Path) -> None:
-    """A cloud that lies: unasked, twice, and more than a row could hold."""
+def test_memory_that_nobody_asked_for_is_dropped(
+    tiny_models: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cloud that lies: unasked, twice, and more than a row could hold; then comes what it found, too late."""
     with pair(folder, tiny_models, start=False) as made:
         made.start_retrieval("device")
         cloud = made.start_cloud()
+        made.start_retrieval("cloud")
         lies = [Takeaway(text="w " * 900, document="lie"), Takeaway(text="lie", document="lie")]
+        mode = cloud.modes["composition"]
+        accept = mode.accept
 
-        class Liar:
-            def extract(self, query: str, k: int, sentences: int, done: object) -> None:
-                del query, k, sentences, done
-                for session in (os.urandom(16), *cloud.sessions.followed):
-                    entry = cloud.sessions.followed.get(session)
-                    memory = Memory(session=session, takeaways=lies, generator="liar", seconds=0.0)
-                    for route in list(cloud._devices):
-                        cloud.server.send(route, memory)
-                        cloud.server.send(route, memory)
-                    del entry
+        def lie(opening: Message, peer: Peer) -> FollowedSession:
+            assert isinstance(opening, MemoryRequest)
+            for session in (os.urandom(16), opening.session, opening.session):
+                peer.send(Memory(session=session, takeaways=lies, generator="liar", seconds=0.0))
+            return accept(opening, peer)
 
-            def close(self) -> None:
-                pass
-
-        cloud.services.retrieval.asker = lambda _: Liar()  # type: ignore[method-assign, assignment, return-value]
+        monkeypatch.setattr(mode, "accept", lie)
         made.start_device()
         linked(made)
         with made.client().compose(TEXT) as composer:

@@ -40,9 +40,9 @@ class Takeaways:
         return new
 
     def _fitting(self, items: Iterable[Item]) -> tuple[Item, ...]:
-        """The last ones that have room."""
+        """The last ones that have room; one that never would have any is left out."""
         room, kept = self._capacity, []
-        for item in reversed(list(items)):
+        for item in reversed([each for each in items if each.tokens <= self._capacity]):
             room -= item.tokens
             if room < 0:
                 break

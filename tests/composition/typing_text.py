@@ -77,6 +77,8 @@ class Typist:
 def plain(voice: Voice, pieces: Pieces, told: Told) -> tuple[list[int], float]:
     """As many tokens as the path has, by greedy decoding one by one in a fresh row; and the least lead of one."""
     window = told.path.window
+    if not (window.text + window.typed).strip():
+        return [], 1.0  # nothing is suggested before anything is typed
     (row,) = voice.slots.take(1)
     tokens: list[int] = []
     lead = 1.0

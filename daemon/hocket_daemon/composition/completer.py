@@ -91,7 +91,7 @@ class Completer:
             self._swap(document)
         self._anchor(document)
         window = self._encoding.window(document.read)
-        path = self._kept.find(self._reference, window) or Path(window)
+        path = self._kept.find(self._reference, window) or Path(window, ended=not document.read.strip())
         version, behind, passes = document.version, document.behind, self._row.passes
 
         def told(path: Path, passes: int) -> None:
@@ -138,7 +138,7 @@ class Completer:
         reference = self._reference
 
         def done(outcome: Path | HocketError | Preempted) -> None:
-            if isinstance(outcome, Path) and reference is self._reference:
+            if isinstance(outcome, Path) and outcome.tokens and reference is self._reference:
                 self._kept.put(reference, outcome)
             if self._running is not interrupt:
                 return
@@ -160,8 +160,9 @@ class Completer:
                 self._compute.prefill(self._passes(path, enough), interrupt, done)
 
         def done(outcome: Path | HocketError | Preempted) -> None:
-            if isinstance(outcome, Path) and self._ahead is interrupt:
+            if isinstance(outcome, Path) and outcome.tokens and reference is self._reference:
                 self._kept.put(reference, outcome)
+            if isinstance(outcome, Path) and self._ahead is interrupt:
                 missing = self._missing(path)
                 if missing is not None:
                     go_on(missing, self._is_enough)

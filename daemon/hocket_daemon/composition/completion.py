@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.preemption import Preempted
 from ..engine.segments import Segment
 from ..engine.sequences import Prefill
 from ..engine.voice import Voice
@@ -72,14 +73,20 @@ def complete(
     lookup: Lookup,
     enough: Callable[[Path], bool],
 ) -> Prefill[Path]:
-    """Lengthen `path`, whose window stands behind `reference`, until it is `enough` or ends."""
+    """Lengthen `path`, whose window stands behind `reference`, until it is `enough` or ends.
+
+    When it is interrupted it is returned as far as it has come: who types along it need not begin again.
+    """
     prompt = [*reference, *path.window.ids]
     while not path.ended and not enough(path):
         ids = [*prompt, *path.tokens]
-        yield from read(row, ids, leave=VERIFIED)
-        missing = row.begin(ids)
-        proposed = lookup.propose(ids, _untyped(path, pieces), pieces)
-        behind = yield from row.append([*missing, *proposed], every=True)
+        try:
+            yield from read(row, ids, leave=VERIFIED)
+            missing = row.begin(ids)
+            proposed = lookup.propose(ids, _untyped(path, pieces), pieces)
+            behind = yield from row.append([*missing, *proposed], every=True)
+        except Preempted:
+            break
         path = _verified(path, behind[len(missing) - 1 :], proposed, pieces, eos=eos, enough=enough)
     return path
 

@@ -319,7 +319,7 @@ def test_what_came_in_time_is_read_after_the_deadline(daemon: Publisher, client:
     until(lambda: daemon.count(Ask) == 1)
     daemon.finish()
     reader = stream.stream if isinstance(stream, AwaitedStream) else stream
-    inbox = reader._inbox._messages if isinstance(reader, AsyncStream) else reader._inbox
+    inbox = reader._inbox._items if isinstance(reader, AsyncStream) else reader._inbox
     until(lambda: inbox.qsize() == TOKENS + 2)
     reader._deadline = Deadline.after(0.0)
     assert [token.id for token in stream] == list(range(TOKENS))
@@ -375,7 +375,7 @@ def test_what_arrives_for_a_loop_that_has_ended_harms_nobody(daemon: Publisher, 
         return client.ask("q", deadline_s=WAIT_S)
 
     stream = asyncio.run(ask())
-    inbox = stream._inbox._messages
+    inbox = stream._inbox._items
     until(lambda: inbox.qsize() == TOKENS + 1)
     asyncio.run(client.close())
     assert inbox.qsize() == TOKENS + 2

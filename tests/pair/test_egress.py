@@ -110,9 +110,9 @@ def test_without_drafts_the_tokens_are_the_same_and_no_distribution_leaves(tiny_
 def test_what_no_answer_together_can_do_without_keeps_everything_at_home(
     tiny_models: dict[str, Path], kept: str
 ) -> None:
-    """Not a byte leaves; the notice and the error say why."""
+    """Not a byte leaves where memory may not, either; the notice and the error say why."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        tap = start(made, **{kept: False})
+        tap = start(made, **{"memory": False, kept: False})
         ids, notices = ask(made)
         assert len(ids) == 16
         assert [notice for notice in notices if f"[egress] keeps {kept} on this device" in notice]

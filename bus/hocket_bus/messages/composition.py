@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from .types import Conversation, Count, Entry, Id, Line, Message, Record, Seconds, Side
 
-MAX_TEXT_BYTES = 1_000_000  # of UTF-8: a body has 1 MiB at most
+MAX_TEXT_BYTES = 990_000  # of UTF-8: a body has 1 MiB at most
 MAX_SUGGESTED = 44  # tokens
 MAX_QUERY_WORDS = 64
 MAX_TAKEAWAYS = 32

@@ -18,7 +18,7 @@ from ..serving.services import Services
 from ..serving.sessions import Sessions, place_of_request
 from .pieces import Pieces
 from .redaction import Redaction
-from .session import Composing
+from .session import COUNTED, Composing
 from .settings import CompositionSettings
 
 NAME = "composition"
@@ -68,7 +68,8 @@ class Desk:
 
     def metrics(self) -> dict[str, float]:
         """The same for programs, as counts since the start."""
-        return {f"composition_{name}_total": float(count) for name, count in self._sums().items()}
+        sums = self._sums()
+        return {f"composition_{name}_total": float(sums[name]) for name in COUNTED}
 
     def _sums(self) -> Counter[str]:
         return sum((Counter(each.counted) for each in self._open.values()), self._closed)

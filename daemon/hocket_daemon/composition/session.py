@@ -19,6 +19,8 @@ from .redaction import Redaction
 from .remembering import Remembering
 from .settings import CompositionSettings
 
+COUNTED = ("suggestions", "computed", "passes", "memory_requests")
+
 
 class Composing:
     """A session that this device leads for a client; its number for the cloud is that of the request under way."""
@@ -57,7 +59,7 @@ class Composing:
             told=self._on_remembered,
         )
         self._completer = Completer(services.compute, voice, pieces, most=whole.tokens, tell=self._tell, fail=self.fail)
-        self.counted = {"suggestions": 0, "computed": 0, "passes": 0, "memory_requests": 0}
+        self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = time.monotonic()
 
     @property

@@ -78,6 +78,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "Answers of a running pair that move between its sides: equal ids, gaps, bytes, and right answers.",
         "--part moves,models --json migration.json",
     ),
+    "composition": (
+        "What memory is worth to a text that is typed: made-up facts in a running pair, and real pages.",
+        "--facts 100 --json composition-facts.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

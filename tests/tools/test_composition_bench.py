@@ -132,12 +132,13 @@ def test_pages_are_leads_and_other_sections(tmp_path: Path) -> None:
     for file in FILES:
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(text, encoding="utf-8")
-    found = pages(tmp_path)
+    found = pages(tmp_path, 5)
     assert [page.name for page in found] == [f"{file.name}-0.txt" for file in FILES]
     assert found[0].lead == long.strip()
     assert found[0].sections == f"{(long + long).strip()}\n\nend, of it"
+    assert pages(tmp_path, 1) == found[:1]
     with pytest.raises(BadRequest):
-        pages(tmp_path / "elsewhere")
+        pages(tmp_path / "elsewhere", 5)
 
 
 def scored(system: str, nlls: list[float], tokens: int = 10) -> list[Row]:
@@ -170,13 +171,13 @@ def test_memory_is_claimed_against_nothing_and_against_another_pages() -> None:
         gain = {VANILLA: 0.0, WRONG: 0.2}.get(system, 0.1)
         report.rows += scored(system, [each - gain for each in nats])
     utility.claim(report)
-    held = {claim["name"]: claim["holds"] for claim in report.claims}
-    assert held.pop(f"{MEMORY} against {VANILLA}, nats saved") is True
-    assert held.pop(f"{MEMORY} against {WRONG}, nats saved") is False
-    assert set(held.values()) == {None}
-    summed = {row["system"]: row for row in utility.summary(report.rows)}
+    assert [claim["holds"] for claim in report.claims] == [True, False]
+    summed = {str(row["system"]): row for row in utility.summary(report.rows)}
     assert list(summed) == list(SYSTEMS)
     assert summed[VANILLA]["perplexity"] == pytest.approx(math.exp(sum(nats) / len(nats)))
-    report.rows = [row for row in report.rows if row["document"] < "003"]  # type: ignore[operator]
+    assert summed[VANILLA]["beside"] is None
+    assert summed[WRONG]["saved_low"] == pytest.approx(0.2)  # against nothing
+    assert summed[MEMORY]["saved_high"] == pytest.approx(0)  # against as many tokens of passages
+    report.rows = [row for row in report.rows if str(row["document"]) < "003"]
     utility.claim(report)
     assert {claim["holds"] for claim in report.claims} == {None}

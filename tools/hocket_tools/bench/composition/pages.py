@@ -30,8 +30,8 @@ class Page:
         return self.lead[:at], self.lead[at:]
 
 
-def pages(data: Path) -> list[Page]:
-    """Those with a lead and sections long enough. Raises BadRequest where the corpus is not."""
+def pages(data: Path, count: int) -> list[Page]:
+    """So many of those with a lead and sections long enough, evenly drawn. Raises BadRequest without the corpus."""
     if missing := [file for file in FILES if not (data / file).is_file()]:
         raise BadRequest(f"no {missing[0]} under {data}", "name the folder of the corpora with --data")
     found = []
@@ -41,7 +41,7 @@ def pages(data: Path) -> list[Page]:
             lead, sections = _clean(parts[0]), "\n\n".join(_clean(part) for part in parts[1:] if part.strip())
             if len(lead.split()) >= LEAST_LEAD and len(sections.split()) >= LEAST_SECTIONS:
                 found.append(Page(document.name.replace("/", "-") + ".txt", lead, sections))
-    return found
+    return [found[at * len(found) // count] for at in range(count)] if count < len(found) else found
 
 
 def _clean(text: str) -> str:

@@ -1,11 +1,11 @@
 """Real pages: how expected the rest of a lead is, and how near to it what is written is, with each kind of reference.
 
-vanilla        nothing but the typed text
-rag            the best passages for the typed text, whole
-rag cut        the same, cut to as many tokens as memory has
-memory         what the daemon remembers when the text was typed word by word
-memory long    the nearest sentences, as many as have rag's tokens
-wrong-memory   the memory of another page
+- vanilla: nothing but the typed text
+- rag: the best passages for the typed text, whole
+- rag cut: the same, cut to as many tokens as memory has
+- memory: what the daemon remembers when the text was typed word by word
+- memory long: the nearest sentences, of no more tokens than rag has
+- wrong-memory: the memory of another page
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from .embedder import Embedder
 from .search import Passage
 
 MOST_SENTENCES = 48  # that are embedded for one query: about 5 ms each on one core
+WITHIN = 0.2  # of the nearest sentence's cosine: what is further away is about something else
 MIN_WORDS = 4  # of a sentence that says anything by itself
 JOINED = " "
 
@@ -26,7 +27,7 @@ class Sentence:
 
 
 def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: int) -> list[Sentence]:
-    """At most `count` sentences of `passages`, the nearest first; no two have one text."""
+    """At most `count` sentences of `passages` that are about as near as the nearest, which is first; all different."""
     found: dict[str, str] = {}
     for passage in passages:
         for text in _sentences(passage.text):
@@ -36,7 +37,8 @@ def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: 
         return []
     scores = np.clip(embedder.documents(texts) @ embedder.query(query), -1, 1)
     best = np.argsort(-scores, kind="stable")[:count]
-    return [Sentence(found[texts[at]], texts[at], float(scores[at])) for at in best]
+    least = scores[best[0]] - WITHIN
+    return [Sentence(found[texts[at]], texts[at], float(scores[at])) for at in best if scores[at] >= least]
 
 
 def _sentences(text: str) -> list[str]:

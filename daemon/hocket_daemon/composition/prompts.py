@@ -1,13 +1,17 @@
-"""What stands before the text that is typed: memory as a reference (HybridRAG, Table 2)."""
+"""What stands before the text that is typed: memory as a reference."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-_REFERENCE = "Reference: {}\nComplete the following paragraph based on the above reference.\n"
+_INSTRUCTED = "Reference: {}\nComplete the following paragraph based on the above reference.\n"  # HybridRAG, Table 2
+_PLAIN = "{}\n\n"
 
 
-def reference_text(takeaways: Iterable[str], behind: str) -> str:
-    """The reference of takeaways, and of the text behind the cursor; empty where there are none."""
+def reference_text(takeaways: Iterable[str], behind: str, *, instructed: bool) -> str:
+    """The reference of takeaways, and of the text behind the cursor; empty where there are none.
+
+    An `instructed` model is told what it is for; one that only goes on with texts copies less behind an instruction.
+    """
     parts = [*takeaways, *([behind.strip()] if behind.strip() else [])]
-    return _REFERENCE.format(" ".join(parts)) if parts else ""
+    return (_INSTRUCTED if instructed else _PLAIN).format(" ".join(parts)) if parts else ""

@@ -42,7 +42,8 @@ class Reference:
 def make_reference(voice: Voice, items: tuple[Item, ...], behind: str, changed_s: float | None) -> Reference:
     """At least one id: the model's first one, or a line's end."""
     layout = voice.layout("complete")
-    text = reference_text([item.takeaway.text for item in items], behind)
+    instructed = voice.prompt("", "answer") != voice.prompt("", "complete")  # it has a chat template
+    text = reference_text([item.takeaway.text for item in items], behind, instructed=instructed)
     ids = [*layout.bos, *(layout.encode("", text, "") if text else [])]
     return Reference(ids or layout.encode("", "\n", ""), items, behind, changed_s)
 

@@ -96,6 +96,7 @@ class Composing:
         """What the cloud says of the request for memory."""
         if isinstance(message, Memory):
             self._remembering.receive(message)
+            self._ask()  # what the text has become meanwhile, also of a writer who rests
         else:
             self._remembering.refused()
 
@@ -135,9 +136,12 @@ class Composing:
 
     def _look(self) -> None:
         self._completer.suggest(self._document)
+        self._ask()
+        self._renew()
+
+    def _ask(self) -> None:
         self._remembering.look(self._completer.context(self._document), self._document.read)
         self.counted["memory_requests"] = self._remembering.requests
-        self._renew()
 
     def _renew(self) -> None:
         self._completer.renew(self._document, self._memory.items, self._memory.changed_s)

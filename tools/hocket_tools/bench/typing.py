@@ -1,4 +1,4 @@
-"""`hocket bench typing`: leads of WikiText's test pages, typed into a running pair that knows their other sections.
+"""`hocket bench typing`: leads of WikiText's held-out pages, typed into a running pair that knows their other sections.
 
 A key's time runs until the client has a suggestion for the text as it then stands: one that is overtaken counts on.
 """
@@ -22,10 +22,10 @@ from hocket_bus.errors import HocketError
 from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
+from hocket_tools.bench.composition.pages import FILES, Page, pages
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.keys import Key, keys
 from hocket_tools.bench.live.typed import Typed, Typing
-from hocket_tools.bench.pages import Page, pages
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
@@ -45,6 +45,7 @@ class Settings:
 
     keystrokes: Annotated[int, Option("Keys of each condition.", min=1)] = 2_000
     conditions: Annotated[Sequence[str], Option("What it is like meanwhile.", choices=CONDITIONS)] = CONDITIONS
+    pages: Annotated[int, Option("Pages whose other sections the cloud has read.", min=1)] = 60
     tokens: Annotated[int, Option("Longest suggestion.", min=1, max=44)] = 15
     model: Annotated[str, Option("The device's and the cloud's model.")] = BUNDLED
     seed: Annotated[int, Option("Chooses times, typos, jumps and pastes.", min=0)] = 0
@@ -52,13 +53,13 @@ class Settings:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Type under each condition; returns whether every claim holds."""
-    read = {"inputs": digest_of_files([data / "wikitext2/wiki.test.raw"])}
+    read = {"inputs": digest_of_files([data / file for file in FILES])}
     report = Report(asdict(settings) | read, json_path)
     missing = [each for each in settings.conditions if report.find(condition=each) is None]
     if missing:
-        found = pages(data)
+        found = pages(data, settings.pages)
         with bench_pair(model={"name": settings.model}) as pair:
-            pair.ingest("cloud", {f"{page.name}.txt": page.rest for page in found})
+            pair.ingest("cloud", {page.name: page.sections for page in found})
             for condition in missing:
                 console.err().print(f"typing {settings.keystrokes} keys: {condition}")
                 report.add(_measured(pair, found, condition, settings))

@@ -82,6 +82,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "How long a key waits for a suggestion while a text is composed, near and far from the cloud.",
         "--keystrokes 2000 --conditions none,near,far,silent,busy --json typing.json",
     ),
+    "composition": (
+        "What memory is worth to a text that is typed: made-up facts in a running pair, and real pages.",
+        "--facts 100 --json composition-facts.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

@@ -1,0 +1,59 @@
+"""The settings of the benchmark, and its two parts: made-up facts in a running pair, and real pages in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from hocket_daemon.engine.settings import BUNDLED
+from hocket_tools.bench.composition import recall, utility
+from hocket_tools.bench.composition.facts import make_facts
+from hocket_tools.bench.composition.pages import FILES
+from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.report import Report
+from hocket_tools.bench.settings import Option
+
+Corpus = Literal["facts", "wikitext2"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; figures of other settings are never mixed in."""
+
+    corpus: Annotated[Corpus, Option("Made-up facts typed into a running pair, or real pages.")] = "facts"
+    facts: Annotated[int, Option("Made-up facts.", min=1, max=1_000)] = 100
+    count: Annotated[int, Option("Pages.", min=1)] = 30
+    model: Annotated[str, Option("The device's model: a published name, a folder or a .gguf file.")] = BUNDLED
+    word_s: Annotated[float, Option("Seconds from one typed word to the next.", min=0)] = 0.15
+    share: Annotated[float, Option("Of a page's lead that is typed.", min=0.05, max=0.9)] = 0.25
+    label_tokens: Annotated[int, Option("Tokens of its rest that are scored.", min=8, max=400)] = 128
+    written_tokens: Annotated[int, Option("Tokens that are written and compared with it.", min=4, max=128)] = 44
+    seed: Annotated[int, Option("Makes the facts.", min=0)] = 0
+
+
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Measure what is not in the report yet; returns whether every claim holds."""
+    if settings.corpus == "facts":
+        return _facts(settings, json_path)
+    return _pages(data, settings, json_path)
+
+
+def _facts(settings: Settings, json_path: Path | None) -> bool:
+    of_rows = {name: getattr(settings, name) for name in ("facts", "model", "word_s", "seed")}
+    report = Report(of_rows, json_path)
+    recall.measure(report, make_facts(settings.facts, settings.seed), settings.model, settings.word_s)
+    report.summary = recall.summary(report.rows)
+    recall.claim(report)
+    return report.finish(recall.COLUMNS)
+
+
+def _pages(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    names = ("corpus", "count", "model", "share", "label_tokens", "written_tokens")
+    of_rows = {name: getattr(settings, name) for name in names}
+    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in FILES])}, json_path)
+    how = utility.How(settings.share, settings.label_tokens, settings.written_tokens)
+    utility.measure(report, data, settings.count, settings.model, how)
+    report.summary = utility.summary(report.rows)
+    utility.claim(report)
+    return report.finish(utility.COLUMNS)

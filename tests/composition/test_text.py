@@ -16,6 +16,7 @@ from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.path import without_repeat
 from hocket_daemon.composition.redaction import Redaction
+from hocket_daemon.composition.remembering import finished
 from hocket_daemon.composition.window import MOST_TYPED, Encoding, blocks, typed_at_end
 
 WORDS = ["ferry", "Brightholm,", "1874.", "the", "a", "naïve", "🙂", "שלום", "東京"]
@@ -205,6 +206,14 @@ def test_what_is_redacted_does_not_leave(secret: str) -> None:
     assert not any(part in shown for part in secret.split() if len(part) > 4)
     assert shown.startswith("Write to ")
     assert shown.endswith(" about the ferry of 1874.")
+
+
+@pytest.mark.parametrize(
+    ("text", "done"),
+    [("write to anna.var", "write to "), ("write to ", "write to "), ("anna", ""), ("", ""), ("a\nb", "a\n")],
+)
+def test_a_word_that_is_being_typed_does_not_leave(text: str, done: str) -> None:
+    assert finished(text) == done
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:

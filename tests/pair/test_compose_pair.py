@@ -171,6 +171,20 @@ def test_queries_are_short_and_redacted_and_the_ledger_has_every_byte(
     assert sizes == sum(entry.size_bytes for entry in read(folder / "ledger") if entry.kind == "memory")
 
 
+def test_no_part_of_a_mail_address_leaves_while_it_is_typed(tiny_models: dict[str, Path], folder: Path) -> None:
+    """Letter by letter, memory being asked for as often as it can be."""
+    with pair(folder, tiny_models, start=False) as made:
+        tap = tapped(made, CompositionSettings(distance=0))
+        linked(made)
+        with made.client().compose("Please write soon") as composer:
+            typed(composer, " to annalena.varga@example.org about kala mira duno")
+            composer.update(composer.text + " " + "long" * 3_000 + " soretu limba tano")
+            until(lambda: any("soretu" in each.query for each in requests(tap)))
+        asked = " ".join(each.query for each in requests(tap))
+    assert "about" in asked
+    assert not any(part in asked for part in ("annal", "varga", "exampl"))
+
+
 def test_without_memory_nothing_of_a_text_leaves(tiny_models: dict[str, Path], folder: Path) -> None:
     """The suggestions come of the device's own documents."""
     with pair(folder, tiny_models, start=False) as made:

@@ -23,6 +23,7 @@ from .aggregation import (
     Weights,
 )
 from .composition import (
+    MAX_QUERY_CHARS,
     MAX_QUERY_WORDS,
     MAX_SUGGESTED,
     MAX_TAKEAWAYS,
@@ -113,6 +114,7 @@ __all__ = [
     "CONVERSATIONS",
     "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
+    "MAX_QUERY_CHARS",
     "MAX_QUERY_WORDS",
     "MAX_QUESTION_CHARS",
     "MAX_SUGGESTED",

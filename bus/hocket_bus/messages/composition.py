@@ -14,7 +14,7 @@ from .types import Conversation, Count, Entry, Id, Line, Message, Record, Second
 
 MAX_TEXT_BYTES = 990_000  # of UTF-8: a body has 1 MiB at most
 MAX_SUGGESTED = 44  # tokens
-MAX_QUERY_WORDS = 64
+MAX_QUERY_WORDS, MAX_QUERY_CHARS = 64, 2_000
 MAX_TAKEAWAYS = 32
 
 Written = Annotated[str, Meta(max_length=MAX_TEXT_BYTES)]
@@ -99,7 +99,7 @@ class MemoryRequest(Message, frozen=True):
     """Ask the cloud for at most `takeaways` of the `k` passages nearest the query."""
 
     session: Id
-    query: Annotated[str, Meta(max_length=2_000)]
+    query: Annotated[str, Meta(max_length=MAX_QUERY_CHARS)]
     k: Annotated[int, Meta(ge=1, le=16)] = 3
     takeaways: Annotated[int, Meta(ge=1, le=MAX_TAKEAWAYS)] = 6
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from math import inf
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Extracted, Memory, MemoryRequest, Side, Takeaway
+from hocket_bus.messages import MAX_QUERY_CHARS, Extracted, Memory, MemoryRequest, Side, Takeaway
 
 from ..serving.mode import Peer
 from ..serving.retrieval import Asker
@@ -17,6 +18,7 @@ from .memory import Takeaways
 from .redaction import Redaction
 from .settings import CompositionSettings
 
+_UNFINISHED = re.compile(r"(?<!\S)\S+\Z")
 REPLY_S = 20.0  # after which a request counts as lost
 EXTRACTIVE = "extractive"
 
@@ -79,10 +81,9 @@ class Remembering:
     def _ask_cloud(self, ids: Sequence[int], text: str) -> None:
         if self._peer is None or not self._peer.up:
             return
-        query = self._cloud.ask(ids, text)
+        query = self._cloud.ask(ids, self._redact(finished(text)))[-MAX_QUERY_CHARS:]
         if not query:
             return
-        query = self._redact(query)
         request = MemoryRequest(
             session=os.urandom(16), query=query, k=self._settings.passages, takeaways=self._settings.takeaways
         )
@@ -112,6 +113,11 @@ class Remembering:
 
     def _end(self) -> None:
         self.session, self._lost_s = b"", inf
+
+
+def finished(text: str) -> str:
+    """A text without the word that is being typed: what it will be, such as a mail address, cannot be told yet."""
+    return _UNFINISHED.sub("", text)
 
 
 def takeaways_of(extracted: Extracted) -> list[Takeaway]:

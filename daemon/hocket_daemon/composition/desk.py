@@ -61,8 +61,9 @@ class Desk:
         """A line for `hocket status`."""
         sums = self._sums()
         passes = sums["passes"] / max(1, sums["computed"])
+        opened = sum(not each.closed for each in self._open.values())
         return {
-            "composition": f"{len(self._open)} text(s) open; {sums['suggestions']} suggestions, of them "
+            "composition": f"{opened} text(s) open; {sums['suggestions']} suggestions, of them "
             f"{sums['computed']} computed in {passes:.1f} passes each; {sums['memory_requests']} requests for memory"
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from hocket_bus.alike import alike
 from hocket_bus.errors import BadRequest, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
@@ -53,8 +54,8 @@ class Manuscript:
     def change(self, text: str, cursor: int | None) -> Edit:
         """The text is another one from now on: what has changed. Raises BadRequest for a cursor outside it."""
         text, cursor = _checked(text, cursor)
-        at = _alike(self.text, text)
-        end = _alike(self.text[at:][::-1], text[at:][::-1])
+        at = alike(self.text, text)
+        end = alike(self.text[at:][::-1], text[at:][::-1])
         base, self.version = self.version, self.version + 1
         removed, inserted = len(self.text) - at - end, text[at : len(text) - end]
         self.text, self.cursor, self.suggestion = text, cursor, None
@@ -106,15 +107,3 @@ def _checked(text: str, cursor: int | None) -> tuple[str, int]:
     if size > MAX_TEXT_BYTES:
         raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
     return text, cursor
-
-
-def _alike(first: str, second: str) -> int:
-    """How many letters both begin with; by halves, since texts are long and changes short."""
-    low, high = 0, min(len(first), len(second))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if first[low:middle] == second[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hocket_bus.alike import alike
+
 from ..engine.preemption import Preempted
 from ..engine.segments import Segment
 from ..engine.sequences import Prefill
@@ -35,7 +37,7 @@ class Row:
         """Roll back to what the row shares with `ids`; what is missing of them, at least the last. Raises Busy."""
         if self._row is None:
             (self._row,) = self._voice.slots.take(1)
-        common = _common(self._held, ids[:-1])
+        common = alike(self._held, ids[:-1])
         self._held = self._held[:common]
         self._voice.slots.roll_back(self._row, common)
         return list(ids[common:])
@@ -122,10 +124,3 @@ def _untyped(path: Path, pieces: Pieces) -> str:
     """What is left to be spelled of the typed letters."""
     spelled = sum(len(pieces.of(token)) for token in path.tokens[: len(path.window.typed)])
     return path.window.typed[spelled:]
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
-    shorter = min(len(first), len(second))
-    a, b = np.asarray(first[:shorter]), np.asarray(second[:shorter])
-    differs = np.flatnonzero(a != b)
-    return int(differs[0]) if len(differs) else shorter

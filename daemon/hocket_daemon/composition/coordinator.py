@@ -7,11 +7,11 @@ and whatever the context is by its end is asked for next.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
+from hocket_bus.alike import alike
 from hocket_bus.messages import MAX_QUERY_WORDS
 
 Threshold = int | Literal["auto"]
@@ -58,16 +58,11 @@ class Coordinator:
 
 def new_part(old: str, new: str) -> str:
     """The last words of what `new` has and `old` has not, all of them whole; at most MAX_QUERY_WORDS."""
-    start = _alike(old, new)
-    end = _alike(old[start:][::-1], new[start:][::-1])
+    start = alike(old, new)
+    end = alike(old[start:][::-1], new[start:][::-1])
     while 0 < start < len(new) and not (new[start].isspace() or new[start - 1].isspace()):
         start -= 1
     stop = len(new) - end
     while start < stop < len(new) and not (new[stop].isspace() or new[stop - 1].isspace()):
         stop += 1
     return " ".join(new[start:stop].split()[-MAX_QUERY_WORDS:])
-
-
-def _alike(first: str, second: str) -> int:
-    """How many letters both begin with."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple, TypeAlias
+
+from hocket_bus.alike import alike
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
 """Token ids of a layout's text before, somebody's text, and a layout's text behind it, without a BOS id."""
@@ -39,11 +40,6 @@ class Layout:
     def own(self, question: str) -> range:
         """Which of the tokens of `question` are the question's: all that are not the layout's alone."""
         ids = self.question(question)
-        before = _alike(ids, self.encode(self.between, "", ""))
-        behind = _alike(ids[::-1], self.encode("", "", self.behind)[::-1])
+        before = alike(ids, self.encode(self.between, "", ""))
+        behind = alike(ids[::-1], self.encode("", "", self.behind)[::-1])
         return range(before, len(ids) - behind)
-
-
-def _alike(first: list[int], second: list[int]) -> int:
-    """How many tokens both begin with."""
-    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))))

@@ -11,6 +11,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from hocket_bus.alike import alike
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
@@ -63,7 +64,7 @@ class SequenceGroup:
 
         At least one token is read again, unless there are no tokens: then nothing is to be read.
         """
-        common = _common(self._fed, tokens[:-1])
+        common = alike(self._fed, tokens[:-1])
         self.appended = len(tokens) - common
         for row, prompt in zip(self.rows, self.prompts, strict=True):
             self.voice.slots.roll_back(row, len(prompt) + common)
@@ -189,8 +190,3 @@ def _freed_on_error(group: SequenceGroup) -> Iterator[None]:
     except BaseException:
         group.close()
         raise
-
-
-def _common(first: list[int], second: list[int]) -> int:
-    pairs = zip(first, second, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(first), len(second)))

@@ -22,6 +22,7 @@ import pyte
 import pytest
 from harness import Pair, pair
 
+from hocket_bus.errors import HocketError
 from hocket_daemon.composition.session import Composing
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from waiting import WAIT_S
@@ -131,8 +132,40 @@ def test_nothing_is_shown_once_it_is_dismissed(terminal: Terminal) -> None:
     terminal.until(lambda: bool(terminal.grey))
     terminal.press(ESCAPE)
     terminal.until(lambda: not terminal.grey)
+    assert terminal.written == TEXT
     terminal.press(b"t")
     terminal.until(lambda: bool(terminal.grey))
+    assert terminal.written == TEXT + "t"
+
+
+def test_what_is_not_saved_is_not_left_at_once(made: Pair, terminal: Terminal) -> None:
+    """Saved or not, what is left at last was said to be."""
+    terminal.until(lambda: terminal.written == TEXT)
+    terminal.press(b"!")
+    terminal.until(lambda: terminal.written == TEXT + "!")
+    terminal.press(LEAVE)
+    terminal.until(lambda: "not saved" in terminal.status)
+    assert terminal.process.poll() is None
+    terminal.press(b"?")
+    terminal.until(lambda: terminal.written == TEXT + "!?")
+    terminal.press(LEAVE)
+    terminal.until(lambda: "not saved" in terminal.status)
+    terminal.press(LEAVE)
+    assert terminal.process.wait(WAIT_S) == 0
+    assert (made.folder / "letter.txt").read_text() == TEXT
+
+
+def test_an_error_ends_a_suggestion_and_not_the_writing(made: Pair, terminal: Terminal) -> None:
+    terminal.until(lambda: bool(terminal.grey))
+    assert made.device is not None
+    device = made.device
+    device.bus.post(lambda: [led.session.fail(HocketError("the model failed")) for led in device.sessions.led.values()])
+    terminal.until(lambda: "the model failed" in terminal.status)
+    terminal.press(b"t")
+    terminal.until(lambda: terminal.written == TEXT + "t" and bool(terminal.grey))
+    terminal.press(SAVE)
+    terminal.until(lambda: "saved" in terminal.status)
+    assert (made.folder / "letter.txt").read_text() == TEXT + "t"
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import typer
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.document import Document
@@ -25,7 +26,7 @@ STYLE = Style.from_dict({"ghost": "ansibrightblack", "status": "reverse"})
 
 
 def edit(client: Client, file: Path | None, *, tokens: int, memory: bool) -> None:
-    """Until the writer leaves; raises BadRequest for a file that cannot be read, and what ended the composing."""
+    """Until the writer leaves. Raises BadRequest for a file that cannot be read."""
     text = _read(file)
     with client.compose(text, tokens=tokens, memory=memory) as composer:
         Screen(composer, file, text, asks_cloud=memory).run()
@@ -39,7 +40,8 @@ class Screen:
         self._file = file
         self._saved = text
         self._dismissed = -1  # the version whose suggestion is not wanted
-        self._error: HocketError | None = None
+        self._left = False
+        self._warned = text  # the unsaved text that leaving was refused for
         self._status = Status(asks_cloud=asks_cloud)
         self._buffer = Buffer(
             document=Document(text),
@@ -53,11 +55,12 @@ class Screen:
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_S
 
     def run(self) -> None:
-        """Until Ctrl-Q or Ctrl-C."""
+        """Until the writer leaves; a text for which no file was named is printed then."""
         threading.Thread(target=self._listen, daemon=True).start()
         self._app.run()
-        if self._error is not None:
-            raise self._error
+        self._left = True
+        if self._file is None and self._buffer.text:
+            typer.echo(self._buffer.text)
 
     def _windows(self) -> HSplit:
         ghost = Ghost(self._suggestion)
@@ -87,16 +90,16 @@ class Screen:
                 self._status.say(str(error))
 
     def _listen(self) -> None:
-        """On a thread of its own: whatever comes is drawn."""
-        try:
-            for event in self._composer.events():
-                if isinstance(event, Remembered):
-                    self._status.remember(event)
+        """On a thread of its own: whatever comes is drawn. An error ends a suggestion, not the writing."""
+        while not self._left:
+            try:
+                for event in self._composer.events():
+                    if isinstance(event, Remembered):
+                        self._status.remember(event)
+                    self._app.invalidate()
+            except HocketError as error:
+                self._status.say(str(error))
                 self._app.invalidate()
-        except HocketError as error:
-            self._error = error
-            if self._app.loop is not None:
-                self._app.loop.call_soon_threadsafe(self._app.exit)
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -120,8 +123,8 @@ class Screen:
 
         @keys.add("c-q")
         @keys.add("c-c")
-        def _(event: KeyPressEvent) -> None:
-            event.app.exit()
+        def _(_: KeyPressEvent) -> None:
+            self._leave()
 
         return keys
 
@@ -131,9 +134,18 @@ class Screen:
         taken = self._composer.accept(words)
         self._buffer.insert_text(taken)
 
+    def _leave(self) -> None:
+        """Behind a warning where something is not saved."""
+        text = self._buffer.text
+        if self._file is None or text in (self._saved, self._warned):
+            self._app.exit()
+        else:
+            self._warned = text
+            self._status.say("not saved: Ctrl-S saves, Ctrl-Q again leaves")
+
     def _save(self) -> None:
         if self._file is None:
-            self._status.say("no file was named: hocket compose FILE")
+            self._status.say("no file was named: the text is printed when you leave")
             return
         try:
             self._file.write_text(self._buffer.text, encoding="utf-8")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Unpack
 
-from hocket_bus.messages import Done, Message, Notice, Token
+from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
 from .composer import AsyncComposer
@@ -54,7 +54,7 @@ class AsyncClient:
         return AsyncStream(self._connection, question, options)
 
     def compose(
-        self, text: str = "", cursor: int | None = None, *, tokens: int = 15, memory: bool = True
+        self, text: str = "", cursor: int | None = None, *, tokens: int = SUGGESTED, memory: bool = True
     ) -> AsyncComposer:
         """Compose a text; see Client.compose. Call it inside `async with`, on the loop that will iterate."""
         if self._connection is None:

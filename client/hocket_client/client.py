@@ -11,7 +11,7 @@ from typing import Unpack
 
 from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.faults import raised
-from hocket_bus.messages import Done, Error, Message, Notice, Status, StatusRequest, Token
+from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
 from .composer import Composer
@@ -44,7 +44,9 @@ class Client:
         """
         return Stream(self._connection, question, options)
 
-    def compose(self, text: str = "", cursor: int | None = None, *, tokens: int = 15, memory: bool = True) -> Composer:
+    def compose(
+        self, text: str = "", cursor: int | None = None, *, tokens: int = SUGGESTED, memory: bool = True
+    ) -> Composer:
         """Compose a text: suggestions of at most `tokens` tokens (1 to 44) for what may follow the cursor.
 
         Without `memory` nothing leaves the device for it. Raises BadRequest, Cancelled after `close`.

@@ -71,7 +71,8 @@ def desk(voice: TransformersVoice) -> Iterator[Desk]:
         voice.slots.give_back(rows)
 
 
-def law(desk: Desk, seed: int, edits: int) -> None:
+@pytest.mark.parametrize(("seed", "edits"), [(0, 60), (1, 60), pytest.param(7, 2_000, marks=pytest.mark.long)])
+def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int, edits: int) -> None:
     """Random edits, with memory that comes now and then, checked one by one."""
     chance = random.Random(seed)
     typist = Typist(seed, WORDS, "The ferry to")
@@ -101,16 +102,6 @@ def law(desk: Desk, seed: int, edits: int) -> None:
         assert tokens == list(told.path.tokens) or lead < TIE
         assert told.path.suggested(desk.pieces, MOST) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int) -> None:
-    law(desk, seed, 60)
-
-
-@pytest.mark.long
-def test_the_same_after_two_thousand_edits(desk: Desk) -> None:
-    law(desk, 7, 2_000)
 
 
 def test_a_text_that_is_closed_takes_no_row_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

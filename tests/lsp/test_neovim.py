@@ -89,6 +89,7 @@ def test_esc_takes_nothing_and_tab_is_tab_where_nothing_is_suggested(writing: Ne
     writing.shows(" Ms Varga, the ferry")
     writing.keys("x", "<Tab>", "<C-Right>", "y")
     until(lambda: writing.lines == ["Dearx\ty"])
+    assert writing.grey == ""
 
 
 def test_nothing_older_than_the_text_is_shown(writing: Neovim, device: ScriptedDevice) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from hocket_bus.errors import HocketError
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Source
 
 STYLES: dict[Source, str] = {
@@ -108,3 +113,13 @@ def _share(value: float | None) -> str:
 def stdin_text() -> str:
     """All of standard input, without blank ends."""
     return sys.stdin.read().strip()
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """One line of standard output, for programs."""
+    typer.echo(json.dumps(record, ensure_ascii=False))
+
+
+def error_record(error: HocketError) -> dict[str, Any]:
+    """An error as the event that programs read."""
+    return {"event": "error", "code": error.code, "text": error.text, "remedy": error.remedy}

@@ -13,7 +13,7 @@ from msgspec import Meta
 from .types import Conversation, Count, Entry, Id, Line, Message, Record, Seconds, Side
 
 MAX_TEXT_BYTES = 990_000  # of UTF-8: a body has 1 MiB at most
-MAX_SUGGESTED = 44  # tokens
+SUGGESTED, MAX_SUGGESTED = 15, 44  # tokens: of a suggestion unless said otherwise, and at most
 MAX_QUERY_WORDS, MAX_QUERY_CHARS = 64, 2_000
 MAX_TAKEAWAYS = 32
 
@@ -45,7 +45,7 @@ class Compose(Message, frozen=True):
     version: Count
     text: Written
     cursor: Count
-    tokens: Annotated[int, Meta(ge=1, le=MAX_SUGGESTED)] = 15
+    tokens: Annotated[int, Meta(ge=1, le=MAX_SUGGESTED)] = SUGGESTED
     remembers: bool = True
 
 

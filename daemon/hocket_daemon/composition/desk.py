@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cached_property
 from typing import Protocol
 
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import error_message
 from hocket_bus.messages import Behind, Cancel, Compose, Edit
 from hocket_bus.sockets import Received, Server
@@ -108,7 +108,7 @@ class Desk:
         now, place = time.monotonic(), place_of_request(message.request)
         self._host.check_taking()
         if message.request in self._open:
-            raise Unavailable("that text is another client's", "choose its number at random")
+            raise BadRequest("that text is another client's", "choose its number at random")
         self._services.admission.enter(place, event.user, ROWS, now)
         try:
             composing = Composing(

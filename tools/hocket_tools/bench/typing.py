@@ -19,6 +19,7 @@ from typing import Annotated
 import numpy as np
 
 from hocket_bus.errors import HocketError
+from hocket_bus.messages import MAX_SUGGESTED, SUGGESTED
 from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
@@ -46,7 +47,7 @@ class Settings:
     keystrokes: Annotated[int, Option("Keys of each condition.", min=1)] = 2_000
     conditions: Annotated[Sequence[str], Option("What it is like meanwhile.", choices=CONDITIONS)] = CONDITIONS
     pages: Annotated[int, Option("Pages whose other sections the cloud has read.", min=1)] = 60
-    tokens: Annotated[int, Option("Longest suggestion.", min=1, max=44)] = 15
+    tokens: Annotated[int, Option("Longest suggestion.", min=1, max=MAX_SUGGESTED)] = SUGGESTED
     model: Annotated[str, Option("The device's and the cloud's model.")] = BUNDLED
     seed: Annotated[int, Option("Chooses times, typos, jumps and pastes.", min=0)] = 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,7 +12,6 @@ from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask
 if TYPE_CHECKING:
     from msgspec import Struct
 
-    from hocket_bus.errors import HocketError
     from hocket_bus.messages import Done, Notice, Token
     from hocket_client import Stream
 
@@ -122,15 +120,16 @@ def ask_people(
 def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path, *, sources: bool) -> None:
     from hocket_bus.errors import HocketError
     from hocket_client import Client
+    from hocket_tools.console import error_record, print_json
 
     try:
         with Client(endpoint, keys=keys) as client:
             stream = client.ask(question, **options)
             with _Cancelling(stream):
                 for event in stream.events():
-                    _print_json(_record(event, sources=sources))
+                    print_json(_record(event, sources=sources))
     except HocketError as error:
-        _print_json(_error_record(error))
+        print_json(error_record(error))
         raise
 
 
@@ -161,14 +160,6 @@ def _fields(record: Struct) -> dict[str, Any]:
     return found | {
         name: [_fields(each) if isinstance(each, Struct) else each for each in value] for name, value in lists.items()
     }
-
-
-def _error_record(error: HocketError) -> dict[str, Any]:
-    return {"event": "error", "code": error.code, "text": error.text, "remedy": error.remedy}
-
-
-def _print_json(record: dict[str, Any]) -> None:
-    typer.echo(json.dumps(record, ensure_ascii=False))
 
 
 class _Cancelling:

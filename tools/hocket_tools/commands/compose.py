@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hocket_bus.messages import MAX_SUGGESTED
+from hocket_bus.messages import SUGGESTED
+from hocket_tools.commands.options import Endpoint, Memory, PairHome, SuggestedTokens
 
 EXAMPLE = """Examples:
 
@@ -26,23 +27,18 @@ def compose(
         Path | None, typer.Argument(metavar="[FILE]", help="The text to go on with; Ctrl-S saves it there.")
     ] = None,
     *,
-    tokens: Annotated[int, typer.Option(min=1, max=MAX_SUGGESTED, help="Longest suggestion.")] = 15,
-    memory: Annotated[
-        bool, typer.Option("--memory/--no-memory", help="Ask the cloud for memory; without it nothing leaves.")
-    ] = True,
-    endpoint: Annotated[
-        str | None, typer.Option(help="Another device daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
-    ] = None,
-    home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The pair in this folder; default $HOCKET_HOME.")
-    ] = None,
+    tokens: SuggestedTokens = SUGGESTED,
+    memory: Memory = True,
+    endpoint: Endpoint = None,
+    home: PairHome = None,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Read a text per line from standard input, print one JSON object per event.")
     ] = False,
 ) -> None:
     """Write, and read in grey what may come next.
 
-    Tab takes the suggestion, Ctrl-Right its first word, Esc nothing. Ctrl-S saves, Ctrl-Q leaves.
+    Tab takes the suggestion, Ctrl-Right its first word, Esc nothing. Ctrl-S saves, Ctrl-Q leaves. Without FILE the text
+    is printed when you leave.
 
     The device writes suggestions from the text and from memory: sentences of its own documents and of the cloud's.
     What is new of the text is sent for that, at most 64 words, without mail addresses and long numbers.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hocket_bus.messages import MAX_SUGGESTED
+from hocket_bus.messages import SUGGESTED
+from hocket_tools.commands.options import Endpoint, Memory, PairHome, SuggestedTokens
 
 if TYPE_CHECKING:
     from hocket_client import AsyncClient
@@ -28,16 +28,10 @@ def register(app: typer.Typer) -> None:
 
 def lsp(
     *,
-    tokens: Annotated[int, typer.Option(min=1, max=MAX_SUGGESTED, help="Longest suggestion.")] = 15,
-    memory: Annotated[
-        bool, typer.Option("--memory/--no-memory", help="Ask the cloud for memory; without it nothing leaves.")
-    ] = True,
-    endpoint: Annotated[
-        str | None, typer.Option(help="Another device daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
-    ] = None,
-    home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The pair in this folder; default $HOCKET_HOME.")
-    ] = None,
+    tokens: SuggestedTokens = SUGGESTED,
+    memory: Memory = True,
+    endpoint: Endpoint = None,
+    home: PairHome = None,
     lua: Annotated[bool, typer.Option("--lua", help="Print the plugin for Neovim instead.")] = False,
 ) -> None:
     """Suggest in an editor what may come next: a language server on standard input and output.

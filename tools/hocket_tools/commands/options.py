@@ -11,12 +11,23 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from hocket_bus.messages import MAX_SUGGESTED
 from hocket_tools.bench.settings import Option
 
 DATA = Path("../shared/data")
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Where to write; the picture goes beside.")]
 Data = Annotated[
     Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora, see docs/benchmarks.md.")
+]
+SuggestedTokens = Annotated[int, typer.Option("--tokens", min=1, max=MAX_SUGGESTED, help="Longest suggestion.")]
+Memory = Annotated[
+    bool, typer.Option("--memory/--no-memory", help="Ask the cloud for memory; without it nothing leaves.")
+]
+Endpoint = Annotated[
+    str | None, typer.Option(help="Another device daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
+]
+PairHome = Annotated[
+    Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder; default $HOCKET_HOME.")
 ]
 SHARED: dict[str, tuple[Any, Path | None]] = {"data": (Data, DATA), "json_path": (Json, None)}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 import time
@@ -10,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-import typer
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_client import Client, Composer, Remembered, Suggestion
+from hocket_tools.console import error_record, print_json
 
 LAST_S = 10.0  # for the suggestion for the last line
 LOOK_S = 0.1  # between two looks whether the lines have ended
@@ -34,9 +33,9 @@ def serve(client: Client, *, tokens: int, memory: bool) -> None:
         threading.Thread(target=session.take, args=(sys.stdin,), daemon=True).start()
         try:
             for record in session.records():
-                _print(record)
+                print_json(record)
         except HocketError as error:
-            _print(_failure(error))
+            print_json(error_record(error))
             raise
 
 
@@ -54,7 +53,7 @@ class _Session:
             try:
                 self._take(line)
             except BadRequest as error:
-                _print(_failure(error))
+                print_json(error_record(error))
         self._ended_s = time.monotonic()
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -99,11 +98,3 @@ def _suggested(event: Suggestion, version: int) -> dict[str, Any]:
 def _remembered(event: Remembered) -> dict[str, Any]:
     takeaways = [{"text": each.text, "document": each.document} for each in event.takeaways]
     return {"event": "memory", "side": event.side, "takeaways": takeaways, "generator": event.generator}
-
-
-def _failure(error: HocketError) -> dict[str, Any]:
-    return {"event": "error", "code": error.code, "text": error.text, "remedy": error.remedy}
-
-
-def _print(record: dict[str, Any]) -> None:
-    typer.echo(json.dumps(record, ensure_ascii=False))

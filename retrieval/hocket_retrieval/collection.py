@@ -21,6 +21,7 @@ from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .extract import Sentence, extract
+from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
@@ -65,6 +66,7 @@ class Collection:
         self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
         self._index.open(self._store)
         self._embedder = embedder
+        self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
         self._changing = threading.Lock()  # store and index change together
@@ -93,6 +95,10 @@ class Collection:
         if not self._renewed:
             self._check_renewed()
         return self._searcher.score(query, places, scorer)
+
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
+        """The same for texts that are not in the collection. Raises QueryError."""
+        return self._searcher.weigh(query, texts, scorer)
 
     def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
         """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""
@@ -189,6 +195,7 @@ class Collection:
             self._ingester.close()
             self._index.save()
             self._store.close()
+            self.summaries.close()
             self._lock_file.close()
         finally:
             self._working.release()

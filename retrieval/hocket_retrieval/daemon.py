@@ -31,6 +31,7 @@ from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
+from .graph import requests as summaries
 from .jobs import Answer, Jobs, errors_answered, stopping
 from .priority import give_way
 
@@ -38,7 +39,17 @@ JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
 
-Question = m.Search | m.Score | m.Extract | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
+Question = (
+    m.Search
+    | m.Score
+    | m.Weigh
+    | m.Extract
+    | m.Remove
+    | m.ListDocuments
+    | m.ListChunks
+    | m.StatusRequest
+    | summaries.Asked
+)
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
 
@@ -141,6 +152,9 @@ class Daemon:
                 reply = self._search(message)
             case m.Score():
                 reply = self._score(message)
+            case m.Weigh():
+                scores = self._loaded().weigh(message.query, message.texts, message.scorer)
+                reply = m.Scores(request=message.request, scores=scores)
             case m.Extract():
                 reply = self._extract(message)
             case m.Remove():
@@ -149,6 +163,8 @@ class Daemon:
                 reply = self._chunks(message)
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
+            case _:
+                reply = summaries.answered(self._loaded().summaries, message)
         return reply
 
     def _score(self, message: m.Score) -> m.Scores:

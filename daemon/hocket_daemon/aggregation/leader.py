@@ -133,8 +133,8 @@ class Leader:
             return
         elif isinstance(message, Refused):
             if message.epoch == self._drafter.dialogue.epoch:
-                now, after_s = time.monotonic(), message.retry_after_s
-                self._do(self._partner.on_refused(now, message.text, message.remedy, after_s))
+                wait_s = message.retry_after_s
+                self._do(self._partner.on_refused(time.monotonic(), message.text, message.remedy, wait_s))
         elif isinstance(message, Ready):
             self._on_peer_ready(message)
         elif isinstance(message, Draft | Aggregated | Sync):  # a Target of the cloud's is of no use here
@@ -193,6 +193,8 @@ class Leader:
 
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
+        for line in self._reply.route.hear(ready) if self._reply.route else ():
+            self._reply.notice(line)
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
         else:

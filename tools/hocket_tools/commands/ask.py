@@ -45,7 +45,11 @@ def ask(
     ],
     *,
     mode: Annotated[
-        str, typer.Option(help="How the sides work together: aggregation, or dispatch (whoever is faster or cheaper).")
+        str,
+        typer.Option(
+            help="How the sides work together: aggregation; dispatch (whoever is faster or cheaper); auto (at home "
+            "where home knows enough, else with the cloud and other devices); graph (always with them)."
+        ),
     ] = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
@@ -111,7 +115,7 @@ def ask_people(
                     err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
         out.print()
         done = stream.result()
-    for line in console.lost(done) + (console.sources(done) if sources else []):
+    for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     return done
@@ -142,8 +146,9 @@ def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, 
     fields = msgspec.structs.asdict(event)
     number, _ = fields.pop("request"), fields.pop("seq")
     if isinstance(event, Done):
-        outcome = fields.pop("outcome")
+        outcome, routing = fields.pop("outcome"), fields.pop("routing")
         fields |= {"id": number.hex()} | (_fields(outcome) if outcome is not None else {})
+        fields |= _fields(routing) if routing is not None else {}
         if sources:
             fields["sources"] = [msgspec.structs.asdict(origin) for origin in event.sources]
         else:
@@ -155,11 +160,12 @@ def _fields(record: Struct) -> dict[str, Any]:
     """By name, records inside it, too."""
     from msgspec import Struct, structs
 
-    found = structs.asdict(record)
-    lists = {name: value for name, value in found.items() if isinstance(value, list)}
-    return found | {
-        name: [_fields(each) if isinstance(each, Struct) else each for each in value] for name, value in lists.items()
-    }
+    def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a record has
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return _fields(value) if isinstance(value, Struct) else value
+
+    return {name: plain(value) for name, value in structs.asdict(record).items()}
 
 
 class _Cancelling:

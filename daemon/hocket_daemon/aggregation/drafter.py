@@ -27,7 +27,7 @@ from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
-Find = Callable[[Callable[[Outcome[Passages]], None]], Callable[[], None]]  # tells what it found; returns its end
+Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
 log = structlog.get_logger(__name__)
 
 

@@ -88,9 +88,8 @@ class Leader:
     def start(self) -> None:
         """Search, and see how the other side is."""
         self._drafter.start()
-        now, peer = time.monotonic(), self._peer
-        up, reason = (peer.up, peer.reason) if peer is not None else (False, None)
-        self._do(self._partner.start(now, up, reason))
+        up, reason = (self._peer.up, self._peer.reason) if self._peer is not None else (False, None)
+        self._do(self._partner.start(time.monotonic(), up, reason))
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
@@ -316,10 +315,10 @@ class Leader:
 
     def _finish(self, finish: Finish) -> None:
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
-        there = self._peer is not None and self._peer.up and not self.closed
-        if there and self._partner.together and self._drafter.dialogue.shared(len(self._steps)):
+        there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._drafter.dialogue
+        if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._written, self._told_by_s = finish, time.monotonic() + TELL_S + self.rtt_s
-            self._send(*self._drafter.dialogue.rest(len(self._steps)), self._farewell(finish))
+            self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
             self._drafter.close()
         else:
             self._conclude(finish)

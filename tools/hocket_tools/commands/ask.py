@@ -20,6 +20,13 @@ DRAWN = ASKED.sampling
 Aggregation = Annotated[
     Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
 ]
+Mode = Annotated[
+    str,
+    typer.Option(
+        help="How the sides work together: aggregation; dispatch (whoever is faster or cheaper); auto (at home where "
+        "home knows enough, else with the cloud and other devices); graph (always with them)."
+    ),
+]
 Weights = Annotated[
     Literal["off", "static", "dynamic", "likelihood"],
     typer.Option(
@@ -44,13 +51,7 @@ def ask(
         str, typer.Argument(metavar="QUESTION", help='The question; "-" reads it from standard input.')
     ],
     *,
-    mode: Annotated[
-        str,
-        typer.Option(
-            help="How the sides work together: aggregation; dispatch (whoever is faster or cheaper); auto (at home "
-            "where home knows enough, else with the cloud and other devices); graph (always with them)."
-        ),
-    ] = ASKED.mode,
+    mode: Mode = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
     seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,

@@ -38,7 +38,9 @@ JOB_END_S = 15.0
 
 log = structlog.get_logger(__name__)
 
-Question = m.Search | m.Score | m.Extract | m.Remove | m.ListDocuments | m.ListChunks | m.StatusRequest
+Question = (
+    m.Search | m.Score | m.Extract | m.Remove | m.ListDocuments | m.ListChunks | m.ListSubgraphs | m.StatusRequest
+)
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
 
@@ -147,6 +149,8 @@ class Daemon:
                 reply = self._remove(message)
             case m.ListChunks():
                 reply = self._chunks(message)
+            case m.ListSubgraphs():
+                reply = self._subgraphs(message)
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
         return reply
@@ -163,6 +167,9 @@ class Daemon:
     def _chunks(self, message: m.ListChunks) -> m.Chunks:
         version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS)
         return replies.chunks(message, version, chunks)
+
+    def _subgraphs(self, message: m.ListSubgraphs) -> m.Subgraphs:
+        return replies.subgraphs(message, *self._loaded().graph.page(message.offset, replies.PAGE_SUBGRAPHS))
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
@@ -187,6 +194,9 @@ class Daemon:
                 "chunks": str(status.chunks),
                 "scorers": ", ".join(self._collection.scorers),
             }
+            graph = self._collection.graph.info()
+            facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
+            facts |= {"passages to read into the graph": str(self._collection.graph.unread())}
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)
@@ -234,7 +244,7 @@ def open_collection(config: RetrievalConfig) -> Collection:
     """The collection that a configuration describes, its models loaded. Raises BadConfiguration."""
     embedder = Embedder(config.embedder, config.threads, config.precision)
     reranker = Reranker(config.reranker) if config.reranker else None
-    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words)
+    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words, config.graph)
 
 
 def _facts(collection: Collection) -> dict[str, int]:

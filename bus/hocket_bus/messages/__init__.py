@@ -59,6 +59,7 @@ from .retrieval import (
     Ingested,
     ListChunks,
     ListDocuments,
+    ListSubgraphs,
     Part,
     Passage,
     Passages,
@@ -70,6 +71,8 @@ from .retrieval import (
     Scores,
     Search,
     Sentence,
+    Subgraph,
+    Subgraphs,
 )
 from .stream import (
     Accepted,
@@ -163,6 +166,7 @@ __all__ = [
     "Ingested",
     "ListChunks",
     "ListDocuments",
+    "ListSubgraphs",
     "Lost",
     "Memory",
     "MemoryRequest",
@@ -202,6 +206,8 @@ __all__ = [
     "Standing",
     "Status",
     "StatusRequest",
+    "Subgraph",
+    "Subgraphs",
     "Subscribed",
     "Suggestion",
     "Sync",

@@ -17,10 +17,12 @@ import structlog
 from hocket_bus.private import keep_private, lock, private_folder
 
 from .chunking import DEFAULT_WORDS
+from .config import GraphConfig
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .extract import Sentence, extract
+from .graph.build import Graph
 from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
@@ -29,6 +31,7 @@ from .snapshot import DocumentInfo
 from .store import Change, Store
 from .walk import has_entries, is_gone
 
+DEFAULT_GRAPH = GraphConfig()
 CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
 log = structlog.get_logger(__name__)
 
@@ -59,20 +62,31 @@ class Collection:
         embedder: Embedder,
         reranker: Reranker | None = None,
         chunk_words: int = DEFAULT_WORDS,
+        graph: GraphConfig = DEFAULT_GRAPH,
     ) -> None:
         """Open, or make, the collection. Raises StoreError when the folder is in use, damaged or of another version."""
         self._lock_file = _claim(folder)
-        self._store = Store(folder / "documents.sqlite")
+        try:
+            self._store = Store(folder / "documents.sqlite")
+        except StoreError:
+            self._lock_file.close()
+            raise
         self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
         self._index.open(self._store)
         self._embedder = embedder
         self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
+        self.graph = Graph(self._store, graph.entities, graph.min_documents)
         self._changing = threading.Lock()  # store and index change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
         self._replaced = False  # since the last purge
+
+    @property
+    def number(self) -> str:
+        """The collection's own, from its first day on."""
+        return self._store.number
 
     @property
     def scorers(self) -> list[str]:
@@ -135,6 +149,12 @@ class Collection:
                 self._index.save()
         return rest.report
 
+    def build(self, interrupted: Callable[[], bool] = lambda: False) -> None:
+        """Let the graph follow the documents, as far as that goes before it is `interrupted` or stopped."""
+        with self._working:
+            self.graph.build(lambda: interrupted() or self._ingester.is_stopped)
+            self._forget()
+
     def add(self, texts: Iterable[tuple[str, str, str]]) -> Report:
         """Ingest texts that are no files: (name, title, text)."""
         report = Report()
@@ -161,6 +181,7 @@ class Collection:
                     self._index.save()
                 finally:
                     self._working.release()
+            self.graph.forget()
             self._store.purge()
         missing = [path for path in wanted if not any(_below(name, path) for name in gone)]
         return Removal(gone, missing)

@@ -14,6 +14,17 @@ BUNDLED_EMBEDDER = "all-MiniLM-L6-v2"
 Precision = Literal["float32", "bfloat16"]
 
 
+class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The knowledge graph of the documents: docs/graph.md."""
+
+    entities: Annotated[
+        int, Meta(ge=8, le=1_000, description="entities of a subgraph at most; a summary tells of one subgraph")
+    ] = 40
+    min_documents: Annotated[
+        int, Meta(ge=1, le=1_000_000, description="a summary names only what at least so many documents hold")
+    ] = 1
+
+
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A retrieval daemon: it reads documents and ranks their passages."""
 
@@ -57,3 +68,4 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = ""
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
     log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
+    graph: GraphConfig = GraphConfig()

@@ -47,6 +47,7 @@ Question = (
     | m.Remove
     | m.ListDocuments
     | m.ListChunks
+    | m.ListSubgraphs
     | m.StatusRequest
     | summaries.Asked
 )
@@ -161,6 +162,8 @@ class Daemon:
                 reply = self._remove(message)
             case m.ListChunks():
                 reply = self._chunks(message)
+            case m.ListSubgraphs():
+                reply = self._subgraphs(message)
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
             case _:
@@ -179,6 +182,11 @@ class Daemon:
     def _chunks(self, message: m.ListChunks) -> m.Chunks:
         version, chunks = self._loaded().texts(message.after, replies.PAGE_CHUNKS)
         return replies.chunks(message, version, chunks)
+
+    def _subgraphs(self, message: m.ListSubgraphs) -> m.Subgraphs:
+        collection = self._loaded()
+        page = collection.graph.page(message.offset, replies.PAGE_SUBGRAPHS)
+        return replies.subgraphs(message, collection.number, *page)
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
@@ -203,6 +211,9 @@ class Daemon:
                 "chunks": str(status.chunks),
                 "scorers": ", ".join(self._collection.scorers),
             }
+            graph = self._collection.graph.info()
+            facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
+            facts |= {"passages to read into the graph": str(self._collection.graph.unread())}
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)
@@ -250,7 +261,7 @@ def open_collection(config: RetrievalConfig) -> Collection:
     """The collection that a configuration describes, its models loaded. Raises BadConfiguration."""
     embedder = Embedder(config.embedder, config.threads, config.precision)
     reranker = Reranker(config.reranker) if config.reranker else None
-    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words)
+    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words, config.graph)
 
 
 def _facts(collection: Collection) -> dict[str, int]:

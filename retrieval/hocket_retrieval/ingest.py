@@ -101,6 +101,11 @@ class Ingester:
             lane.stop()
         self._wake.set()
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no `run` does anything any more."""
+        return self._stopped.is_set()
+
     def close(self) -> None:
         """End the threads; no `run` is under way."""
         self.stop()

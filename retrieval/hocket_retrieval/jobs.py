@@ -64,6 +64,8 @@ class Jobs:
             self._due.clear()
             with errors_answered(lambda error: log.warning("ingestion ended", error=str(error)), b""):
                 _log("finished an earlier ingestion", collection.work(Job(self._note)))
+                self.doing = "building the graph"
+                collection.build(self._due.is_set)
             self.doing = ""
             self._due.wait()
         taking.join()

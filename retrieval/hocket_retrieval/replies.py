@@ -9,11 +9,13 @@ from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
 from .extract import Sentence
+from .graph.tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
 from .search import SearchResult
 from .snapshot import DocumentInfo
 
 PAGE_DOCUMENTS = 200
+PAGE_SUBGRAPHS = 200
 PAGE_CHUNKS = 64
 PAGE_BYTES = 2**19
 MAX_FAILURE_LINES = 200
@@ -24,7 +26,9 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
     return m.Passages(
         request=request,
         passages=[
-            m.Passage(document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score)
+            m.Passage(
+                document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score, subgraph=p.subgraph
+            )
             for p in found.passages
         ],
         scorer=found.scorer,
@@ -47,6 +51,22 @@ def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Docum
         for document in stored[asked.offset : asked.offset + PAGE_DOCUMENTS]
     ]
     return m.Documents(request=asked.request, documents=page, total=len(stored))
+
+
+def subgraphs(asked: m.ListSubgraphs, store: str, graph: GraphInfo, page: Sequence[SubgraphInfo]) -> m.Subgraphs:
+    """A page of the graph's parts, and how the whole is; `store` is the number of its document store."""
+    return m.Subgraphs(
+        request=asked.request,
+        state=graph.state,
+        building=graph.building,
+        documents=graph.documents,
+        entities=graph.entities,
+        relations=graph.relations,
+        modularity=graph.modularity,
+        subgraphs=[m.Subgraph(**each._asdict()) for each in page],
+        total=graph.subgraphs,
+        store=store,
+    )
 
 
 def chunks(asked: m.ListChunks, version: int, following: Sequence[tuple[int, str]]) -> m.Chunks:

@@ -32,13 +32,17 @@ RERANKED = 24
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk that answers. `document` is its name, `ordinal` its place there, counted from 0."""
+    """A chunk that answers. `document` is its name, `ordinal` its place there, counted from 0.
+
+    `subgraph` is the one that most of its entities are in; 0 where it has none.
+    """
 
     document: str
     title: str
     ordinal: int
     text: str
     score: float
+    subgraph: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,4 +180,4 @@ def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def _passage(chunk: Chunk, score: float) -> Passage:
-    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score))
+    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score), chunk.subgraph)

@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .graph.tables import subgraph_of
+
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
 class Chunk(NamedTuple):
-    """One stored chunk; `vector_id` is equal for chunks of equal text."""
+    """One stored chunk; `vector_id` is equal for chunks of equal text, `subgraph` 0 where there is none."""
 
     id: int
     document: str
@@ -23,6 +25,7 @@ class Chunk(NamedTuple):
     text: str
     vector_id: int
     vector: Vectors
+    subgraph: int
 
 
 class Document(NamedTuple):
@@ -113,7 +116,7 @@ class Snapshot:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
         for id in ids:
             if row := self._chunk(id):
-                yield Chunk(*row[:6], np.frombuffer(row[6], np.float32))
+                yield Chunk(*row[:6], np.frombuffer(row[6], np.float32), subgraph_of(self._connection, row[0]))
 
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""

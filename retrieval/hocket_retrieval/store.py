@@ -24,9 +24,10 @@ import numpy as np
 from hocket_bus.private import keep_private
 
 from .errors import StoreError, StoreFull
+from .graph import tables as graph
 from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -107,13 +108,19 @@ class Store:
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
         """All reads inside see one and the same state of the store. Raises StoreError when it is damaged."""
+        with self.reading() as connection:
+            yield Snapshot(connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The same, for tables of one's own."""
         try:
             connection = self._idle.get_nowait()
         except queue.Empty:
             connection = self._connect()
         try:
             connection.execute("BEGIN")
-            yield Snapshot(connection)
+            yield connection
         except sqlite3.DatabaseError as error:
             raise self._damaged(error) from error
         finally:
@@ -122,9 +129,22 @@ class Store:
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """A transaction; a `durable` one, and all before it, are on the disk at its end."""
+        with self._writing():
+            self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            try:
+                self._writer.execute("BEGIN IMMEDIATE")
+                yield self._writer
+                self._writer.commit()
+            except BaseException:  # whatever broke in: the transaction must not stay open
+                self._writer.rollback()
+                raise
+
     def enqueue(self, files: Iterable[Queued]) -> None:
         """Remember files to ingest; they stay until `dequeue`, whatever happens to the process or the machine."""
-        with self._write(durable=True) as connection:
+        with self.write(durable=True) as connection:
             connection.executemany(
                 "INSERT INTO queue (name, root, size) VALUES (?, ?, ?) ON CONFLICT (name)"
                 " DO UPDATE SET root = excluded.root, size = excluded.size, attempts = 0",
@@ -133,23 +153,23 @@ class Store:
 
     def dequeue(self, name: str, *, durable: bool = False) -> None:
         """Forget a file: it is ingested, or cannot be. Once `durable`, all changes up to here outlive a power cut."""
-        with self._write(durable=durable) as connection:
+        with self.write(durable=durable) as connection:
             connection.execute("DELETE FROM queue WHERE name = ?", (name,))
 
     def attempt(self, name: str) -> None:
         """A queued file is about to be read; who dies before `survived` has died of it, perhaps."""
-        with self._write() as connection:
+        with self.write() as connection:
             connection.execute("UPDATE queue SET attempts = attempts + 1 WHERE name = ?", (name,))
 
     def survived(self, name: str) -> None:
         """It has been read, or refused."""
-        with self._write() as connection:
+        with self.write() as connection:
             connection.execute("UPDATE queue SET attempts = 0 WHERE name = ?", (name,))
 
     def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
         rows = zip(digests, (row.tobytes() for row in vectors), strict=True)
-        with self._write() as connection:
+        with self.write() as connection:
             connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
 
     def put_document(
@@ -159,7 +179,7 @@ class Store:
 
         With `wanted`, nothing happens unless that table has the name still: it may have been removed meanwhile.
         """
-        with self._write() as connection:
+        with self.write() as connection:
             if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
                 return Change(_NONE, _NONE, Snapshot(connection).state())
             removed = _delete(connection, document.name)
@@ -179,14 +199,14 @@ class Store:
 
     def remove(self, names: Sequence[str]) -> Change:
         """Remove documents, and names from the queue; unknown ones are passed over."""
-        with self._write() as connection:
+        with self.write() as connection:
             removed = [_delete(connection, name) for name in names]
             connection.executemany("DELETE FROM queue WHERE name = ?", ((name,) for name in names))
             return Change(np.concatenate([_NONE, *removed]), _NONE, _next_state(connection))
 
     def sweep(self) -> None:
         """Drop vectors that no chunk uses. Not while an ingestion is between its vectors and its document."""
-        with self._write() as connection:
+        with self.write() as connection:
             connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector FROM chunks)")
 
     def purge(self) -> None:
@@ -195,19 +215,6 @@ class Store:
             # The index of words keeps a removed one in its old segments until they are merged.
             self._writer.execute("INSERT INTO words (words) VALUES ('optimize')")
             self._writer.execute("PRAGMA wal_checkpoint (TRUNCATE)")
-
-    @contextmanager
-    def _write(self, *, durable: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction; a `durable` one, and all before it, are on the disk at its end."""
-        with self._writing():
-            self._writer.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-            try:
-                self._writer.execute("BEGIN IMMEDIATE")
-                yield self._writer
-                self._writer.commit()
-            except BaseException:  # whatever broke in: the transaction must not stay open
-                self._writer.rollback()
-                raise
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -236,9 +243,11 @@ class Store:
     def _prepare(self) -> None:
         version = self._writer.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
-            self._writer.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
+            self._make(_SCHEMA, graph.SCHEMA)
         elif version == 1:
-            self._writer.executescript(f"BEGIN;{_FROM_1}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
+            self._make(_FROM_1, graph.SCHEMA)
+        elif version == 2:
+            self._make(graph.SCHEMA)
         elif version != SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",
@@ -246,6 +255,11 @@ class Store:
             )
         # A new store has none yet, and neither has one that an earlier hocket wrote.
         self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
+        self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('number', hex(randomblob(8)))")
+        self.number: str = self._writer.execute("SELECT value FROM facts WHERE name = 'number'").fetchone()[0]
+
+    def _make(self, *scripts: str) -> None:
+        self._writer.executescript(f"BEGIN;{''.join(scripts)}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
 
 
 def digest(fingerprint: str, text: str) -> bytes:

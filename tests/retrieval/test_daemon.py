@@ -21,7 +21,7 @@ from hocket_retrieval import daemon as daemons
 from hocket_retrieval import replies
 from hocket_retrieval.answering import THREADS_OF_ONE
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.config import GraphConfig, RetrievalConfig
 from hocket_retrieval.daemon import Daemon
 from manager import manager
 from waiting import WAIT_S, until
@@ -298,8 +298,10 @@ def test_a_second_daemon_is_refused(config, toy, monkeypatch):
 
 def test_every_key_of_the_configuration_is_documented():
     """Every field of the record has a description; an unknown key is refused with the nearest known."""
-    for field in msgspec.inspect.type_info(RetrievalConfig).fields:
-        assert field.type.extra_json_schema["description"]
+    for kind in (RetrievalConfig, GraphConfig):
+        for field in msgspec.inspect.type_info(kind).fields:
+            if not isinstance(field.type, msgspec.inspect.StructType):
+                assert field.type.extra_json_schema["description"]
     with pytest.raises(BadConfiguration, match="did you mean 'embedder'"):
         from_values({"endpoint": "ipc:///x", "state": "/x", "embeder": "y"}, RetrievalConfig, "file")
 
@@ -335,3 +337,16 @@ def test_a_page_of_long_chunks_stays_below_the_size_of_a_message(call, files, mo
     call.ingest(files)
     monkeypatch.setattr(replies, "PAGE_BYTES", 10)
     assert len(call(m.ListChunks(request=ID)).texts) == 1
+
+
+def test_subgraphs_are_listed_behind_an_ingestion(config, toy, files, monkeypatch):
+    """The graph is built without being asked for, and its parts are told page by page."""
+    with running(config, toy, monkeypatch), dialled(config.endpoint) as call:
+        call.ingest(files)
+        asked = m.ListSubgraphs(request=ID)
+        until(lambda: not call(asked).building)
+        told = call(asked)
+        assert (told.documents, told.total) == (3, len(told.subgraphs))
+        assert any("Ada Merrow" in each.summary for each in told.subgraphs)
+        assert call(m.ListSubgraphs(request=ID, offset=told.total)).subgraphs == []
+        assert call(m.Search(request=ID, query="Who built the harbour?", k=1)).passages[0].subgraph > 0

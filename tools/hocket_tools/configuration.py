@@ -30,9 +30,9 @@ def page() -> str:
     """The whole page, as Markdown."""
     device, cloud = ({table.name: table for table in tables(kind)} for kind in (DeviceSettings, CloudSettings))
     both = [_shared(name, device.get(name), cloud.get(name)) for name in device | cloud]
-    (retrieval,) = tables(RetrievalConfig)
-    own = f"\n## Retrieval: `device-retrieval.toml`, `cloud-retrieval.toml`\n\n{_rows(retrieval.keys)}"
-    return INTRODUCTION + "".join(both) + own
+    own, *parts = tables(RetrievalConfig)
+    retrieval = f"\n## Retrieval: `device-retrieval.toml`, `cloud-retrieval.toml`\n\n{_rows(own.keys)}"
+    return INTRODUCTION + "".join([*both, retrieval, *map(_of_retrieval, parts)])
 
 
 def main() -> None:
@@ -53,6 +53,10 @@ def _shared(name: str, device: Table | None, cloud: Table | None) -> str:
         ("The cloud's file only:\n\n", [key for key in of[1] if key not in of[0]]),
     )
     return "".join([*parts, *(f"\n{said}{_rows(keys)}" for said, keys in groups if keys)])
+
+
+def _of_retrieval(table: Table) -> str:
+    return f"\n### `[{table.name}]` of retrieval\n\n{_linked(table.introduction)}\n\n{_rows(table.keys)}"
 
 
 def _rows(keys: Iterable[Key]) -> str:

@@ -1,0 +1,170 @@
+"""The graph follows the documents: chunks are read one batch after another, then who has changed finds a place.
+
+What is still to do lies in the tables, and each step is one transaction; the network in memory is made from them when
+it is first wanted, and dropped when a step fails.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ..store import Store
+from .extract import is_name, mentions
+from .leaving import said_outside
+from .moves import Moves
+from .network import Network
+from .partition import keep_ids, partition
+from .resolve import Keys, key_of
+from .summary import strongest, summary
+from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
+
+BATCH_CHUNKS = 128
+
+
+@dataclass
+class _Memory:
+    """What is known of the tables without asking them."""
+
+    network: Network = field(default_factory=Network)
+    keys: Keys = field(default_factory=Keys)
+    spellings: dict[str, Spelling] = field(default_factory=dict)
+
+
+class Graph:
+    """The graph of a store's documents, its subgraphs of at most `entities` each. All methods may be called anywhere.
+
+    A summary names what at least `min_documents` documents hold.
+    """
+
+    def __init__(self, store: Store, entities: int, min_documents: int) -> None:
+        self._store = store
+        self._limit = entities
+        self._min_documents = min_documents
+        self._changing = threading.Lock()
+        self._held: _Memory | None = None
+
+    def build(self, interrupted: Callable[[], bool]) -> None:
+        """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
+        while not interrupted():
+            with self._step() as (tables, memory):
+                if not _read(tables, memory):
+                    self._follow(tables, memory)
+                    return
+
+    def forget(self) -> None:
+        """Let nothing be named any more that no document holds."""
+        with self._step() as (tables, memory):
+            self._follow(tables, memory)
+
+    def info(self) -> GraphInfo:
+        """How the graph is."""
+        with self._store.reading() as connection:
+            return Tables(connection).info()
+
+    def unread(self) -> int:
+        """How many chunks are still to be read."""
+        with self._store.reading() as connection:
+            return Tables(connection).unread_count()
+
+    def page(self, offset: int, limit: int) -> tuple[GraphInfo, list[SubgraphInfo]]:
+        """How the graph is, and its subgraphs from the `offset`-th on."""
+        with self._store.reading() as connection:
+            tables = Tables(connection)
+            return tables.info(), tables.subgraphs(offset, limit)
+
+    @contextmanager
+    def _step(self) -> Iterator[tuple[Tables, _Memory]]:
+        with self._changing:
+            held, self._held = self._held, None
+            with self._store.write() as connection:
+                tables = Tables(connection)
+                held = held or _load(tables)
+                yield tables, held
+            self._held = held
+
+    def _follow(self, tables: Tables, memory: _Memory) -> None:
+        """What is gone goes from the network; who has changed finds a place, unless there is more to read first."""
+        network = memory.network
+        for chunk in tables.gone():
+            network.remove(chunk)
+        tables.clear_gone()
+        changed = tables.changed()
+        stale = set(tables.changed_subgraphs())
+        spellings, entities = tables.prune()
+        for spelling in spellings:
+            memory.spellings.pop(spelling.text)
+            memory.keys.discard(key_of(spelling.text))
+        for entity in entities:
+            network.forget(entity)
+        if tables.unread_count():
+            tables.drop_empty()
+        else:
+            stale |= self._place(tables, network, [entity for entity in changed if entity in network.near])
+        for subgraph in sorted(stale):
+            if subgraph in network.members:
+                tables.put_summary(subgraph, self._summary(tables, network, subgraph))
+        tables.put_figures(network.relations, network.modularity)
+
+    def _place(self, tables: Tables, network: Network, changed: Iterable[int]) -> set[int]:
+        before = dict(network.home)
+        moves = Moves(network, self._limit, tables.add_subgraph)
+        if len(network.near) > 2 * len(before):
+            changed = network.near
+            self._divide(tables, network)
+            moves.touched |= set(network.members)
+        moves.settle(changed)
+        tables.settle((entity, at) for entity, at in network.home.items() if before.get(entity) != at)
+        return moves.touched
+
+    def _divide(self, tables: Tables, network: Network) -> None:
+        groups = partition(network, self._limit)
+        for subgraph, group in zip(keep_ids(groups, network.home), groups, strict=True):
+            at = tables.add_subgraph() if subgraph is None else subgraph
+            for entity in group:
+                network.put(entity, at)
+
+    def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
+        said = said_outside(tables.said(subgraph), self._min_documents)
+        return summary(said, strongest(network, network.members[subgraph]))
+
+
+def _load(tables: Tables) -> _Memory:
+    memory = _Memory()
+    for spelling in tables.spellings():
+        _keep(memory, spelling)
+    for chunk, entities in tables.named():
+        memory.network.add(chunk, entities)
+    for entity, subgraph in tables.homes():
+        if entity in memory.network.near:
+            memory.network.put(entity, subgraph)
+    return memory
+
+
+def _keep(memory: _Memory, spelling: Spelling) -> None:
+    memory.spellings[spelling.text] = spelling
+    memory.keys.add(key_of(spelling.text), spelling.entity)
+
+
+def _read(tables: Tables, memory: _Memory) -> int:
+    """Read a batch of chunks; returns how many."""
+    unread = tables.unread(BATCH_CHUNKS)
+    for chunk, text in unread:
+        spellings = {_spelling(tables, memory, mention) for mention in mentions(text)}
+        tables.add_mentions((chunk, each.id) for each in sorted(spellings))
+        memory.network.add(chunk, (each.entity for each in spellings))
+    tables.read(each.chunk for each in unread)
+    return len(unread)
+
+
+def _spelling(tables: Tables, memory: _Memory, text: str) -> Spelling:
+    if (known := memory.spellings.get(text)) is not None:
+        return known
+    entity = memory.keys.find(key_of(text), is_name=is_name(text))
+    if entity is None:
+        entity = tables.add_entity()
+    spelling = Spelling(tables.add_spelling(text, entity), text, entity)
+    _keep(memory, spelling)
+    return spelling

@@ -1,0 +1,101 @@
+"""Names and noun phrases of a text, by rules of writing alone: capitals, small words, and where a phrase ends.
+
+A name is a run of capitalised words. A term is a run of other words that tell something, its last three at most.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .words import BEFORE_VERBS, NO_ENTITY
+
+MAX_NAME_WORDS = 6
+MAX_TERM_WORDS = 3
+MIN_CHARS = 3
+MAX_WORD_CHARS = 30  # a longer run of letters is no word
+
+_TOKEN = re.compile(r"[^\W_][\w&'’\-]*(?:\.[^\W_]+)*\.?(?=[\w])?|\n\s*\n|[^\w\s]")
+_ENDS_SENTENCE = frozenset(".!?…:•")
+_JOINS = frozenset(("of", "de", "la", "del", "der", "van", "von", "&"))
+
+
+def mentions(text: str) -> list[str]:
+    """The names and terms of `text` as they are spelled, each once, in the order in which they first appear."""
+    return list(dict.fromkeys(_phrases(_words(text))))
+
+
+def is_name(mention: str) -> bool:
+    """Whether it is a name; terms are in lower case."""
+    return mention != mention.lower()
+
+
+class _Word(NamedTuple):
+    text: str
+    lower: str
+    opens: bool  # the first of its sentence
+    is_name: bool
+
+
+_BREAK = _Word("", "", False, False)
+
+
+def _words(text: str) -> Iterator[_Word]:
+    """Words that may be part of an entity, and breaks between runs of them."""
+    opens, before = True, ""
+    for token in _TOKEN.findall(text):
+        if not token[0].isalnum():
+            yield _BREAK
+            opens, before = token in _ENDS_SENTENCE or token[0] == "\n", ""
+            continue
+        ends = token[-1] == "."
+        word = token.rstrip(".'’-")
+        word = word[:-2] if word[-2:] in {"'s", "’s"} else word
+        lower = word.lower()
+        if lower in _JOINS:
+            yield _Word(word, lower, opens, False)
+        elif (before in BEFORE_VERBS and word == lower) or not _tells(lower):
+            yield _BREAK
+        else:
+            yield _Word(word, lower, opens, word != lower and not (opens and word[1:] == lower[1:]))
+        opens, before = ends, lower
+
+
+def _tells(word: str) -> bool:
+    """Whether a word may be part of an entity, by itself."""
+    is_adverb = word.endswith("ly")
+    return (
+        word not in NO_ENTITY and MIN_CHARS - 1 <= len(word) <= MAX_WORD_CHARS and not is_adverb and word[0].isalpha()
+    )
+
+
+def _phrases(words: Iterator[_Word]) -> Iterator[str]:
+    run: list[_Word] = []
+    for word in words:
+        if word is _BREAK or (run and not _continues(run, word)):
+            yield from _ended(run)
+            run = []
+        if word is not _BREAK and (run or word.lower not in _JOINS):
+            run.append(word)
+    yield from _ended(run)
+
+
+def _continues(run: list[_Word], word: _Word) -> bool:
+    if word.lower in _JOINS:
+        return run[-1].is_name
+    joined = run[-1].lower in _JOINS
+    first_opens = len(run) == 1 and run[0].opens and run[0].text != run[0].lower
+    return word.is_name == run[-1].is_name or (word.is_name and (joined or first_opens))
+
+
+def _ended(run: list[_Word]) -> Iterator[str]:
+    """The entity that a run is, if it is one."""
+    while run and run[-1].lower in _JOINS:
+        run = run[:-1]
+    if not run:
+        return
+    kept = run[:MAX_NAME_WORDS] if run[-1].is_name else run[-MAX_TERM_WORDS:]
+    text = " ".join(word.text if word.is_name or run[-1].is_name else word.lower for word in kept)
+    if len(text) >= MIN_CHARS or text.isupper():
+        yield text

@@ -1,0 +1,106 @@
+"""Local moves: who has changed goes where modularity gains most, who lived with it follows, until nobody gains."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from .network import Network
+
+LEAST_GAIN = 1e-9
+
+
+class Moves:
+    """Moves in a network whose subgraphs have at most `limit` members; `new` makes the id of a subgraph."""
+
+    def __init__(self, network: Network, limit: int, new: Callable[[], int]) -> None:
+        self._network = network
+        self._limit = limit
+        self._small = limit // 4
+        self._new = new
+        self.touched: set[int] = set()  # subgraphs that somebody came to or left
+
+    def settle(self, changed: Iterable[int]) -> None:
+        """Find a place for these entities, and for all who gain by following, and leave no subgraph small for long."""
+        queue = sorted(changed)
+        while queue:
+            visited = self._move(queue)
+            queue = sorted(self._merge(visited))
+
+    def _move(self, queue: Iterable[int]) -> set[int]:
+        """Local moves, from these on; returns the subgraphs that anybody moved looked at is in."""
+        network = self._network
+        waiting = deque(queue)
+        held = set(waiting)
+        seen: set[int] = set()
+        while waiting:
+            entity = waiting.popleft()
+            held.discard(entity)
+            here = network.home.get(entity)
+            there = self._best(entity)
+            if there != here:
+                self._go(entity, there)
+                followers = (other for other in sorted(network.near[entity]) if network.home.get(other) != there)
+                for other in followers:
+                    if other not in held and other in network.home:
+                        held.add(other)
+                        waiting.append(other)
+            seen.add(there)
+        return seen | self.touched
+
+    def _go(self, entity: int, there: int) -> None:
+        here = self._network.home.get(entity)
+        self._network.put(entity, there)
+        self.touched |= {there} if here is None else {here, there}
+
+    def _best(self, entity: int) -> int:
+        """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
+        network = self._network
+        here = network.home.get(entity)
+        weights = network.weights(entity)
+        best, most = here, 0.0
+        if here is not None:
+            most = self._gain(entity, weights.get(here, 0), here) + LEAST_GAIN
+        for subgraph in sorted(weights):
+            if subgraph != here and len(network.members[subgraph]) < self._limit:
+                gain = self._gain(entity, weights[subgraph], subgraph)
+                if best is None or gain > most:
+                    best, most = subgraph, gain + LEAST_GAIN
+        return self._new() if best is None else best
+
+    def _gain(self, entity: int, weight: int, subgraph: int) -> float:
+        network = self._network
+        own = network.strength[entity] if network.home.get(entity) == subgraph else 0
+        return weight - network.strength[entity] * (network.strengths[subgraph] - own) / max(network.total, 1)
+
+    def _merge(self, subgraphs: Iterable[int]) -> set[int]:
+        """Let small subgraphs go up in others; returns who moved."""
+        moved: set[int] = set()
+        for subgraph in sorted(subgraphs):
+            members = sorted(self._network.members.get(subgraph, ()))
+            if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
+                for entity in members:
+                    self._go(entity, other)
+                moved |= set(members)
+        return moved
+
+    def _host(self, subgraph: int, members: list[int]) -> int | None:
+        """The subgraph with room that gains most by these members; of strangers only one that is small, too."""
+        network = self._network
+        weights: dict[int, int] = {}
+        for entity in members:
+            for other, weight in network.weights(entity).items():
+                weights[other] = weights.get(other, 0) + weight
+        room = self._limit - len(members)
+        able = [other for other in weights if other != subgraph and len(network.members[other]) <= room]
+        if able:
+            own, total = network.strengths[subgraph], max(network.total, 1)
+            return max(able, key=lambda other: (weights[other] - own * network.strengths[other] / total, -other))
+        if any(other != subgraph for other in weights):
+            return None
+        return self._stranger(subgraph)
+
+    def _stranger(self, subgraph: int) -> int | None:
+        members = self._network.members
+        small = (other for other, those in members.items() if other != subgraph and 0 < len(those) < self._small)
+        return min(small, default=None)

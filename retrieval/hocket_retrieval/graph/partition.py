@@ -1,0 +1,101 @@
+"""A network cut into subgraphs by Leiden (Traag, Waltman and van Eck, 2019), none of them too large."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from .network import Network
+
+SEED = 1
+ITERATIONS = 4
+
+Groups = list[list[int]]
+
+
+def partition(network: Network, limit: int) -> Groups:
+    """All entities in groups of at most `limit`; who has no partners is alone."""
+    groups = sorted(_cut(network, sorted(network.near), limit))
+    alone = [group for group in groups if len(group) < limit // 4 and not _has_links(network, group)]
+    return [group for group in groups if group not in alone] + _packed(alone, limit)
+
+
+def keep_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
+    """For each group the subgraph that most of its members were in, each for one group only; None for a new one."""
+    shared = Counter((home[entity], at) for at, group in enumerate(groups) for entity in group if entity in home)
+    ids: list[int | None] = [None] * len(groups)
+    taken: set[int] = set()
+    for (subgraph, at), _ in sorted(shared.items(), key=lambda pair: (-pair[1], pair[0])):
+        if ids[at] is None and subgraph not in taken:
+            ids[at] = subgraph
+            taken.add(subgraph)
+    return ids
+
+
+def _cut(network: Network, entities: Collection[int], limit: int) -> Groups:
+    """Groups of these entities, the large ones cut by the links that are within them."""
+    done: Groups = []
+    left = [_communities(network, entities)]
+    while left:
+        for group in left.pop():
+            if len(group) <= limit:
+                done.append(group)
+                continue
+            parts = _communities(network, group)
+            left.append(parts if len(parts) > 1 else _halves(network, group))
+    return done
+
+
+def _has_links(network: Network, group: list[int]) -> bool:
+    """Whether anybody outside is named with a member."""
+    inside = set(group)
+    return any(other not in inside for entity in group for other in network.near[entity])
+
+
+def _packed(groups: Groups, limit: int) -> Groups:
+    """Groups that have nothing to do with others, several in one."""
+    packed: Groups = []
+    for group in groups:
+        if packed and len(packed[-1]) + len(group) <= limit:
+            packed[-1] += group
+        else:
+            packed.append(list(group))
+    return packed
+
+
+def _communities(network: Network, entities: Collection[int]) -> Groups:
+    import graspologic_native
+
+    inside = set(entities)
+    edges = [
+        (str(one), str(other), float(weight))
+        for one in entities
+        for other, weight in network.near[one].items()
+        if one < other and other in inside
+    ]
+    found: Mapping[str, int] = {}
+    if edges:
+        _, found = graspologic_native.leiden(edges, iterations=ITERATIONS, seed=SEED)
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for entity in entities:
+        groups[found.get(str(entity), -1 - entity)].append(entity)
+    return list(groups.values())
+
+
+def _halves(network: Network, group: list[int]) -> Groups:
+    """A group that Leiden finds no seam in: half of it, grown from its strongest member, and the rest."""
+    inside = set(group)
+    pull = dict.fromkeys(group, 0.0)
+    one: list[int] = []
+    while len(one) < len(group) // 2:
+        entity = max(pull, key=lambda each: (pull[each], network.strength[each], -each))
+        del pull[entity]
+        one.append(entity)
+        for other, weight in _within(network, entity, inside):
+            if other in pull:
+                pull[other] += weight
+    return [sorted(one), sorted(inside - set(one))]
+
+
+def _within(network: Network, entity: int, inside: set[int]) -> Iterable[tuple[int, int]]:
+    return ((other, weight) for other, weight in network.near[entity].items() if other in inside)

@@ -1,0 +1,88 @@
+"""Spellings that mean one entity: equal but for case, marks and inflection, or names with one word misspelt.
+
+A misspelt word has at least MIN_FUZZY letters and differs in one, of LONG letters in two; all other words are equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from rapidfuzz.distance import Levenshtein
+
+MIN_FUZZY = 7
+LONG = 12
+_MARKS = re.compile(r"[^\w\s]+")
+
+
+def key_of(spelling: str) -> str:
+    """What spellings of one entity have in common: lower case, no marks, the last word in the singular."""
+    words = _MARKS.sub("", spelling.lower().replace("-", " ")).split()
+    return " ".join([*words[:-1], _singular(words[-1])]) if words else ""
+
+
+class Keys:
+    """Keys and the entities that they stand for."""
+
+    def __init__(self) -> None:
+        self._entities: dict[str, int] = {}
+        self._spellings: Counter[str] = Counter()  # of each key
+        self._like: defaultdict[str, set[str]] = defaultdict(set)  # by pattern: keys that one word tells apart
+
+    def add(self, key: str, entity: int) -> None:
+        """A spelling with this key stands for this entity."""
+        self._entities[key] = entity
+        self._spellings[key] += 1
+        for pattern, _ in _patterns(key):
+            self._like[pattern].add(key)
+
+    def discard(self, key: str) -> None:
+        """A spelling with this key is no more."""
+        self._spellings[key] -= 1
+        if not self._spellings[key]:
+            del self._entities[key], self._spellings[key]
+            for pattern, _ in _patterns(key):
+                self._like[pattern].discard(key)
+
+    def find(self, key: str, *, is_name: bool) -> int | None:
+        """The entity of this key, or of the nearest one that is the same name misspelt."""
+        if (found := self._entities.get(key)) is not None or not is_name:
+            return found
+        near = [(away, other) for other in self._candidates(key) if (away := _distance(key, other)) is not None]
+        return self._entities[min(near)[1]] if near else None
+
+    def _candidates(self, key: str) -> set[str]:
+        found: set[str] = set()
+        for pattern, _ in _patterns(key):
+            found |= self._like.get(pattern, set())
+        return found
+
+
+def _patterns(key: str) -> Iterator[tuple[str, str]]:
+    """(the key without one of its long words, that word); of a key of one word its first letters stay."""
+    words = key.split()
+    for place, word in enumerate(words):
+        if len(word) >= MIN_FUZZY and word.isalpha():
+            head = word[:2] if len(words) > 1 else word[:4]
+            yield " ".join([*words[:place], head + "*", *words[place + 1 :]]), word
+
+
+def _distance(key: str, other: str) -> int | None:
+    """How many letters tell two keys with a pattern in common apart; None where that is too many."""
+    theirs = dict(_patterns(other))
+    found: list[int] = []
+    for pattern, word in _patterns(key):
+        if pattern in theirs:
+            limit = 2 if min(len(word), len(theirs[pattern])) >= LONG else 1
+            away = Levenshtein.distance(word, theirs[pattern], score_cutoff=limit)
+            found += [away] if away <= limit else []
+    return min(found, default=None)
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
+        return word[:-2]
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word

@@ -1,0 +1,272 @@
+"""The graph's tables in the document store. What is read of a chunk goes with the chunk, in the same transaction.
+
+`pending` chunks are still to be read; `gone` ones were, and are no more; `changed` entities gained or lost a mention.
+These three are what the next step starts from, so that a process that dies in the middle is followed by one that does
+the same.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
+
+SCHEMA = """
+CREATE TABLE subgraphs (id INTEGER PRIMARY KEY AUTOINCREMENT, version INTEGER NOT NULL DEFAULT 0,
+    summary TEXT NOT NULL DEFAULT '');
+CREATE TABLE entities (id INTEGER PRIMARY KEY AUTOINCREMENT,
+    subgraph INTEGER REFERENCES subgraphs (id) ON DELETE SET NULL);
+CREATE INDEX entities_by_subgraph ON entities (subgraph);
+CREATE TABLE spellings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE,
+    entity INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE);
+CREATE INDEX spellings_by_entity ON spellings (entity);
+CREATE TABLE mentions (chunk INTEGER NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
+    spelling INTEGER NOT NULL REFERENCES spellings (id), PRIMARY KEY (chunk, spelling)) WITHOUT ROWID;
+CREATE INDEX mentions_by_spelling ON mentions (spelling);
+CREATE TABLE pending (chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE);
+CREATE TABLE gone (chunk INTEGER PRIMARY KEY);
+CREATE TABLE changed (entity INTEGER PRIMARY KEY REFERENCES entities (id) ON DELETE CASCADE);
+CREATE TRIGGER chunk_to_read AFTER INSERT ON chunks BEGIN INSERT INTO pending VALUES (new.id); END;
+CREATE TRIGGER chunk_gone AFTER DELETE ON chunks BEGIN INSERT INTO gone VALUES (old.id); END;
+CREATE TRIGGER mention_added AFTER INSERT ON mentions BEGIN
+    INSERT OR IGNORE INTO changed SELECT entity FROM spellings WHERE id = new.spelling; END;
+CREATE TRIGGER mention_removed AFTER DELETE ON mentions BEGIN
+    INSERT OR IGNORE INTO changed SELECT entity FROM spellings WHERE id = old.spelling; END;
+INSERT INTO pending SELECT id FROM chunks;
+INSERT INTO facts VALUES ('graph', '0'), ('relations', '0'), ('modularity', '0.0');
+"""
+
+
+class Unread(NamedTuple):
+    """A chunk that is still to be read."""
+
+    chunk: int
+    text: str
+
+
+class Spelling(NamedTuple):
+    """How an entity is written."""
+
+    id: int
+    text: str
+    entity: int
+
+
+class Said(NamedTuple):
+    """An entity as a summary may name it: by its commonest spelling; in how many documents and chunks it is."""
+
+    entity: int
+    text: str
+    documents: int
+    chunks: int
+
+
+class SubgraphInfo(NamedTuple):
+    """A subgraph; how many entities it has, and documents that name one of them."""
+
+    id: int
+    version: int
+    entities: int
+    documents: int
+    summary: str
+
+
+class GraphInfo(NamedTuple):
+    """The whole graph; `documents` are those that are read."""
+
+    state: int
+    building: bool
+    documents: int
+    entities: int
+    relations: int
+    modularity: float
+    subgraphs: int
+
+
+def subgraph_of(connection: sqlite3.Connection, chunk: int) -> int:
+    """The subgraph that most entities of a chunk live in; 0 where it has none."""
+    sql = """SELECT e.subgraph FROM mentions m JOIN spellings s ON s.id = m.spelling JOIN entities e ON e.id = s.entity
+             WHERE m.chunk = ? AND e.subgraph NOT NULL GROUP BY e.subgraph ORDER BY count(*) DESC, e.subgraph LIMIT 1"""
+    row = connection.execute(sql, (chunk,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+class Tables:
+    """Reads and writes over one connection, within the transaction that it is in."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def info(self) -> GraphInfo:
+        """How the graph is."""
+        facts = {name: self._one("SELECT value FROM facts WHERE name = ?", name) for name in _FACTS}
+        building = self.unread_count() > 0 or self._one("SELECT EXISTS (SELECT 1 FROM changed)") == 1
+        documents = self._one(
+            "SELECT count(*) FROM documents d WHERE NOT EXISTS"
+            " (SELECT 1 FROM chunks c JOIN pending p ON p.chunk = c.id WHERE c.document = d.id)"
+        )
+        return GraphInfo(
+            int(facts["graph"]),
+            building,
+            documents,
+            self._one("SELECT count(*) FROM entities"),
+            int(facts["relations"]),
+            float(facts["modularity"]),
+            self._one("SELECT count(*) FROM subgraphs"),
+        )
+
+    def subgraphs(self, offset: int, limit: int) -> list[SubgraphInfo]:
+        """Subgraphs in the order of their ids."""
+        rows = self._connection.execute(
+            "SELECT g.id, g.version, (SELECT count(*) FROM entities e WHERE e.subgraph = g.id),"
+            " (SELECT count(DISTINCT c.document) FROM entities e JOIN spellings s ON s.entity = e.id"
+            " JOIN mentions m ON m.spelling = s.id JOIN chunks c ON c.id = m.chunk WHERE e.subgraph = g.id),"
+            " g.summary FROM subgraphs g ORDER BY g.id LIMIT ? OFFSET ?",
+            (limit, offset),
+        )
+        return [SubgraphInfo(*row) for row in rows]
+
+    def unread_count(self) -> int:
+        """How many chunks are still to be read."""
+        return int(self._one("SELECT count(*) FROM pending"))
+
+    def unread(self, limit: int) -> list[Unread]:
+        """The next chunks to read, in the order of their documents' names."""
+        sql = """SELECT c.id, c.text FROM pending p JOIN chunks c ON c.id = p.chunk
+                 JOIN documents d ON d.id = c.document ORDER BY d.name, c.ordinal LIMIT ?"""
+        return [Unread(*row) for row in self._connection.execute(sql, (limit,))]
+
+    def spellings(self) -> list[Spelling]:
+        """All spellings."""
+        return [
+            Spelling(*row) for row in self._connection.execute("SELECT id, text, entity FROM spellings ORDER BY id")
+        ]
+
+    def named(self) -> Iterator[tuple[int, list[int]]]:
+        """Each chunk that is read, and the entities that it names."""
+        sql = "SELECT m.chunk, s.entity FROM mentions m JOIN spellings s ON s.id = m.spelling ORDER BY m.chunk"
+        for chunk, rows in groupby(self._connection.execute(sql), itemgetter(0)):
+            yield chunk, [entity for _, entity in rows]
+
+    def homes(self) -> list[tuple[int, int]]:
+        """Each entity that lives in a subgraph, and that subgraph."""
+        return self._connection.execute("SELECT id, subgraph FROM entities WHERE subgraph IS NOT NULL").fetchall()
+
+    def gone(self) -> list[int]:
+        """Chunks that are no more."""
+        return self._column("SELECT chunk FROM gone")
+
+    def changed(self) -> list[int]:
+        """Entities that gained or lost a mention."""
+        return self._column("SELECT entity FROM changed")
+
+    def changed_subgraphs(self) -> list[int]:
+        """Where these live."""
+        sql = "SELECT DISTINCT e.subgraph FROM changed c JOIN entities e ON e.id = c.entity WHERE e.subgraph NOT NULL"
+        return self._column(sql)
+
+    def said(self, subgraph: int) -> list[Said]:
+        """The entities of a subgraph."""
+        sql = """SELECT e.id, s.text, count(DISTINCT c.document), count(DISTINCT m.chunk)
+                 FROM entities e JOIN spellings s ON s.entity = e.id JOIN mentions m ON m.spelling = s.id
+                 JOIN chunks c ON c.id = m.chunk WHERE e.subgraph = ? GROUP BY s.id ORDER BY e.id, 4 DESC, s.text"""
+        found: list[Said] = []
+        for _, rows in groupby(self._connection.execute(sql, (subgraph,)), itemgetter(0)):
+            spelled = [Said(*row) for row in rows]
+            documents = spelled[0].documents if len(spelled) == 1 else self._documents(spelled[0].entity)
+            found.append(spelled[0]._replace(documents=documents, chunks=sum(each.chunks for each in spelled)))
+        return found
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def add_entity(self) -> int:
+        """A new entity."""
+        return int(self._connection.execute("INSERT INTO entities DEFAULT VALUES").lastrowid or 0)
+
+    def add_spelling(self, text: str, entity: int) -> int:
+        """A new spelling of an entity."""
+        sql = "INSERT INTO spellings (text, entity) VALUES (?, ?)"
+        return int(self._connection.execute(sql, (text, entity)).lastrowid or 0)
+
+    def add_mentions(self, rows: Iterable[tuple[int, int]]) -> None:
+        """Chunks, and spellings in them."""
+        self._connection.executemany("INSERT INTO mentions (chunk, spelling) VALUES (?, ?)", rows)
+
+    def read(self, chunks: Iterable[int]) -> None:
+        """These chunks are read."""
+        self._connection.executemany("DELETE FROM pending WHERE chunk = ?", ((chunk,) for chunk in chunks))
+
+    def prune(self) -> tuple[list[Spelling], list[int]]:
+        """Delete what no chunk names any more, of the changed entities; returns spellings and entities that went."""
+        sql = """SELECT s.id, s.text, s.entity FROM changed c JOIN spellings s ON s.entity = c.entity
+                 WHERE NOT EXISTS (SELECT 1 FROM mentions m WHERE m.spelling = s.id) ORDER BY s.id"""
+        spellings = [Spelling(*row) for row in self._connection.execute(sql)]
+        self._connection.executemany("DELETE FROM spellings WHERE id = ?", ((each.id,) for each in spellings))
+        sql = "SELECT id FROM entities e WHERE NOT EXISTS (SELECT 1 FROM spellings s WHERE s.entity = e.id) AND id = ?"
+        entities = [
+            entity
+            for entity in sorted({each.entity for each in spellings})
+            if self._connection.execute(sql, (entity,)).fetchone()
+        ]
+        self._connection.executemany("DELETE FROM entities WHERE id = ?", ((entity,) for entity in entities))
+        return spellings, entities
+
+    def add_subgraph(self) -> int:
+        """A new subgraph; its id was never used before."""
+        return int(self._connection.execute("INSERT INTO subgraphs DEFAULT VALUES").lastrowid or 0)
+
+    def settle(self, homes: Iterable[tuple[int, int]]) -> None:
+        """Entities and where they live from now on; subgraphs without any go, and nothing is changed any more."""
+        self._connection.executemany(
+            "UPDATE entities SET subgraph = ? WHERE id = ?", ((subgraph, entity) for entity, subgraph in homes)
+        )
+        self.drop_empty()
+        self._connection.execute("DELETE FROM changed")
+
+    def drop_empty(self) -> None:
+        """Drop subgraphs without entities."""
+        sql = "DELETE FROM subgraphs WHERE NOT EXISTS (SELECT 1 FROM entities e WHERE e.subgraph = subgraphs.id)"
+        if self._connection.execute(sql).rowcount:
+            self._step()
+
+    def clear_gone(self) -> None:
+        """Nobody asks for these any more."""
+        self._connection.execute("DELETE FROM gone")
+
+    def put_summary(self, subgraph: int, summary: str) -> None:
+        """What may be said of a subgraph; a change is a new version."""
+        sql = """UPDATE subgraphs SET summary = ?, version = version + 1
+                 WHERE id = ? AND (summary <> ? OR version = 0)"""
+        if self._connection.execute(sql, (summary, subgraph, summary)).rowcount:
+            self._step()
+
+    def put_figures(self, relations: int, modularity: float) -> None:
+        """Figures of the whole."""
+        sql = "UPDATE facts SET value = ? WHERE name = ?"
+        self._connection.executemany(sql, ((str(relations), "relations"), (repr(modularity), "modularity")))
+
+    def _step(self) -> None:
+        self._connection.execute("UPDATE facts SET value = value + 1 WHERE name = 'graph'")
+
+    def _documents(self, entity: int) -> int:
+        return int(
+            self._one(
+                "SELECT count(DISTINCT c.document) FROM spellings s JOIN mentions m ON m.spelling = s.id"
+                " JOIN chunks c ON c.id = m.chunk WHERE s.entity = ?",
+                entity,
+            )
+        )
+
+    def _one(self, sql: str, *values: object) -> int:
+        found: int = self._connection.execute(sql, values).fetchone()[0]
+        return found
+
+    def _column(self, sql: str) -> list[int]:
+        return [row[0] for row in self._connection.execute(sql)]
+
+
+_FACTS: Sequence[str] = ("graph", "relations", "modularity")

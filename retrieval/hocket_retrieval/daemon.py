@@ -31,7 +31,7 @@ from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
-from .graph import requests as summaries
+from .graph import requests as federation
 from .jobs import Answer, Jobs, errors_answered, stopping
 from .priority import give_way
 
@@ -42,14 +42,13 @@ log = structlog.get_logger(__name__)
 Question = (
     m.Search
     | m.Score
-    | m.Weigh
     | m.Extract
     | m.Remove
     | m.ListDocuments
     | m.ListChunks
     | m.ListSubgraphs
     | m.StatusRequest
-    | summaries.Asked
+    | federation.Asked
 )
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
@@ -153,9 +152,6 @@ class Daemon:
                 reply = self._search(message)
             case m.Score():
                 reply = self._score(message)
-            case m.Weigh():
-                scores = self._loaded().weigh(message.query, message.texts, message.scorer)
-                reply = m.Scores(request=message.request, scores=scores)
             case m.Extract():
                 reply = self._extract(message)
             case m.Remove():
@@ -167,7 +163,7 @@ class Daemon:
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
             case _:
-                reply = summaries.answered(self._loaded().summaries, message)
+                reply = federation.answered(self._loaded(), message)
         return reply
 
     def _score(self, message: m.Score) -> m.Scores:

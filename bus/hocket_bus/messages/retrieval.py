@@ -254,44 +254,6 @@ class Chunks(Message, frozen=True):
     last: Count
 
 
-class ListSubgraphs(Message, frozen=True):
-    """Ask for the parts of the knowledge graph, from the `offset`-th on in the order of their ids."""
-
-    request: Id
-    offset: Count = 0
-
-
-class Subgraph(Record, frozen=True):
-    """A part of the knowledge graph. `summary` is its text as it may leave, empty where nothing may.
-
-    An id is never used again; `version` grows with every change of the summary.
-    """
-
-    id: Count
-    version: Count
-    entities: Count
-    documents: Count
-    summary: Annotated[str, Meta(max_length=4_000)]
-
-
-class Subgraphs(Message, frozen=True):
-    """A page of the graph's parts; `total` counts all of them. The other counts are of the whole graph.
-
-    `state` grows with every change of a summary or of the set of parts. While `building`, documents are still to be
-    read into the graph.
-    """
-
-    request: Id
-    state: Count
-    building: bool
-    documents: Count
-    entities: Count
-    relations: Count
-    modularity: float
-    subgraphs: Annotated[list[Subgraph], Meta(max_length=200)]
-    total: Count
-
-
 CONVERSATION = Conversation(
     codes=range(48, 72),
     entries=(

@@ -1,8 +1,10 @@
-"""What a cloud asks of its index of summaries, answered."""
+"""What a cloud asks for its devices, answered: its index of summaries, and scores of evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
+from typing import Protocol
 
 from hocket_bus import messages as m
 
@@ -12,12 +14,25 @@ from .summary_index import Summary, SummaryIndex
 PAGE_TEXTS = 200
 PAGE_BYTES = 2**19
 
-Asked = m.Keep | m.ListHeld | m.Expire | m.Match
+Asked = m.Keep | m.ListHeld | m.Expire | m.Match | m.Weigh
 
 
-def answered(index: SummaryIndex, asked: Asked) -> m.Message:
+class Federated(Protocol):
+    """A collection, as far as it is known here."""
+
+    summaries: SummaryIndex
+
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
+        """How well texts match a query."""
+
+
+def answered(collection: Federated, asked: Asked) -> m.Message:
     """The answer to one request. Raises QueryError."""
+    index = collection.summaries
     match asked:
+        case m.Weigh():
+            scores = collection.weigh(asked.query, asked.texts, asked.scorer)
+            return m.Scores(request=asked.request, scores=scores)
         case m.Keep():
             return _kept(index, asked)
         case m.ListHeld():

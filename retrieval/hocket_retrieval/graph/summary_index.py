@@ -71,7 +71,7 @@ class SummaryIndex:
         self._now = now
         self._lock = threading.Lock()
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = WAL", "secure_delete = ON", "foreign_keys = ON"):
+        for pragma in ("secure_delete = ON", "foreign_keys = ON"):
             self._database.execute(f"PRAGMA {pragma}")
         self._database.executescript(_SCHEMA)
         self._loaded: dict[str, _Device] = {}
@@ -98,9 +98,6 @@ class SummaryIndex:
                 _PUT, ((device, *each, mark, vector.astype(np.float16).tobytes()) for each, vector in rows)
             )
             self._check_room(device)
-        if dropped:
-            with self._lock:
-                self._purge()
         if summaries or dropped:
             self._forget_loaded(device)
 
@@ -108,8 +105,6 @@ class SummaryIndex:
         """Forget a device."""
         with self._lock, self._database:
             self._database.execute("DELETE FROM devices WHERE name = ?", (device,))
-        with self._lock:
-            self._purge()
         self._forget_loaded(device)
 
     def expire(self, devices: Collection[str], keep_s: float) -> list[str]:
@@ -156,10 +151,6 @@ class SummaryIndex:
             "INSERT INTO devices VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET kept_at = excluded.kept_at",
             (device, store, self._now()),
         )
-
-    def _purge(self) -> None:
-        """No page of the log beside the file holds what was withdrawn."""
-        self._database.execute("PRAGMA wal_checkpoint (TRUNCATE)")
 
     def _check_room(self, device: str) -> None:
         count = self._database.execute("SELECT count(*) FROM summaries WHERE device = ?", (device,)).fetchone()[0]

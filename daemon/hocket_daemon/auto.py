@@ -93,7 +93,8 @@ class AutoMode(GraphMode):
         def decided(gate: GateDecision) -> Session:
             home = gate.decision == "home"
             reply.route = Route(gate, home=home, why=gate.reason)
-            return self._aggregation.begin(_alone(ask) if home else ask, reply, peer, escalates=not home)
+            reply.ask = _alone(ask) if home else ask
+            return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
 
         gating = Gating(ask, reply, self._services, decided)
         gating.start(self._settings.passages, there=peer is not None)

@@ -16,9 +16,9 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
 
 from .aggregation.mode import AggregationMode
-from .graph.calibration import SHIPPED
 from .graph.gate import decide
 from .graph.settings import GateSettings
+from .graph.shipped import SHIPPED
 from .monitoring.counters import Counters
 from .serving.mode import Facts, FollowedSession, Peer, Session
 from .serving.reply import Reply, late

@@ -1,4 +1,4 @@
-"""A cloud and devices of a family on real sockets: keys of their own, retrieval daemons that read files, small models."""
+"""A cloud and devices of a family on real sockets, with keys of their own and retrieval daemons that read files."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ it is first wanted, and dropped when a step fails.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -92,39 +92,39 @@ class Graph:
             network.remove(chunk)
         tables.clear_gone()
         changed = tables.changed()
-        stale = set(tables.changed_subgraphs())
-        spellings, entities = tables.prune()
-        for spelling in spellings:
-            memory.spellings.pop(spelling.text)
+        stale = {subgraph for subgraph in changed.values() if subgraph is not None}
+        for spelling in tables.prune():
+            del memory.spellings[spelling.text]
             memory.keys.discard(key_of(spelling.text))
-        for entity in entities:
-            network.forget(entity)
         if tables.unread_count():
             tables.drop_empty()
         else:
-            stale |= self._place(tables, network, [entity for entity in changed if entity in network.near])
+            stale |= self._place(tables, network, changed)
         for subgraph in sorted(stale):
             if subgraph in network.members:
                 tables.put_summary(subgraph, self._summary(tables, network, subgraph))
         tables.put_figures(network.relations, network.modularity)
 
-    def _place(self, tables: Tables, network: Network, changed: Iterable[int]) -> set[int]:
-        before = dict(network.home)
+    def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
+        """Find places for who has changed; returns the subgraphs that somebody came to or left."""
         moves = Moves(network, self._limit, tables.add_subgraph)
-        if len(network.near) > 2 * len(before):
-            changed = network.near
-            self._divide(tables, network)
-            moves.touched |= set(network.members)
-        moves.settle(changed)
-        tables.settle((entity, at) for entity, at in network.home.items() if before.get(entity) != at)
+        queue = {entity for entity in changed if entity in network.near}
+        for entity, subgraph in changed.items():
+            if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
+                queue |= network.beside(entity)
+        if len(network.near) > 2 * len(network.home):
+            self._divide(tables, network, moves)
+            queue = set(network.near)
+        moves.settle(queue)
+        tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched
 
-    def _divide(self, tables: Tables, network: Network) -> None:
+    def _divide(self, tables: Tables, network: Network, moves: Moves) -> None:
         groups = partition(network, self._limit)
         for subgraph, group in zip(keep_ids(groups, network.home), groups, strict=True):
             at = tables.add_subgraph() if subgraph is None else subgraph
             for entity in group:
-                network.put(entity, at)
+                moves.go(entity, at)
 
     def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
         said = said_outside(tables.said(subgraph), self._min_documents)
@@ -146,6 +146,8 @@ def _load(tables: Tables) -> _Memory:
 def _keep(memory: _Memory, spelling: Spelling) -> None:
     memory.spellings[spelling.text] = spelling
     memory.keys.add(key_of(spelling.text), spelling.entity)
+    if is_name(spelling.text):
+        memory.network.mark_name(spelling.entity)
 
 
 def _read(tables: Tables, memory: _Memory) -> int:
@@ -162,7 +164,7 @@ def _read(tables: Tables, memory: _Memory) -> int:
 def _spelling(tables: Tables, memory: _Memory, text: str) -> Spelling:
     if (known := memory.spellings.get(text)) is not None:
         return known
-    entity = memory.keys.find(key_of(text), is_name=is_name(text))
+    entity = memory.keys.find(key_of(text))
     if entity is None:
         entity = tables.add_entity()
     spelling = Spelling(tables.add_spelling(text, entity), text, entity)

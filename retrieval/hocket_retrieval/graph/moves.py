@@ -16,9 +16,10 @@ class Moves:
     def __init__(self, network: Network, limit: int, new: Callable[[], int]) -> None:
         self._network = network
         self._limit = limit
-        self._small = limit // 4
+        self._small = limit // 2
         self._new = new
         self.touched: set[int] = set()  # subgraphs that somebody came to or left
+        self.moved: set[int] = set()
 
     def settle(self, changed: Iterable[int]) -> None:
         """Find a place for these entities, and for all who gain by following, and leave no subgraph small for long."""
@@ -26,6 +27,13 @@ class Moves:
         while queue:
             visited = self._move(queue)
             queue = sorted(self._merge(visited))
+
+    def go(self, entity: int, there: int) -> None:
+        """Let an entity live there."""
+        here = self._network.home.get(entity)
+        self._network.put(entity, there)
+        self.moved.add(entity)
+        self.touched |= {there} if here is None else {here, there}
 
     def _move(self, queue: Iterable[int]) -> set[int]:
         """Local moves, from these on; returns the subgraphs that anybody moved looked at is in."""
@@ -39,7 +47,7 @@ class Moves:
             here = network.home.get(entity)
             there = self._best(entity)
             if there != here:
-                self._go(entity, there)
+                self.go(entity, there)
                 followers = (other for other in sorted(network.near[entity]) if network.home.get(other) != there)
                 for other in followers:
                     if other not in held and other in network.home:
@@ -47,11 +55,6 @@ class Moves:
                         waiting.append(other)
             seen.add(there)
         return seen | self.touched
-
-    def _go(self, entity: int, there: int) -> None:
-        here = self._network.home.get(entity)
-        self._network.put(entity, there)
-        self.touched |= {there} if here is None else {here, there}
 
     def _best(self, entity: int) -> int:
         """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
@@ -80,7 +83,7 @@ class Moves:
             members = sorted(self._network.members.get(subgraph, ()))
             if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
                 for entity in members:
-                    self._go(entity, other)
+                    self.go(entity, other)
                 moved |= set(members)
         return moved
 

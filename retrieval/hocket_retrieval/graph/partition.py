@@ -16,7 +16,7 @@ Groups = list[list[int]]
 def partition(network: Network, limit: int) -> Groups:
     """All entities in groups of at most `limit`; who has no partners is alone."""
     groups = sorted(_cut(network, sorted(network.near), limit))
-    alone = [group for group in groups if len(group) < limit // 4 and not _has_links(network, group)]
+    alone = [group for group in groups if len(group) < limit // 2 and not _has_links(network, group)]
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 

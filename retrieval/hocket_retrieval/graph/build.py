@@ -108,13 +108,14 @@ class Graph:
     def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
         """Find places for who has changed; returns the subgraphs that somebody came to or left."""
         moves = Moves(network, self._limit, tables.add_subgraph)
-        queue = {entity for entity in changed if entity in network.near}
-        for entity, subgraph in changed.items():
-            if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
-                queue |= network.beside(entity)
         if len(network.near) > 2 * len(network.home):
             self._divide(tables, network, moves)
             queue = set(network.near)
+        else:
+            queue = {entity for entity in changed if entity in network.near}
+            for entity, subgraph in changed.items():
+                if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
+                    queue |= network.beside(entity)
         moves.settle(queue)
         tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched

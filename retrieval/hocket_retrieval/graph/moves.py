@@ -61,20 +61,20 @@ class Moves:
         network = self._network
         here = network.home.get(entity)
         weights = network.weights(entity)
-        best, most = here, 0.0
+        drawn = network.strength[entity] / max(network.total, 1)
+        best, most = here, float("-inf")
         if here is not None:
-            most = self._gain(entity, weights.get(here, 0), here) + LEAST_GAIN
-        for subgraph in sorted(weights):
+            own = network.strengths[here] - network.strength[entity]
+            most = weights.get(here, 0) - drawn * own + LEAST_GAIN
+        for subgraph in sorted(weights, key=lambda each: (-weights[each], each)):
+            weight = weights[subgraph]
+            if weight <= most:  # no gain is larger than the weight
+                break
             if subgraph != here and len(network.members[subgraph]) < self._limit:
-                gain = self._gain(entity, weights[subgraph], subgraph)
-                if best is None or gain > most:
+                gain = weight - drawn * network.strengths[subgraph]
+                if gain > most:
                     best, most = subgraph, gain + LEAST_GAIN
         return self._new() if best is None else best
-
-    def _gain(self, entity: int, weight: int, subgraph: int) -> float:
-        network = self._network
-        own = network.strength[entity] if network.home.get(entity) == subgraph else 0
-        return weight - network.strength[entity] * (network.strengths[subgraph] - own) / max(network.total, 1)
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
         """Let small subgraphs go up in others; returns who moved."""

@@ -8,8 +8,7 @@ of weight within subgraphs less what it would be if partners were drawn by stren
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 
 WAKES_A_TERM = 2  # chunks
 
@@ -41,13 +40,11 @@ class Network:
             if entity not in self.near and len(self._chunks[entity]) + 1 >= self._wakes(entity):
                 self._wake(entity)
             self._chunks[entity].add(chunk)
-        for one, other in combinations(self._awake(chunk), 2):
-            self._weigh(one, other, 1)
+        self._pair(self._awake(chunk), 1)
 
     def remove(self, chunk: int) -> None:
         """The chunk is gone; nothing happens where it never was."""
-        for one, other in combinations(self._awake(chunk), 2):
-            self._weigh(one, other, -1)
+        self._pair(self._awake(chunk), -1)
         for entity in self._named.pop(chunk, ()):
             self._chunks[entity].discard(chunk)
             if entity in self.near and len(self._chunks[entity]) < self._wakes(entity):
@@ -86,11 +83,11 @@ class Network:
 
     def weights(self, entity: int) -> Mapping[int, int]:
         """What an entity weighs to each subgraph that it has partners in."""
-        found: dict[int, int] = {}
+        found: defaultdict[int, int] = defaultdict(int)
         home = self.home
         for other, weight in self.near[entity].items():
-            if (subgraph := home.get(other)) is not None:
-                found[subgraph] = found.get(subgraph, 0) + weight
+            if other in home:
+                found[home[other]] += weight
         return found
 
     @property
@@ -111,29 +108,35 @@ class Network:
         """It weighs what its earlier chunks say."""
         self.near[entity], self.strength[entity] = {}, 0
         for chunk in self._chunks[entity]:
-            for other in self._awake(chunk):
-                if other != entity:
-                    self._weigh(entity, other, 1)
+            self._link(entity, (other for other in self._awake(chunk) if other != entity), 1)
 
     def _sleep(self, entity: int) -> None:
         self.leave(entity)
         for chunk in self._chunks[entity]:
-            for other in self._awake(chunk):
-                if other != entity:
-                    self._weigh(entity, other, -1)
+            self._link(entity, (other for other in self._awake(chunk) if other != entity), -1)
         del self.near[entity], self.strength[entity]
 
-    def _weigh(self, one: int, other: int, change: int) -> None:
-        weight = self.near[one].get(other, 0)
-        self.relations += (not weight) - (not weight + change)
-        for entity, partner in ((one, other), (other, one)):
-            if weight + change:
-                self.near[entity][partner] = weight + change
+    def _pair(self, entities: Sequence[int], change: int) -> None:
+        for at, entity in enumerate(entities):
+            self._link(entity, entities[at + 1 :], change)
+
+    def _link(self, one: int, others: Iterable[int], change: int) -> None:
+        """Change what an entity weighs to others, each of which is given once."""
+        near, home, count = self.near, self.home, 0
+        own, here = near[one], self.home.get(one)
+        for other in others:
+            count += 1
+            weight = own.get(other, 0) + change
+            if weight:
+                own[other] = near[other][one] = weight
             else:
-                del self.near[entity][partner]
-            self.strength[entity] += change
-            if (subgraph := self.home.get(entity)) is not None:
-                self.strengths[subgraph] += change
-        if one in self.home and self.home[one] == self.home.get(other):
-            self._inside += 2 * change
-        self.total += 2 * change
+                del own[other], near[other][one]
+            self.relations += (weight == change > 0) - (not weight)
+            self.strength[other] += change
+            if (there := home.get(other)) is not None:
+                self.strengths[there] += change
+                self._inside += 2 * change * (there == here)
+        self.strength[one] += change * count
+        if here is not None:
+            self.strengths[here] += change * count
+        self.total += 2 * change * count

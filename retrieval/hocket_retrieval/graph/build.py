@@ -16,7 +16,7 @@ from .extract import is_name, mentions
 from .leaving import said_outside
 from .moves import Moves
 from .network import Network
-from .partition import keep_ids, partition
+from .partition import divide
 from .resolve import Keys, key_of
 from .summary import strongest, summary
 from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
@@ -25,7 +25,7 @@ BATCH_CHUNKS = 128
 
 
 @dataclass
-class _Memory:
+class Memory:
     """What is known of the tables without asking them."""
 
     network: Network = field(default_factory=Network)
@@ -44,7 +44,7 @@ class Graph:
         self._limit = entities
         self._min_documents = min_documents
         self._changing = threading.Lock()
-        self._held: _Memory | None = None
+        self._held: Memory | None = None
 
     def build(self, interrupted: Callable[[], bool]) -> None:
         """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
@@ -76,16 +76,16 @@ class Graph:
             return tables.info(), tables.subgraphs(offset, limit)
 
     @contextmanager
-    def _step(self) -> Iterator[tuple[Tables, _Memory]]:
+    def _step(self) -> Iterator[tuple[Tables, Memory]]:
         with self._changing:
             held, self._held = self._held, None
             with self._store.write() as connection:
                 tables = Tables(connection)
-                held = held or _load(tables)
+                held = held or load(tables)
                 yield tables, held
             self._held = held
 
-    def _follow(self, tables: Tables, memory: _Memory) -> None:
+    def _follow(self, tables: Tables, memory: Memory) -> None:
         """What is gone goes from the network; who has changed finds a place, unless there is more to read first."""
         network = memory.network
         for chunk in tables.gone():
@@ -109,31 +109,24 @@ class Graph:
         """Find places for who has changed; returns the subgraphs that somebody came to or left."""
         moves = Moves(network, self._limit, tables.add_subgraph)
         if len(network.near) > 2 * len(network.home):
-            self._divide(tables, network, moves)
-            queue = set(network.near)
+            divide(network, self._limit, moves)
         else:
             queue = {entity for entity in changed if entity in network.near}
             for entity, subgraph in changed.items():
                 if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
                     queue |= network.beside(entity)
-        moves.settle(queue)
+            moves.settle(queue)
         tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched
-
-    def _divide(self, tables: Tables, network: Network, moves: Moves) -> None:
-        groups = partition(network, self._limit)
-        for subgraph, group in zip(keep_ids(groups, network.home), groups, strict=True):
-            at = tables.add_subgraph() if subgraph is None else subgraph
-            for entity in group:
-                moves.go(entity, at)
 
     def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
         said = said_outside(tables.said(subgraph), self._min_documents)
         return summary(said, strongest(network, network.members[subgraph]))
 
 
-def _load(tables: Tables) -> _Memory:
-    memory = _Memory()
+def load(tables: Tables) -> Memory:
+    """What the tables say."""
+    memory = Memory()
     for spelling in tables.spellings():
         _keep(memory, spelling)
     for chunk, entities in tables.named():
@@ -144,14 +137,14 @@ def _load(tables: Tables) -> _Memory:
     return memory
 
 
-def _keep(memory: _Memory, spelling: Spelling) -> None:
+def _keep(memory: Memory, spelling: Spelling) -> None:
     memory.spellings[spelling.text] = spelling
     memory.keys.add(key_of(spelling.text), spelling.entity)
     if is_name(spelling.text):
         memory.network.mark_name(spelling.entity)
 
 
-def _read(tables: Tables, memory: _Memory) -> int:
+def _read(tables: Tables, memory: Memory) -> int:
     """Read a batch of chunks; returns how many."""
     unread = tables.unread(BATCH_CHUNKS)
     for chunk, text in unread:
@@ -162,7 +155,7 @@ def _read(tables: Tables, memory: _Memory) -> int:
     return len(unread)
 
 
-def _spelling(tables: Tables, memory: _Memory, text: str) -> Spelling:
+def _spelling(tables: Tables, memory: Memory, text: str) -> Spelling:
     if (known := memory.spellings.get(text)) is not None:
         return known
     entity = memory.keys.find(key_of(text))

@@ -17,7 +17,7 @@ class Moves:
         self._network = network
         self._limit = limit
         self._small = limit // 2
-        self._new = new
+        self.new = new
         self.touched: set[int] = set()  # subgraphs that somebody came to or left
         self.moved: set[int] = set()
 
@@ -74,7 +74,7 @@ class Moves:
                 gain = weight - drawn * network.strengths[subgraph]
                 if gain > most:
                     best, most = subgraph, gain + LEAST_GAIN
-        return self._new() if best is None else best
+        return self.new() if best is None else best
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
         """Let small subgraphs go up in others; returns who moved."""

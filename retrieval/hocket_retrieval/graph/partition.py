@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
+from .moves import Moves
 from .network import Network
 
 SEED = 1
@@ -14,14 +15,23 @@ SEED = 1
 Groups = list[list[int]]
 
 
-def partition(network: Network, limit: int) -> Groups:
-    """All entities in groups of at most `limit`; who has no partners is alone."""
+def divide(network: Network, limit: int, moves: Moves) -> None:
+    """Put every entity in a subgraph, whatever was; one that is much like an earlier one keeps its id."""
+    groups = _groups(network, limit)
+    for subgraph, group in zip(_kept_ids(groups, network.home), groups, strict=True):
+        at = moves.new() if subgraph is None else subgraph
+        for entity in group:
+            moves.go(entity, at)
+    moves.settle(network.near)
+
+
+def _groups(network: Network, limit: int) -> Groups:
     groups = sorted(_cut(network, network.near, limit))
     alone = [group for group in groups if len(group) < limit // 2 and not _has_links(network, group)]
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 
-def keep_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
+def _kept_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
     """For each group the subgraph that most of its members were in, each for one group only; None for a new one."""
     shared = Counter((home[entity], at) for at, group in enumerate(groups) for entity in group if entity in home)
     ids: list[int | None] = [None] * len(groups)

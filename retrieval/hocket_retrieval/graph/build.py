@@ -7,7 +7,7 @@ it is first wanted, and dropped when a step fails.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from .extract import is_name, mentions
 from .leaving import said_outside
 from .moves import Moves
 from .network import Network
-from .partition import keep_ids, partition
+from .partition import divide
 from .resolve import Keys, key_of
 from .summary import strongest, summary
 from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
@@ -25,7 +25,7 @@ BATCH_CHUNKS = 128
 
 
 @dataclass
-class _Memory:
+class Memory:
     """What is known of the tables without asking them."""
 
     network: Network = field(default_factory=Network)
@@ -44,7 +44,7 @@ class Graph:
         self._limit = entities
         self._min_documents = min_documents
         self._changing = threading.Lock()
-        self._held: _Memory | None = None
+        self._held: Memory | None = None
 
     def build(self, interrupted: Callable[[], bool]) -> None:
         """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
@@ -76,63 +76,57 @@ class Graph:
             return tables.info(), tables.subgraphs(offset, limit)
 
     @contextmanager
-    def _step(self) -> Iterator[tuple[Tables, _Memory]]:
+    def _step(self) -> Iterator[tuple[Tables, Memory]]:
         with self._changing:
             held, self._held = self._held, None
             with self._store.write() as connection:
                 tables = Tables(connection)
-                held = held or _load(tables)
+                held = held or load(tables)
                 yield tables, held
             self._held = held
 
-    def _follow(self, tables: Tables, memory: _Memory) -> None:
+    def _follow(self, tables: Tables, memory: Memory) -> None:
         """What is gone goes from the network; who has changed finds a place, unless there is more to read first."""
         network = memory.network
         for chunk in tables.gone():
             network.remove(chunk)
         tables.clear_gone()
         changed = tables.changed()
-        stale = set(tables.changed_subgraphs())
-        spellings, entities = tables.prune()
-        for spelling in spellings:
-            memory.spellings.pop(spelling.text)
+        stale = {subgraph for subgraph in changed.values() if subgraph is not None}
+        for spelling in tables.prune():
+            del memory.spellings[spelling.text]
             memory.keys.discard(key_of(spelling.text))
-        for entity in entities:
-            network.forget(entity)
         if tables.unread_count():
             tables.drop_empty()
         else:
-            stale |= self._place(tables, network, [entity for entity in changed if entity in network.near])
+            stale |= self._place(tables, network, changed)
         for subgraph in sorted(stale):
             if subgraph in network.members:
                 tables.put_summary(subgraph, self._summary(tables, network, subgraph))
         tables.put_figures(network.relations, network.modularity)
 
-    def _place(self, tables: Tables, network: Network, changed: Iterable[int]) -> set[int]:
-        before = dict(network.home)
+    def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
+        """Find places for who has changed; returns the subgraphs that somebody came to or left."""
         moves = Moves(network, self._limit, tables.add_subgraph)
-        if len(network.near) > 2 * len(before):
-            changed = network.near
-            self._divide(tables, network)
-            moves.touched |= set(network.members)
-        moves.settle(changed)
-        tables.settle((entity, at) for entity, at in network.home.items() if before.get(entity) != at)
+        if len(network.near) > 2 * len(network.home):
+            divide(network, self._limit, moves)
+        else:
+            queue = {entity for entity in changed if entity in network.near}
+            for entity, subgraph in changed.items():
+                if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
+                    queue |= network.beside(entity)
+            moves.settle(queue)
+        tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched
-
-    def _divide(self, tables: Tables, network: Network) -> None:
-        groups = partition(network, self._limit)
-        for subgraph, group in zip(keep_ids(groups, network.home), groups, strict=True):
-            at = tables.add_subgraph() if subgraph is None else subgraph
-            for entity in group:
-                network.put(entity, at)
 
     def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
         said = said_outside(tables.said(subgraph), self._min_documents)
         return summary(said, strongest(network, network.members[subgraph]))
 
 
-def _load(tables: Tables) -> _Memory:
-    memory = _Memory()
+def load(tables: Tables) -> Memory:
+    """What the tables say."""
+    memory = Memory()
     for spelling in tables.spellings():
         _keep(memory, spelling)
     for chunk, entities in tables.named():
@@ -143,12 +137,14 @@ def _load(tables: Tables) -> _Memory:
     return memory
 
 
-def _keep(memory: _Memory, spelling: Spelling) -> None:
+def _keep(memory: Memory, spelling: Spelling) -> None:
     memory.spellings[spelling.text] = spelling
     memory.keys.add(key_of(spelling.text), spelling.entity)
+    if is_name(spelling.text):
+        memory.network.mark_name(spelling.entity)
 
 
-def _read(tables: Tables, memory: _Memory) -> int:
+def _read(tables: Tables, memory: Memory) -> int:
     """Read a batch of chunks; returns how many."""
     unread = tables.unread(BATCH_CHUNKS)
     for chunk, text in unread:
@@ -159,10 +155,10 @@ def _read(tables: Tables, memory: _Memory) -> int:
     return len(unread)
 
 
-def _spelling(tables: Tables, memory: _Memory, text: str) -> Spelling:
+def _spelling(tables: Tables, memory: Memory, text: str) -> Spelling:
     if (known := memory.spellings.get(text)) is not None:
         return known
-    entity = memory.keys.find(key_of(text), is_name=is_name(text))
+    entity = memory.keys.find(key_of(text))
     if entity is None:
         entity = tables.add_entity()
     spelling = Spelling(tables.add_spelling(text, entity), text, entity)

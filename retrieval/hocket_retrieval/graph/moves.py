@@ -16,9 +16,10 @@ class Moves:
     def __init__(self, network: Network, limit: int, new: Callable[[], int]) -> None:
         self._network = network
         self._limit = limit
-        self._small = limit // 4
-        self._new = new
+        self._small = limit // 2
+        self.new = new
         self.touched: set[int] = set()  # subgraphs that somebody came to or left
+        self.moved: set[int] = set()
 
     def settle(self, changed: Iterable[int]) -> None:
         """Find a place for these entities, and for all who gain by following, and leave no subgraph small for long."""
@@ -26,6 +27,13 @@ class Moves:
         while queue:
             visited = self._move(queue)
             queue = sorted(self._merge(visited))
+
+    def go(self, entity: int, there: int) -> None:
+        """Let an entity live there."""
+        here = self._network.home.get(entity)
+        self._network.put(entity, there)
+        self.moved.add(entity)
+        self.touched |= {there} if here is None else {here, there}
 
     def _move(self, queue: Iterable[int]) -> set[int]:
         """Local moves, from these on; returns the subgraphs that anybody moved looked at is in."""
@@ -39,7 +47,7 @@ class Moves:
             here = network.home.get(entity)
             there = self._best(entity)
             if there != here:
-                self._go(entity, there)
+                self.go(entity, there)
                 followers = (other for other in sorted(network.near[entity]) if network.home.get(other) != there)
                 for other in followers:
                     if other not in held and other in network.home:
@@ -48,30 +56,25 @@ class Moves:
             seen.add(there)
         return seen | self.touched
 
-    def _go(self, entity: int, there: int) -> None:
-        here = self._network.home.get(entity)
-        self._network.put(entity, there)
-        self.touched |= {there} if here is None else {here, there}
-
     def _best(self, entity: int) -> int:
         """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
         network = self._network
         here = network.home.get(entity)
         weights = network.weights(entity)
-        best, most = here, 0.0
+        drawn = network.strength[entity] / max(network.total, 1)
+        best, most = here, float("-inf")
         if here is not None:
-            most = self._gain(entity, weights.get(here, 0), here) + LEAST_GAIN
-        for subgraph in sorted(weights):
+            own = network.strengths[here] - network.strength[entity]
+            most = weights.get(here, 0) - drawn * own + LEAST_GAIN
+        for subgraph in sorted(weights, key=lambda each: (-weights[each], each)):
+            weight = weights[subgraph]
+            if weight <= most:  # no gain is larger than the weight
+                break
             if subgraph != here and len(network.members[subgraph]) < self._limit:
-                gain = self._gain(entity, weights[subgraph], subgraph)
-                if best is None or gain > most:
+                gain = weight - drawn * network.strengths[subgraph]
+                if gain > most:
                     best, most = subgraph, gain + LEAST_GAIN
-        return self._new() if best is None else best
-
-    def _gain(self, entity: int, weight: int, subgraph: int) -> float:
-        network = self._network
-        own = network.strength[entity] if network.home.get(entity) == subgraph else 0
-        return weight - network.strength[entity] * (network.strengths[subgraph] - own) / max(network.total, 1)
+        return self.new() if best is None else best
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
         """Let small subgraphs go up in others; returns who moved."""
@@ -80,7 +83,7 @@ class Moves:
             members = sorted(self._network.members.get(subgraph, ()))
             if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
                 for entity in members:
-                    self._go(entity, other)
+                    self.go(entity, other)
                 moved |= set(members)
         return moved
 

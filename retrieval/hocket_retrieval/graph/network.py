@@ -1,5 +1,6 @@
 """Which entities are named together, and in which subgraph each lives; in memory, and made anew from the mentions.
 
+A term that one chunk alone holds is asleep: it is in no subgraph and weighs nothing until another chunk holds it, too.
 Two entities weigh as much to each other as there are chunks that hold both. The modularity of a partition is the share
 of weight within subgraphs less what it would be if partners were drawn by strength alone (Newman and Girvan, 2004).
 """
@@ -7,12 +8,13 @@ of weight within subgraphs less what it would be if partners were drawn by stren
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+
+WAKES_A_TERM = 2  # chunks
 
 
 class Network:
-    """Entities by id; those that no chunk names any more are not in it."""
+    """Entities by id, and those that are awake in `near`, with what they weigh to each other."""
 
     def __init__(self) -> None:
         self.near: dict[int, dict[int, int]] = {}
@@ -20,31 +22,40 @@ class Network:
         self.home: dict[int, int] = {}
         self.members: defaultdict[int, set[int]] = defaultdict(set)
         self.strengths: defaultdict[int, int] = defaultdict(int)  # of subgraphs: the sum of their members'
-        self._chunks: dict[int, tuple[int, ...]] = {}
-        self._inside = 0  # twice the weight within subgraphs
         self.total = 0  # twice the weight
         self.relations = 0
+        self._names: set[int] = set()
+        self._named: dict[int, tuple[int, ...]] = {}
+        self._chunks: defaultdict[int, set[int]] = defaultdict(set)
+        self._inside = 0  # twice the weight within subgraphs
+
+    def mark_name(self, entity: int) -> None:
+        """This one is a name: one chunk is enough for it."""
+        self._names.add(entity)
 
     def add(self, chunk: int, entities: Iterable[int]) -> None:
         """A chunk names these entities."""
-        named = tuple(sorted(set(entities)))
-        self._chunks[chunk] = named
+        named = self._named[chunk] = tuple(sorted(set(entities)))
         for entity in named:
-            if entity not in self.near:
-                self.near[entity], self.strength[entity] = {}, 0
-        for one, other in combinations(named, 2):
-            self._weigh(one, other, 1)
+            if entity not in self.near and len(self._chunks[entity]) + 1 >= self._wakes(entity):
+                self._wake(entity)
+            self._chunks[entity].add(chunk)
+        self._pair(self._awake(chunk), 1)
 
     def remove(self, chunk: int) -> None:
         """The chunk is gone; nothing happens where it never was."""
-        for one, other in combinations(self._chunks.pop(chunk, ()), 2):
-            self._weigh(one, other, -1)
+        self._pair(self._awake(chunk), -1)
+        for entity in self._named.pop(chunk, ()):
+            self._chunks[entity].discard(chunk)
+            if entity in self.near and len(self._chunks[entity]) < self._wakes(entity):
+                self._sleep(entity)
+            if not self._chunks[entity]:
+                del self._chunks[entity]
+                self._names.discard(entity)
 
-    def forget(self, entity: int) -> None:
-        """No chunk names this entity any more. Needs its chunks removed."""
-        self.leave(entity)
-        self.near.pop(entity, None)
-        self.strength.pop(entity, None)
+    def beside(self, entity: int) -> set[int]:
+        """All who are awake in a chunk that names it, itself too."""
+        return {other for chunk in self._chunks.get(entity, ()) for other in self._awake(chunk)}
 
     def put(self, entity: int, subgraph: int) -> None:
         """Let an entity live in a subgraph, wherever it lived before."""
@@ -67,15 +78,16 @@ class Network:
 
     def weight_to(self, entity: int, subgraph: int) -> int:
         """What an entity weighs to the others of a subgraph."""
-        home = self.home
-        return sum(weight for other, weight in self.near[entity].items() if home.get(other) == subgraph)
+        near, members = self.near[entity], self.members[subgraph]
+        return sum(near[other] for other in near.keys() & members)
 
     def weights(self, entity: int) -> Mapping[int, int]:
         """What an entity weighs to each subgraph that it has partners in."""
         found: defaultdict[int, int] = defaultdict(int)
+        home = self.home
         for other, weight in self.near[entity].items():
-            if (subgraph := self.home.get(other)) is not None:
-                found[subgraph] += weight
+            if other in home:
+                found[home[other]] += weight
         return found
 
     @property
@@ -86,18 +98,45 @@ class Network:
         spread = sum((strength / self.total) ** 2 for strength in self.strengths.values())
         return self._inside / self.total - spread
 
-    def _weigh(self, one: int, other: int, change: int) -> None:
-        for entity, partner in ((one, other), (other, one)):
-            near = self.near[entity]
-            was = near.get(partner, 0)
-            self.relations += (not was) * (entity < partner)
-            near[partner] = was + change
-            if not near[partner]:
-                del near[partner]
-                self.relations -= entity < partner
-            self.strength[entity] += change
-            if (subgraph := self.home.get(entity)) is not None:
-                self.strengths[subgraph] += change
-        if one in self.home and self.home.get(one) == self.home.get(other):
-            self._inside += 2 * change
-        self.total += 2 * change
+    def _wakes(self, entity: int) -> int:
+        return 1 if entity in self._names else WAKES_A_TERM
+
+    def _awake(self, chunk: int) -> list[int]:
+        return [entity for entity in self._named.get(chunk, ()) if entity in self.near]
+
+    def _wake(self, entity: int) -> None:
+        """It weighs what its earlier chunks say."""
+        self.near[entity], self.strength[entity] = {}, 0
+        for chunk in self._chunks[entity]:
+            self._link(entity, (other for other in self._awake(chunk) if other != entity), 1)
+
+    def _sleep(self, entity: int) -> None:
+        self.leave(entity)
+        for chunk in self._chunks[entity]:
+            self._link(entity, (other for other in self._awake(chunk) if other != entity), -1)
+        del self.near[entity], self.strength[entity]
+
+    def _pair(self, entities: Sequence[int], change: int) -> None:
+        for at, entity in enumerate(entities):
+            self._link(entity, entities[at + 1 :], change)
+
+    def _link(self, one: int, others: Iterable[int], change: int) -> None:
+        """Change what an entity weighs to others, each of which is given once."""
+        near, home, count = self.near, self.home, 0
+        own, here = near[one], self.home.get(one)
+        for other in others:
+            count += 1
+            weight = own.get(other, 0) + change
+            if weight:
+                own[other] = near[other][one] = weight
+            else:
+                del own[other], near[other][one]
+            self.relations += (weight == change > 0) - (not weight)
+            self.strength[other] += change
+            if (there := home.get(other)) is not None:
+                self.strengths[there] += change
+                self._inside += 2 * change * (there == here)
+        self.strength[one] += change * count
+        if here is not None:
+            self.strengths[here] += change * count
+        self.total += 2 * change * count

@@ -5,22 +5,33 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
+import numpy as np
+
+from .moves import Moves
 from .network import Network
 
 SEED = 1
-ITERATIONS = 4
 
 Groups = list[list[int]]
 
 
-def partition(network: Network, limit: int) -> Groups:
-    """All entities in groups of at most `limit`; who has no partners is alone."""
-    groups = sorted(_cut(network, sorted(network.near), limit))
-    alone = [group for group in groups if len(group) < limit // 4 and not _has_links(network, group)]
+def divide(network: Network, limit: int, moves: Moves) -> None:
+    """Put every entity in a subgraph, whatever was; one that is much like an earlier one keeps its id."""
+    groups = _groups(network, limit)
+    for subgraph, group in zip(_kept_ids(groups, network.home), groups, strict=True):
+        at = moves.new() if subgraph is None else subgraph
+        for entity in group:
+            moves.go(entity, at)
+    moves.settle(network.near)
+
+
+def _groups(network: Network, limit: int) -> Groups:
+    groups = sorted(_cut(network, network.near, limit))
+    alone = [group for group in groups if len(group) < limit // 2 and not _has_links(network, group)]
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 
-def keep_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
+def _kept_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
     """For each group the subgraph that most of its members were in, each for one group only; None for a new one."""
     shared = Counter((home[entity], at) for at, group in enumerate(groups) for entity in group if entity in home)
     ids: list[int | None] = [None] * len(groups)
@@ -66,19 +77,21 @@ def _packed(groups: Groups, limit: int) -> Groups:
 def _communities(network: Network, entities: Collection[int]) -> Groups:
     import graspologic_native
 
-    inside = set(entities)
-    edges = [
-        (str(one), str(other), float(weight))
-        for one in entities
-        for other, weight in network.near[one].items()
-        if one < other and other in inside
+    order = sorted(entities)
+    place = {entity: at for at, entity in enumerate(order)}
+    links = [
+        [(place[other], weight) for other, weight in network.near[each].items() if other in place] for each in order
     ]
-    found: Mapping[str, int] = {}
-    if edges:
-        _, found = graspologic_native.leiden(edges, iterations=ITERATIONS, seed=SEED)
+    if not any(links):
+        return [[entity] for entity in order]
+    flat = [link for row in links for link in sorted(row)]
+    indptr = np.cumsum([0, *map(len, links)], dtype=np.int64)
+    indices = np.array([at for at, _ in flat], dtype=np.int32)
+    weights = np.array([weight for _, weight in flat], dtype=np.float64)
+    _, found = graspologic_native.leiden_csr(indptr, indices, weights, len(order), seed=SEED)
     groups: defaultdict[int, list[int]] = defaultdict(list)
-    for entity in entities:
-        groups[found.get(str(entity), -1 - entity)].append(entity)
+    for entity, row in zip(order, links, strict=True):
+        groups[found[place[entity]] if row else -1 - entity].append(entity)
     return list(groups.values())
 
 

@@ -11,15 +11,22 @@ from collections.abc import Iterator
 
 from rapidfuzz.distance import Levenshtein
 
+from .extract import is_name
+
+NAME = "^"
 MIN_FUZZY = 7
 LONG = 12
 _MARKS = re.compile(r"[^\w\s]+")
 
 
 def key_of(spelling: str) -> str:
-    """What spellings of one entity have in common: lower case, no marks, the last word in the singular."""
+    """What spellings of one entity have in common: lower case, no marks, the last word in the singular.
+
+    A name and a term have none in common.
+    """
     words = _MARKS.sub("", spelling.lower().replace("-", " ")).split()
-    return " ".join([*words[:-1], _singular(words[-1])]) if words else ""
+    own = NAME if is_name(spelling) else ""
+    return own + " ".join([*words[:-1], _singular(words[-1])]) if words else own
 
 
 class Keys:
@@ -45,9 +52,9 @@ class Keys:
             for pattern, _ in _patterns(key):
                 self._like[pattern].discard(key)
 
-    def find(self, key: str, *, is_name: bool) -> int | None:
+    def find(self, key: str) -> int | None:
         """The entity of this key, or of the nearest one that is the same name misspelt."""
-        if (found := self._entities.get(key)) is not None or not is_name:
+        if (found := self._entities.get(key)) is not None or not key.startswith(NAME):
             return found
         near = [(away, other) for other in self._candidates(key) if (away := _distance(key, other)) is not None]
         return self._entities[min(near)[1]] if near else None
@@ -61,7 +68,7 @@ class Keys:
 
 def _patterns(key: str) -> Iterator[tuple[str, str]]:
     """(the key without one of its long words, that word); of a key of one word its first letters stay."""
-    words = key.split()
+    words = key.removeprefix(NAME).split() if key.startswith(NAME) else ()
     for place, word in enumerate(words):
         if len(word) >= MIN_FUZZY and word.isalpha():
             head = word[:2] if len(words) > 1 else word[:4]

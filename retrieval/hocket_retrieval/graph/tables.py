@@ -113,7 +113,7 @@ class Tables:
             int(facts["graph"]),
             building,
             documents,
-            self._one("SELECT count(*) FROM entities"),
+            self._one("SELECT count(*) FROM entities WHERE subgraph NOT NULL"),
             int(facts["relations"]),
             float(facts["modularity"]),
             self._one("SELECT count(*) FROM subgraphs"),
@@ -160,14 +160,10 @@ class Tables:
         """Chunks that are no more."""
         return self._column("SELECT chunk FROM gone")
 
-    def changed(self) -> list[int]:
-        """Entities that gained or lost a mention."""
-        return self._column("SELECT entity FROM changed")
-
-    def changed_subgraphs(self) -> list[int]:
-        """Where these live."""
-        sql = "SELECT DISTINCT e.subgraph FROM changed c JOIN entities e ON e.id = c.entity WHERE e.subgraph NOT NULL"
-        return self._column(sql)
+    def changed(self) -> dict[int, int | None]:
+        """Entities that gained or lost a mention, and where each lives."""
+        sql = "SELECT c.entity, e.subgraph FROM changed c JOIN entities e ON e.id = c.entity"
+        return dict(self._connection.execute(sql).fetchall())
 
     def said(self, subgraph: int) -> list[Said]:
         """The entities of a subgraph."""
@@ -200,26 +196,23 @@ class Tables:
         """These chunks are read."""
         self._connection.executemany("DELETE FROM pending WHERE chunk = ?", ((chunk,) for chunk in chunks))
 
-    def prune(self) -> tuple[list[Spelling], list[int]]:
-        """Delete what no chunk names any more, of the changed entities; returns spellings and entities that went."""
+    def prune(self) -> list[Spelling]:
+        """Delete what no chunk names any more, of the changed entities; returns the spellings that went."""
         sql = """SELECT s.id, s.text, s.entity FROM changed c JOIN spellings s ON s.entity = c.entity
                  WHERE NOT EXISTS (SELECT 1 FROM mentions m WHERE m.spelling = s.id) ORDER BY s.id"""
         spellings = [Spelling(*row) for row in self._connection.execute(sql)]
         self._connection.executemany("DELETE FROM spellings WHERE id = ?", ((each.id,) for each in spellings))
-        sql = "SELECT id FROM entities e WHERE NOT EXISTS (SELECT 1 FROM spellings s WHERE s.entity = e.id) AND id = ?"
-        entities = [
-            entity
-            for entity in sorted({each.entity for each in spellings})
-            if self._connection.execute(sql, (entity,)).fetchone()
-        ]
-        self._connection.executemany("DELETE FROM entities WHERE id = ?", ((entity,) for entity in entities))
-        return spellings, entities
+        sql = (
+            "DELETE FROM entities WHERE id = ? AND NOT EXISTS (SELECT 1 FROM spellings s WHERE s.entity = entities.id)"
+        )
+        self._connection.executemany(sql, ((entity,) for entity in {each.entity for each in spellings}))
+        return spellings
 
     def add_subgraph(self) -> int:
         """A new subgraph; its id was never used before."""
         return int(self._connection.execute("INSERT INTO subgraphs DEFAULT VALUES").lastrowid or 0)
 
-    def settle(self, homes: Iterable[tuple[int, int]]) -> None:
+    def settle(self, homes: Iterable[tuple[int, int | None]]) -> None:
         """Entities and where they live from now on; subgraphs without any go, and nothing is changed any more."""
         self._connection.executemany(
             "UPDATE entities SET subgraph = ? WHERE id = ?", ((subgraph, entity) for entity, subgraph in homes)

@@ -58,7 +58,7 @@ def measure(report: Report, sets: Sets, world: World) -> None:
         ]
         for by, asked, among, text in ways:
             if report.find(set=of, by=by) is None:
-                report.add(_row(world, of, by, asked, among, text))
+                report.add(_row(world, of, by, asked=asked, among=among, text=text))
         if report.find(set=of, by="best passage") is None:
             report.add(_by_passages(world, of, questions))
 
@@ -99,7 +99,7 @@ def claim_cost(report: Report) -> None:
 
 
 def _row(
-    world: World, of: str, by: str, asked: Sequence[Question], among: Sequence[str], text: Callable[[Question], str]
+    world: World, of: str, by: str, *, asked: Sequence[Question], among: Sequence[str], text: Callable[[Question], str]
 ) -> Row:
     ranked = [_ranked(world.index, text(question), among) for question in asked]
     row: Row = {"set": of, "by": by, "questions": len(asked), "devices": len(among)}

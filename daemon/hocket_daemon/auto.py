@@ -16,9 +16,9 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
 
 from .aggregation.mode import AggregationMode
-from .graph.gate import decide
+from .graph import own
+from .graph.gate import Calibration, decide
 from .graph.settings import GateSettings
-from .graph.shipped import SHIPPED
 from .monitoring.counters import Counters
 from .serving.mode import Facts, FollowedSession, Peer, Session
 from .serving.reply import Reply, late
@@ -86,6 +86,7 @@ class AutoMode(GraphMode):
     def __init__(self, aggregation: AggregationMode, services: Services, settings: GateSettings) -> None:
         super().__init__(aggregation, services)
         self._settings = settings
+        self._calibration = own.load(settings.calibration)
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Search at home, then decide."""
@@ -96,7 +97,7 @@ class AutoMode(GraphMode):
             reply.ask = _alone(ask) if home else ask
             return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
 
-        gating = Gating(ask, reply, self._services, decided)
+        gating = Gating(ask, reply, self._services, self._calibration, decided)
         gating.start(self._settings.passages, there=peer is not None)
         return gating
 
@@ -104,8 +105,16 @@ class AutoMode(GraphMode):
 class Gating:
     """A session that becomes another one once the gate has decided."""
 
-    def __init__(self, ask: Ask, reply: Reply, services: Services, decided: Callable[[GateDecision], Session]) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        reply: Reply,
+        services: Services,
+        calibration: Calibration,
+        decided: Callable[[GateDecision], Session],
+    ) -> None:
         self._ask, self._reply, self._decided = ask, reply, decided
+        self._calibration = calibration
         self._number = os.urandom(16)
         self._closed = False
         self._inner: Session | None = None
@@ -133,7 +142,7 @@ class Gating:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         else:
-            self._go(decide(self._ask.question, outcome, SHIPPED))
+            self._go(decide(self._ask.question, outcome, self._calibration))
 
     def _go(self, gate: GateDecision) -> None:
         self._counters.add("gate_total", decision=gate.decision)

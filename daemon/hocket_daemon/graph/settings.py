@@ -13,6 +13,9 @@ class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """When a question of `auto` is answered at home: docs/graph.md."""
 
     passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
+    calibration: Annotated[
+        str, Meta(description="the file that `hocket graph calibrate` writes; the shipped calibration where it is not")
+    ] = ""
 
 
 class FederationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -28,7 +28,13 @@ app = typer.Typer(
 
 
 @app.command(epilog="Example: hocket graph show --home ~/trial/device-2")
-def show(home: Folder = None, json_object: Json = False) -> None:
+def show(
+    home: Folder = None,
+    json_object: Json = False,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, too: a .png, or an .html page that needs no network.")
+    ] = None,
+) -> None:
     """Show the knowledge graph's parts, each with its summary as it may leave.
 
     `shared` is the version that the cloud holds, as far as it can be asked.
@@ -44,6 +50,10 @@ def show(home: Folder = None, json_object: Json = False) -> None:
     except HocketError as error:
         held = {}
         console.err().print(f"what the cloud holds is not known: {error.text}", style="dim", markup=False)
+    if picture is not None:
+        from hocket_tools.graph_picture import draw
+
+        draw(picture, [each for page in pages for each in page.subgraphs], f"what {here.at.name}'s documents are about")
     if json_object:
         typer.echo(json.dumps(_described(pages, held), ensure_ascii=False))
     else:
@@ -82,6 +92,43 @@ def withdraw(home: Folder = None) -> None:
         removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
     here.stop_sharing()
     typer.echo(f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now")
+
+
+@app.command(epilog="Example: hocket graph calibrate questions.jsonl")
+def calibrate(
+    questions: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help='Lines such as {"question": "…", "document": "notes.txt"}.'),
+    ],
+    home: Folder = None,
+    risk: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Of the questions kept at home, the share without evidence there.")
+    ] = 0.2,
+) -> None:
+    """Choose when the gate of `--mode auto` keeps a question at home, by questions of your own.
+
+    A question names the document that answers it, or none where no document here does. The device takes it over at its
+    next start.
+    """
+    from hocket_bus import config
+    from hocket_daemon.config import DeviceSettings
+    from hocket_daemon.graph import own
+    from hocket_tools import calibrating
+
+    here = _home(home)
+    settings = config.load(here.config("device"), DeviceSettings).gate
+    asked = calibrating.read(questions)
+    with _retrieval(here) as caller:
+        found = calibrating.calibrated(caller, asked, settings.passages, risk)
+    path = Path(settings.calibration or here.at / "device-gate.json")
+    own.save(path, found.calibration)
+    typer.echo(
+        f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
+        f"threshold {found.calibration.threshold:.3f}"
+    )
+    typer.echo(f"written to {path}; start the device anew: hocket down, hocket up")
+    if not settings.calibration:
+        typer.echo(f'add under [gate] in {here.config("device")}: calibration = "{path}"')
 
 
 def _home(folder: Path | None) -> Home:

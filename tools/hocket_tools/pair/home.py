@@ -173,6 +173,7 @@ class Home:
         if side == "device":
             given |= {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
             given["dispatch.account"] = str(self.at / "device-account.json")
+            given["gate.calibration"] = str(self.at / "device-gate.json")
         return given
 
     def _decisions(self, side: str) -> Path:

@@ -43,6 +43,7 @@ def _read(name: str, at: Path, embedder: Embedder, sets: Sets) -> Collection:
     if not collection.status().documents:
         console.err().print(f"reading the documents of {name}", style="dim", markup=False)
         collection.add((each.name, each.title, each.text) for each in sets.documents[name] if each.text.strip())
+    collection.graph.build(lambda: False)
     return collection
 
 

@@ -143,7 +143,7 @@ class Expire(Message, frozen=True):
 
 
 class Match(Message, frozen=True):
-    """Ask for the `m` summaries nearest a question among those of these devices."""
+    """Ask for the `m` summaries nearest a question among those of these devices, and each other one's nearest."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
@@ -163,7 +163,7 @@ class Matched(Message, frozen=True):
     """The answer to Match, best first."""
 
     request: Id
-    matches: Annotated[list[Matching], Meta(max_length=64)]
+    matches: Annotated[list[Matching], Meta(max_length=1_100)]
 
 
 CONVERSATION = Conversation(

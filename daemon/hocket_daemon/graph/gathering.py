@@ -61,6 +61,7 @@ class Gathering:
         self._matching = bool(self._others)
         self._matched: list[str] = []
         self._notices: list[str] = []
+        self._without: list[str] = []  # why devices had nothing to tell
         self._evidence: list[Passage] = []
 
     def start(self, scorer: str) -> None:
@@ -93,7 +94,7 @@ class Gathering:
             return
         self.asked.discard(name)
         if isinstance(message, NoEvidence):
-            self._notices.append(f"{name} knows nothing of it: {message.why}")
+            self._without.append(f"{name} knows nothing of it: {message.why}")
         else:
             told = message.passages[: self._asked_for]
             self._evidence += [msgspec.structs.replace(passage, device=name, score=0.0) for passage in told]
@@ -150,6 +151,7 @@ class Gathering:
         known = {passage.text for passage in self._own.passages}
         self._evidence = [passage for passage in self._evidence if passage.text not in known]
         if not self._evidence:
+            self._notices += self._without  # where others knew, a reader need not hear of them
             self._finish(self._own.passages)
             return
         texts = [passage.text for passage in self._evidence]

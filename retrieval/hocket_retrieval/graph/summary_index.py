@@ -10,7 +10,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
@@ -85,7 +85,7 @@ class SummaryIndex:
 
         Raises QueryError where a device has more than MAX_SUMMARIES.
         """
-        vectors = self._embedder.documents([summary.text for summary in summaries])
+        vectors = self._embedded([summary.text for summary in summaries])
         with self._lock, self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._greet(device, store)
@@ -129,7 +129,7 @@ class SummaryIndex:
             return [Summary(*row) for row in self._database.execute(query, (device, after, limit))]
 
     def match(self, query: str, devices: Sequence[str], m: int) -> list[Match]:
-        """The `m` best summaries of these devices, best first."""
+        """The `m` best summaries of these devices, and the best one of each other of them; best first."""
         searched = {name: device for name in devices if (device := self._device(name)).ids}
         if not searched:
             return []
@@ -140,7 +140,13 @@ class SummaryIndex:
             for name, device in searched.items()
             for id, cosine, known in zip(device.ids, device.vectors @ vector, device.words, strict=True)
         ]
-        return sorted(found, key=lambda each: (-each.score, each.device, each.subgraph))[:m]
+        ranked = sorted(found, key=lambda each: (-each.score, each.device, each.subgraph))
+        best, rest = ranked[:m], ranked[m:]
+        first = {each.device: each for each in reversed(ranked)}
+        return best + [each for each in rest if each is first[each.device]]
+
+    def _embedded(self, texts: Sequence[str]) -> Iterable[NDArray[np.float32]]:
+        return self._embedder.documents(texts) if texts else ()
 
     def _greet(self, device: str, store: str) -> None:
         known = self._database.execute("SELECT store FROM devices WHERE name = ?", (device,)).fetchone()
@@ -175,7 +181,7 @@ class SummaryIndex:
         rows = self._database.execute(query, (name,)).fetchall()
         mark = self._embedder.fingerprint
         other = [row for row in rows if row[2] != mark]  # of an embedder that was configured before
-        new = dict(zip((row[0] for row in other), self._embedder.documents([row[1] for row in other]), strict=True))
+        new = dict(zip((row[0] for row in other), self._embedded([row[1] for row in other]), strict=True))
         vectors = [new[row[0]] if row[0] in new else np.frombuffer(row[3], np.float16) for row in rows]
         stacked = np.array(vectors, np.float32).reshape(len(rows), self._embedder.dimension)
         return _Device([row[0] for row in rows], stacked, [words_of(row[1]) for row in rows])

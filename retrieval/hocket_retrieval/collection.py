@@ -73,7 +73,7 @@ class Collection:
             raise
         self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
         self._index.open(self._store)
-        self._embedder = embedder
+        self.embedder = embedder
         self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
@@ -117,7 +117,7 @@ class Collection:
     def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
         """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""
         query = check_query(query, k)
-        return extract(self._embedder, query, self.search(query, k).passages, sentences)
+        return extract(self.embedder, query, self.search(query, k).passages, sentences)
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""

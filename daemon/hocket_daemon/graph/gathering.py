@@ -57,6 +57,7 @@ class Gathering:
         self._others = sorted(members.others(asker))
         self._members, self._settings, self._lookups = members, settings, lookups
         self._send, self._done = send, done
+        self._began_s = time.monotonic()
         self._own: Passages | None = None
         self._matching = bool(self._others)
         self._matched: list[str] = []
@@ -172,7 +173,8 @@ class Gathering:
 
     def _finish(self, passages: list[Passage]) -> None:
         assert self._own is not None
-        found = msgspec.structs.replace(self._own, passages=passages)
+        seconds = time.monotonic() - self._began_s
+        found = msgspec.structs.replace(self._own, passages=passages, seconds=seconds)
         self._end(Gathered(found, self._matched, self._notices))
 
     def _end(self, outcome: Gathered | HocketError) -> None:

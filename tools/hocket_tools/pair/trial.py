@@ -64,6 +64,17 @@ def _device(home: Home, name: str, cloud_key: str, at: str) -> str:
     return own.public
 
 
+def dial(device: Home, cloud: str, at: str) -> None:
+    """Let a device reach its cloud, which listens at `cloud`, at another address, such as a link emulator's."""
+    folder = device.at / "keys"
+    peers = keys.read_peers(folder)
+    known = {
+        name: Peer(peer.key, at if peer.endpoint == cloud else peer.endpoint, peer.may) for name, peer in peers.items()
+    }
+    keys.write_peers(folder, known)
+    device.set_peer(at)
+
+
 def _free_ports() -> int:
     """A port that nothing listens on, and neither on the one behind it."""
     while True:

@@ -47,6 +47,16 @@ def _read(name: str, at: Path, embedder: Embedder, sets: Sets) -> Collection:
     return collection
 
 
+@contextmanager
+def together(sets: Sets, of: str, folder: Path, embedder: Embedder) -> Iterator[Collection]:
+    """All documents of a set in one place, for comparison."""
+    with Collection(folder / f"together-{of}", embedder) as collection:
+        if not collection.status().documents:
+            documents = [each for name in sets.devices(of) for each in sets.documents[name]]
+            collection.add((each.name, each.title, each.text) for each in documents if each.text.strip())
+        yield collection
+
+
 def as_message(found: SearchResult) -> m.Passages:
     """What a retrieval daemon tells of it."""
     passages = [

@@ -99,6 +99,12 @@ def separations(asked: Sequence[Asked], calibration: Calibration) -> list[Row]:
     ]
 
 
+def chosen_of(calibration: Calibration) -> Row:
+    """The calibration of all questions, which `shipped.py` has."""
+    text = ", ".join(f"{name} {weight:.4f}" for name, weight in calibration.weights._asdict().items())
+    return {"metric": f"chosen: {text}, bias {calibration.bias:.4f}", "threshold": calibration.threshold}
+
+
 def claim(report: Report) -> None:
     """The issue's aims."""
     row = next(row for row in report.summary if row["risk"] == 0.2 and not row["with_near"])

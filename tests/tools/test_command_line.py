@@ -213,7 +213,8 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     assert console.sources(structs.replace(done, sources=[])) == ["from no document"]
     assert console.sources(structs.replace(done, sources=[], token_ids=[])) == []
     record = _record(done)
-    assert record["sources"][1] == {"side": "cloud", "document": "towns.md", "ordinal": 0, "share": 0.3}
+    more = {"device": "", "subgraph": 0, "score": 0.0}
+    assert record["sources"][1] == {"side": "cloud", "document": "towns.md", "ordinal": 0, "share": 0.3} | more
     assert json.loads(json.dumps(record))["token_sources"] == [[0.625, 0.3, 0.075]]
     assert not {"sources", "token_sources"} & set(_record(done, sources=False))
 

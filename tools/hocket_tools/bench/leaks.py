@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Ping, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Ping, Sync, Target, Withdraw
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution
 from hocket_daemon.serving.prefix import PrefixChain
 
 RUN = 3  # tokens in a row that count as a piece of a sentence
 LIKELIEST = {"answers": None, "drafted": 0, "likeliest": 1, "likeliest 5": 5, "all": codec.MAX_IDS}
-_SPEAKING = (Hello, Ping, Begin, Draft, Target, Aggregated, Sync, End)
+_SPEAKING = (Hello, Ping, Begin, Draft, Target, Aggregated, Sync, End, Withdraw)
 _Pairs = Mapping[tuple[int, ...], set[int]]
 
 

@@ -86,7 +86,7 @@ def separations(asked: Sequence[Asked], calibration: Calibration) -> list[Row]:
         "near": [each.near for each in asked],
         "home without evidence": [each.home for each in asked if not each.home.found],
     }
-    metrics: dict[str, Callable[[Inputs], float]] = {name: attrgetter(name) for name in Inputs._fields}
+    metrics: dict[str, Callable[[Inputs], float]] = {name: attrgetter(name) for name in Inputs.__annotations__}
     metrics["model"] = lambda given: metric(given, calibration)
     return [
         {

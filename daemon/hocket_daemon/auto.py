@@ -17,7 +17,7 @@ from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, 
 
 from .aggregation.mode import AggregationMode
 from .graph import own
-from .graph.gate import Calibration, decide
+from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
 from .serving.mode import Facts, FollowedSession, Peer, Session
@@ -97,9 +97,19 @@ class AutoMode(GraphMode):
             reply.ask = _alone(ask) if home else ask
             return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
 
-        gating = Gating(ask, reply, self._services, self._calibration, decided)
+        gating = Gating(ask, reply, self._services, self._gate(), decided)
         gating.start(self._settings.passages, there=peer is not None)
         return gating
+
+    def rows(self, ask: Ask) -> int:
+        """As an aggregation's, or for the candidates, which are written before it."""
+        candidates = self._settings.candidates if self._settings.gate == "answers" else 0
+        return max(super().rows(ask), candidates)
+
+    def _gate(self) -> Gate:
+        if self._settings.gate == "answers":
+            return AnswersGate(self._services, self._settings.candidates)
+        return EvidenceGate(self._calibration)
 
 
 class Gating:
@@ -110,11 +120,11 @@ class Gating:
         ask: Ask,
         reply: Reply,
         services: Services,
-        calibration: Calibration,
+        gate: Gate,
         decided: Callable[[GateDecision], Session],
     ) -> None:
         self._ask, self._reply, self._decided = ask, reply, decided
-        self._calibration = calibration
+        self._gate = gate
         self._number = os.urandom(16)
         self._closed = False
         self._inner: Session | None = None
@@ -142,9 +152,11 @@ class Gating:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         else:
-            self._go(decide(self._ask.question, outcome, self._calibration))
+            self._gate.decide(self._ask.question, outcome, self._lookups, self._go)
 
     def _go(self, gate: GateDecision) -> None:
+        if self._closed:
+            return
         self._counters.add("gate_total", decision=gate.decision)
         try:
             self._inner = self._decided(gate)
@@ -194,6 +206,7 @@ class Gating:
 
     def _close(self) -> None:
         self._closed = True
+        self._gate.close()
         self._lookups.close()
 
 

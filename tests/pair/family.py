@@ -16,7 +16,7 @@ from hocket_bus.keys import Peer
 from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraphs, Subgraphs
 from hocket_bus.sockets import new_key_pair
 from hocket_daemon.cloud import CloudDaemon
-from hocket_daemon.graph.settings import FederationSettings
+from hocket_daemon.graph.settings import FederationSettings, GateSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
 from hocket_retrieval.config import RetrievalConfig
@@ -24,6 +24,8 @@ from hocket_retrieval.daemon import Daemon as Retrieval
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until
+
+EVIDENCE = GateSettings()
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Family:
         """The devices that the cloud sees."""
         return self.cloud._federation.members.connected()
 
-    def start_device(self, name: str, text: str = "", **egress: bool) -> Pair:
+    def start_device(self, name: str, text: str = "", gate: GateSettings = EVIDENCE, **egress: bool) -> Pair:
         """A device that has read one document, if any,."""
         made = Pair(self._place(name), self.models, stack=self.stack)
         folder = made.folder / "keys"
@@ -75,7 +77,8 @@ class Family:
         if text:
             self.ingest(made, text)
         policy = {"summaries": True, "evidence": True} | egress
-        made.start_device(link=self.at, name=name, egress=EgressSettings(ledger=str(made.folder / "ledger"), **policy))
+        settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)
+        made.start_device(link=self.at, name=name, egress=settings, gate=gate)
         self.devices[name] = made
         return made
 

@@ -12,6 +12,7 @@ from family import Family, family
 
 from hocket_bus.errors import BadRequest, Unavailable
 from hocket_bus.messages import ListShared, Recalled, Removed, StopSharing
+from hocket_daemon.graph.settings import GateSettings
 from hocket_tools.caller import Caller
 from waiting import WAIT_S, until
 
@@ -128,6 +129,18 @@ def test_a_cloud_that_restarts_is_told_what_it_lacks(made: Family) -> None:
     made.restart_cloud(forgets="ben")
     until(lambda: made.ledger("ben")["summaries"] > sent)
     made.wait_shared("ben")
+
+
+def test_the_gate_of_answers_writes_several_and_decides_by_them(made: Family) -> None:
+    """Untrained voices are sure of nothing, so the question goes on, and says why."""
+    made.start_cloud(["anna"], {"family": ["anna"]})
+    made.start_device("anna", HOME, gate=GateSettings(gate="answers", candidates=2))
+    done, _ = made.ask("anna", OF_HOME)
+    assert done.routing is not None
+    assert done.routing.gate is not None
+    assert done.routing.gate.decision == "escalate"
+    assert "answers at home" in done.routing.gate.reason
+    assert done.routing.gate.threshold == 0.75
 
 
 def test_modes_refuse_what_they_cannot_do(made: Family) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish
 
 from .batch import Decoded, DecodeRequest
 from .compute import Compute
-from .distribution import truncate
+from .distribution import Distribution, truncate
 from .preemption import Interrupt, Preempted
 from .sampling import Rule, sample
 from .sequences import Prefill, SequenceGroup, mix
@@ -26,6 +28,14 @@ class Generated:
     finish: Finish
     ids: list[int]
     text: str
+
+
+class Drawn(NamedTuple):
+    """A token, its natural log-probability, and the entropy of what it was drawn from, in nats; zeros unwatched."""
+
+    token: int
+    log_probability: float = 0.0
+    entropy: float = 0.0
 
 
 class Usage(NamedTuple):
@@ -48,13 +58,16 @@ class Generation:
         *,
         on_token: Callable[[int, str], None],
         on_end: Callable[[Generated | HocketError], None],
+        watches: bool = False,
     ) -> None:
         """`passes` reads the prompt into one row, with room for the transcript's `max_tokens`.
 
         Step t draws by `rule` from the likeliest ids that hold `mass` of the distribution behind t tokens. `on_token`
         gets every id and the text that it completes, perhaps none; `on_end` comes once and last, with an error where
-        no token can come any more.
+        no token can come any more. With `watches`, `drawn` tells how sure the model was of each token.
         """
+        self.drawn: list[Drawn] = []
+        self._watches = watches
         self.usage: Usage | None = None  # nobody is paid for it
         self._compute = compute
         self._rule = rule
@@ -66,6 +79,11 @@ class Generation:
         self._group: SequenceGroup | None = None
         self._ended = False
         compute.prefill(passes, self._interrupt, self._on_read)
+
+    @property
+    def text(self) -> str:
+        """What is written so far."""
+        return self._transcript.text
 
     def cancel(self) -> None:
         """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
@@ -82,24 +100,29 @@ class Generation:
             self._end(outcome)
 
     def _decode(self, group: SequenceGroup) -> None:
-        rule, mass, ids = self._rule, self._mass, list(self._transcript.ids)
+        rule, mass, ids, watches = self._rule, self._mass, list(self._transcript.ids), self._watches
 
-        def draw(rows: Rows) -> int:
-            return sample(rule, len(ids), truncate(mix(rows, []), mass))
+        def draw(rows: Rows) -> Drawn:
+            found = truncate(mix(rows, []), mass)
+            token = sample(rule, len(ids), found)
+            return _watched(found, token) if watches else Drawn(token)
 
         self._compute.decode(DecodeRequest(group, ids, draw, self._interrupt), self._on_drawn)
 
-    def _on_drawn(self, outcome: Decoded[int] | HocketError | Preempted) -> None:
+    def _on_drawn(self, outcome: Decoded[Drawn] | HocketError | Preempted) -> None:
         if self._ended or isinstance(outcome, Preempted):
             return
         if isinstance(outcome, HocketError):
             self._end(outcome)
             return
         assert self._group is not None
-        piece, finish = self._transcript.add(outcome.value), self._transcript.finish
+        token = outcome.value.token
+        piece, finish = self._transcript.add(token), self._transcript.finish
+        if self._watches:
+            self.drawn.append(outcome.value)
         if finish is None:  # before anybody is told, so that the compute thread need not wait for them
             self._decode(self._group)
-        self._on_token(outcome.value, piece)
+        self._on_token(token, piece)
         if finish is not None:
             self._end(self._generated(finish))
 
@@ -118,3 +141,13 @@ class Generation:
         if self._group is not None:
             self._compute.run(self._group.close, lambda _: None)
             self._group = None
+
+
+def _watched(found: Distribution, token: int) -> Drawn:
+    chances = found.probabilities
+    at = found.place(token)
+    return Drawn(
+        token,
+        float(np.log(chances[at])) if at is not None else -np.inf,
+        float(-(chances * np.log(np.maximum(chances, 1e-30))).sum()),
+    )

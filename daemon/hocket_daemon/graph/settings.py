@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -12,6 +12,14 @@ Device = Annotated[str, Meta(min_length=1, max_length=64)]
 class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """When a question of `auto` is answered at home: docs/graph.md."""
 
+    gate: Annotated[
+        Literal["evidence", "answers"],
+        Meta(
+            description="`evidence`: by what a search at home finds, before a token is written; `answers`: by whether "
+            "several answers written at home are sure of themselves and agree, which takes their time"
+        ),
+    ] = "evidence"
+    candidates: Annotated[int, Meta(ge=2, le=8, description="answers that the gate `answers` compares")] = 3
     passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
     calibration: Annotated[
         str, Meta(description="the file that `hocket graph calibrate` writes; the shipped calibration where it is not")

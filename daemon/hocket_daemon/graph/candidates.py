@@ -1,0 +1,103 @@
+"""Several answers written at home at once, in the compute thread's batches, for the gate `answers`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import GateDecision, Passages, Weigh
+
+from ..engine.generation import Drawn, Generated, Generation
+from ..engine.sampling import Rule
+from ..engine.sequences import read_text
+from ..engine.text import Detokenizer, Transcript
+from ..serving.retrieval import Asker
+from ..serving.services import Services
+from .answers import Candidate, judge
+
+TEMPERATURE, TOP_P = 0.8, 0.95
+TOKENS = 32
+READ = 2  # passages that a candidate is written from
+
+
+class Candidates:
+    """Writes them, compares them, and tells the gate's decision once; nothing is told behind `close`."""
+
+    def __init__(
+        self, services: Services, lookups: Asker, number: int, done: Callable[[GateDecision | HocketError], None]
+    ) -> None:
+        self._services, self._lookups, self._number, self._done = services, lookups, number, done
+        self._writing: list[Generation] = []
+        self._left = number
+        self._failed: HocketError | None = None
+        self._cosines: list[list[float]] = []
+        self._scorer = ""
+        self._closed = False
+
+    def start(self, question: str, found: Passages) -> None:
+        """Begin with all of them."""
+        texts = [passage.text for passage in found.passages[:READ]]
+        prompt = "\n\n".join([*texts, question])
+        self._scorer = next((each for each in found.scorers if each.startswith("cosine:")), "")
+        for seed in range(self._number):
+            self._writing.append(self._write(prompt, seed))
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._closed = True
+        for each in self._writing:
+            each.cancel()
+
+    def _write(self, prompt: str, seed: int) -> Generation:
+        voice = self._services.voice
+        return Generation(
+            self._services.compute,
+            read_text(voice, prompt, task="answer", room=TOKENS, prefix=""),
+            Rule(seed, TEMPERATURE, TOP_P),
+            1.0,
+            Transcript(Detokenizer(voice.text, (), strip=True), voice.eos, TOKENS),
+            on_token=lambda _, __: None,
+            on_end=self._on_end,
+            watches=True,
+        )
+
+    def _on_end(self, end: Generated | HocketError) -> None:
+        self._left -= 1
+        if isinstance(end, HocketError):
+            self._failed = end
+        if self._closed or self._left:
+            return
+        if self._failed is not None:
+            self._done(self._failed)
+        else:
+            self._compare(0)
+
+    def _compare(self, at: int) -> None:
+        """The cosines of one candidate with all, one after another."""
+        texts = [each.text for each in self._candidates()]
+        if at == len(texts) or not all(texts):
+            self._done(judge(self._candidates(), self._cosines))
+            return
+
+        def scored(outcome: list[float] | HocketError) -> None:
+            if self._closed:
+                return
+            if isinstance(outcome, HocketError):
+                self._done(outcome)
+            else:
+                self._cosines.append(outcome)
+                self._compare(at + 1)
+
+        weigh = Weigh(request=os.urandom(16), query=texts[at], texts=texts, scorer=self._scorer)
+        self._lookups.ask(weigh, scored)
+
+    def _candidates(self) -> list[Candidate]:
+        return [_candidate(each.text, each.drawn) for each in self._writing]
+
+
+def _candidate(text: str, drawn: Sequence[Drawn]) -> Candidate:
+    if not drawn:
+        return Candidate(text, 0.0, 0.0)
+    return Candidate(text, fmean(each.log_probability for each in drawn), fmean(each.entropy for each in drawn))

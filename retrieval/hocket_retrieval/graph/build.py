@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ..store import Store
 from .extract import is_name, mentions
-from .leaving import said_outside
+from .leaving import Quotes, said_outside
 from .moves import Moves
 from .network import Network
 from .partition import divide
@@ -100,9 +100,11 @@ class Graph:
             tables.drop_empty()
         else:
             stale |= self._place(tables, network, changed)
-        for subgraph in sorted(stale):
-            if subgraph in network.members:
-                tables.put_summary(subgraph, self._summary(tables, network, subgraph))
+        quotes = Quotes(tables)
+        for subgraph in sorted(stale & network.members.keys()):
+            said = said_outside(tables.said(subgraph), self._min_documents)
+            text = summary(said, strongest(network, network.members[subgraph]), quotes.cross)
+            tables.put_summary(subgraph, text)
         tables.put_figures(network.relations, network.modularity)
 
     def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
@@ -118,10 +120,6 @@ class Graph:
             moves.settle(queue)
         tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched
-
-    def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
-        said = said_outside(tables.said(subgraph), self._min_documents)
-        return summary(said, strongest(network, network.members[subgraph]))
 
 
 def load(tables: Tables) -> Memory:

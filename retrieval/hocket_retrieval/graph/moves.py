@@ -16,7 +16,7 @@ class Moves:
     def __init__(self, network: Network, limit: int, new: Callable[[], int]) -> None:
         self._network = network
         self._limit = limit
-        self._small = limit // 2
+        self._small = limit * 3 // 8
         self.new = new
         self.touched: set[int] = set()  # subgraphs that somebody came to or left
         self.moved: set[int] = set()

@@ -27,7 +27,7 @@ def divide(network: Network, limit: int, moves: Moves) -> None:
 
 def _groups(network: Network, limit: int) -> Groups:
     groups = sorted(_cut(network, network.near, limit))
-    alone = [group for group in groups if len(group) < limit // 2 and not _has_links(network, group)]
+    alone = [group for group in groups if len(group) < limit * 3 // 8 and not _has_links(network, group)]
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 

@@ -7,6 +7,7 @@ it is first wanted, and dropped when a step fails.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from .extract import is_name, mentions
 from .leaving import Quotes, said_outside
 from .moves import Moves
 from .network import Network
-from .partition import divide
+from .partition import divide, gather
 from .resolve import Keys, key_of
 from .summary import strongest, summary
 from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
@@ -114,9 +115,16 @@ class Graph:
             divide(network, self._limit, moves)
         else:
             queue = {entity for entity in changed if entity in network.near}
+            lost: Counter[int] = Counter()
             for entity, subgraph in changed.items():
                 if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
                     queue |= network.beside(entity)
+                if subgraph is not None and entity not in network.near:
+                    lost[subgraph] += 1
+            for subgraph, count in lost.items():
+                if len(network.members.get(subgraph, ())) + count >= self._limit:
+                    queue |= network.drawn_to(subgraph)
+            gather(network, sorted(queue), self._limit, moves)
             moves.settle(queue)
         tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched

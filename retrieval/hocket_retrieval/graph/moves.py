@@ -47,14 +47,21 @@ class Moves:
             here = network.home.get(entity)
             there = self._best(entity)
             if there != here:
+                followers = self._followers(entity, there) - held
                 self.go(entity, there)
-                followers = (other for other in sorted(network.near[entity]) if network.home.get(other) != there)
-                for other in followers:
-                    if other not in held and other in network.home:
-                        held.add(other)
-                        waiting.append(other)
+                held |= followers
+                waiting.extend(sorted(followers))
             seen.add(there)
         return seen | self.touched
+
+    def _followers(self, entity: int, there: int) -> set[int]:
+        """Who may gain by following when an entity goes there: its partners, and who finds room where it was."""
+        network = self._network
+        here = network.home.get(entity)
+        others = set(network.near[entity])
+        if here is not None and len(network.members[here]) >= self._limit:
+            others |= network.drawn_to(here)
+        return {other for other in others if network.home.get(other, there) != there}
 
     def _best(self, entity: int) -> int:
         """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""

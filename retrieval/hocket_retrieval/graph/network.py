@@ -90,6 +90,11 @@ class Network:
                 found[home[other]] += weight
         return found
 
+    def drawn_to(self, subgraph: int) -> set[int]:
+        """All who have partners in a subgraph and live elsewhere."""
+        members = self.members[subgraph]
+        return {other for entity in members for other in self.near[entity]} - members
+
     @property
     def modularity(self) -> float:
         """Of the partition as it is; 0 where nothing is named together."""

@@ -11,6 +11,7 @@ from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, DispatchOpt
 from hocket_bus.wire import decode, encode
 
 DEFAULTS = Ask(request=bytes(16), topic=bytes(16), question="")  # what a question has that says nothing else
+AGGREGATING = (DEFAULTS.mode, "graph", "auto")  # modes in which two sides aggregate
 DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
 
 
@@ -94,7 +95,7 @@ def _options(
     mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions
 ) -> tuple[AggregationOptions | DispatchOptions | None, bool]:
     """What the mode is told, and whether nothing was said that it does not know."""
-    if mode == DEFAULTS.mode:
+    if mode in AGGREGATING:
         return aggregated, not dispatched.script
     if mode == "dispatch":
         return dispatched, aggregated == AggregationOptions(alone=dispatched.alone)

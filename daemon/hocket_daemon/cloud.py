@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hocket_bus import config, log
+from hocket_bus.endpoints import is_tcp
 from hocket_bus.faults import notice_text
 from hocket_bus.messages import Error, Hello, Welcome
 from hocket_bus.sockets import Gone, Greeted
@@ -13,8 +14,10 @@ from .config import CloudSettings
 from .daemon import Daemon
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
+from .graph.federation import Federation
 from .privacy.egress import EgressSettings
 from .privacy.ledger import Ledger
+from .serving.gathering import Gatherer
 from .serving.openings import Openings
 
 
@@ -24,14 +27,30 @@ class CloudDaemon(Daemon):
     def __init__(self, settings: CloudSettings) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
         self._server = settings.server
+        self._own_settings = settings
         super().__init__(settings, "cloud", silence_s=settings.silence_s)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
         return open_server(self._server, self.bus.post, EgressSettings(), Ledger(None))
 
+    def open_gatherer(self) -> Gatherer:
+        """The devices that share with this cloud."""
+        over_tcp = is_tcp(self.settings.endpoint)
+        self._federation = Federation(
+            self._own_settings.federation,
+            self.server,
+            self.services.retrieval,
+            self.services.counters,
+            lambda name: not over_tcp or self.bus.lets_in(name),
+        )
+        return self._federation
+
     def connect(self) -> None:
         """Take what devices send."""
+        self._federation.add_to(self.at_server)
+        self.duties.append(self._federation)
+        self.board.add(facts=[self._federation.facts], metrics=[self._federation.metrics])
         openings = Openings(self.services, self.server, self.sessions, self.modes, self.check_taking)
         openings.add_to(self.at_server)
         self.board.add_for_users(facts=[self._device_facts], metrics=[self._device_metrics])
@@ -49,6 +68,7 @@ class CloudDaemon(Daemon):
 
     def on_end(self, event: Greeted | Gone) -> None:
         """Know which devices are connected."""
+        self._federation.on_end(event)
         if isinstance(event, Gone):
             self._devices.pop(event.route, None)
         elif event.hello.role == "device":

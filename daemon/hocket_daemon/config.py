@@ -12,6 +12,7 @@ from .aggregation.settings import AggregationSettings
 from .composition.settings import CompositionSettings, GeneratorSettings
 from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings, ServerSettings
+from .graph.settings import FederationSettings, GateSettings
 from .privacy.egress import EgressSettings
 
 
@@ -76,6 +77,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     egress: EgressSettings = EgressSettings()
     dispatch: DispatchSettings = DispatchSettings()
     composition: CompositionSettings = CompositionSettings()
+    gate: GateSettings = GateSettings()
 
 
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -83,6 +85,7 @@ class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_
 
     server: ServerSettings = ServerSettings()
     composition: GeneratorSettings = GeneratorSettings()
+    federation: FederationSettings = FederationSettings()
     silence_s: Annotated[
         float, Meta(gt=0, description="a session is freed when its device has said nothing for this long")
     ] = 30.0

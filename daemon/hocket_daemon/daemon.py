@@ -10,9 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from math import inf
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -23,10 +25,7 @@ from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Chunks,
     Error,
-    Extracted,
     Hello,
-    Passages,
-    Scores,
     Side,
     Status,
     StatusRequest,
@@ -52,15 +51,27 @@ from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
 from .serving.decisions import Decisions
+from .serving.gathering import Gatherer
 from .serving.mode import Peer
 from .serving.requests import Requests
-from .serving.retrieval import RetrievalClient
+from .serving.retrieval import ANSWERS, RetrievalClient
 from .serving.routes import Routes
 from .serving.services import Services
 from .serving.sessions import Sessions, stopping
 
 TICK_S = 5.0  # the longest time between two ticks
 log = structlog.get_logger(__name__)
+
+
+class Duty(Protocol):
+    """What waits for a time."""
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is next needed, on the monotonic clock."""
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
 
 
 class Daemon:
@@ -85,6 +96,7 @@ class Daemon:
         self._comes_first = False  # the bus runs in real time
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
+        self.duties: list[Duty] = []  # what a side does beside answering
         self._opened = ExitStack()  # closed in reverse order
         with ExitStack() as undo:
             undo.callback(self._opened.close)
@@ -117,6 +129,7 @@ class Daemon:
             holds=Holds(settings.model.hold_first),
             shares_drafts=self._shares_drafts,
         )
+        self.services = replace(self.services, gatherer=self.open_gatherer())
         self.modes = modes(self.services, settings)
         self.sessions = Sessions(self.services.admission, self._silence_s, decisions.keep)
         self._requests = Requests(
@@ -132,10 +145,14 @@ class Daemon:
         self._requests.add_to(self.at_server)
         self.at_server.add([StatusRequest], self._on_status_request)
         self._at_retrieval.add([Chunks, Error], self._background.on_reply)
-        self._at_retrieval.add([Passages, Scores, Extracted, Error], self.services.retrieval.on_reply)
+        self._at_retrieval.add([*ANSWERS, Error], self.services.retrieval.on_reply)
 
     def open_server(self) -> TextGenerator | None:
         """A server of text that writes instead of the other side; None where there is none."""
+        return None
+
+    def open_gatherer(self) -> Gatherer | None:
+        """Who asks others for passages; None where nobody does."""
         return None
 
     def connect(self) -> None:
@@ -207,7 +224,8 @@ class Daemon:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min(self._end_s, self._background.due_s, self.services.retrieval.due_s, self.sessions.due_s())
+        duties = (duty.due_s for duty in self.duties)
+        return min(self._end_s, self._background.due_s, self.services.retrieval.due_s, self.sessions.due_s(), *duties)
 
     def tick(self, now: float) -> None:
         """Act on what has not come in time, and take over new profiles."""
@@ -215,6 +233,8 @@ class Daemon:
         self.sessions.tick(now)
         self._requests.tick(self.settings.client_silence_s)
         self.services.retrieval.tick(now)
+        for duty in self.duties:
+            duty.tick(now)
 
     def idle(self) -> bool:
         """Whether nobody's request is in work."""

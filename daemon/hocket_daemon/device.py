@@ -17,9 +17,10 @@ from .daemon import Daemon
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .engine.server import server_of
+from .graph.device import GraphDevice
 from .modes import desk
 from .monitoring.counters import labelled
-from .privacy.egress import TO_REMEMBER, PeerGate, fact, obstacle
+from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
 from .serving.peers import LinkPeer
@@ -44,9 +45,20 @@ class DeviceDaemon(Daemon):
 
     def connect(self) -> None:
         """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""
-        hindered = [obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)]
+        hindered = [obstacle(self._egress, needed) for needed in (NEEDED, TO_REMEMBER, TO_SHARE)]
         self._link = self._dial() if self._cloud and None in hindered else None
-        self._peer, self._memory_peer = (self._cloud_for(why) for why in hindered)
+        # Who may share no summaries tells the cloud that, if it is connected for anything else.
+        sharing = None if self._link is not None else hindered[2]
+        self._peer, self._memory_peer, sharing_peer = map(self._cloud_for, (*hindered[:2], sharing))
+        self._graph = GraphDevice(
+            self.services.retrieval,
+            self.server,
+            sharing_peer,
+            self._egress,
+            least=self.settings.aggregation.least_evidence,
+        )
+        self._graph.add_to(self.at_server, self.at_peer)
+        self.duties.append(self._graph)
         self._desk = desk(self, self.services, self.server, self.sessions, self._own_settings)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
@@ -54,6 +66,7 @@ class DeviceDaemon(Daemon):
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
         self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
+        self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
@@ -93,6 +106,7 @@ class DeviceDaemon(Daemon):
         assert self._peer is not None
         assert self._link is not None
         reason = None if isinstance(event, LinkUp) else event.reason
+        self._graph.on_peer(isinstance(event, LinkUp))
         if isinstance(event, LinkUp):
             logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
         else:

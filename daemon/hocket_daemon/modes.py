@@ -8,12 +8,14 @@ from hocket_bus.sockets import Server
 
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
+from .auto import AutoMode, GraphMode
 from .composition.desk import Desk, Host
 from .composition.mode import CompositionMode
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
+from .graph.settings import GateSettings
 from .serving.mode import Mode
 from .serving.services import Services
 from .serving.sessions import Sessions
@@ -21,10 +23,14 @@ from .serving.sessions import Sessions
 
 def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     """The modes of a daemon."""
+    aggregation = AggregationMode(services, settings.aggregation)
+    gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     made: list[Mode] = [
-        AggregationMode(services, settings.aggregation),
+        aggregation,
         DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation)),
         CompositionMode(services, _generator(settings)),
+        GraphMode(aggregation, services),
+        AutoMode(aggregation, services, gate),
     ]
     return {mode.name: mode for mode in made}
 

@@ -23,6 +23,7 @@ from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .extract import Sentence, extract
 from .graph.build import Graph
+from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
@@ -72,7 +73,8 @@ class Collection:
             raise
         self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
         self._index.open(self._store)
-        self._embedder = embedder
+        self.embedder = embedder
+        self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
         self.graph = Graph(self._store, graph.entities, graph.min_documents)
@@ -80,6 +82,11 @@ class Collection:
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
         self._replaced = False  # since the last purge
+
+    @property
+    def number(self) -> str:
+        """The collection's own, from its first day on."""
+        return self._store.number
 
     @property
     def scorers(self) -> list[str]:
@@ -103,10 +110,14 @@ class Collection:
             self._check_renewed()
         return self._searcher.score(query, places, scorer)
 
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
+        """The same for texts that are not in the collection. Raises QueryError."""
+        return self._searcher.weigh(query, texts, scorer)
+
     def extract(self, query: str, k: int, sentences: int) -> list[Sentence]:
         """At most so many `sentences` of the best `k` passages, the nearest first. Raises QueryError, IndexBuilding."""
         query = check_query(query, k)
-        return extract(self._embedder, query, self.search(query, k).passages, sentences)
+        return extract(self.embedder, query, self.search(query, k).passages, sentences)
 
     def ingest(self, paths: Sequence[Path], on_progress: OnProgress = lambda _: None) -> Report:
         """Ingest files and folders, and whatever an interrupted job left. Raises Cancelled after `stop`."""
@@ -205,6 +216,7 @@ class Collection:
             self._ingester.close()
             self._index.save()
             self._store.close()
+            self.summaries.close()
             self._lock_file.close()
         finally:
             self._working.release()

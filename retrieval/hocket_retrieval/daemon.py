@@ -31,6 +31,7 @@ from .collection import Collection
 from .config import RetrievalConfig
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding
+from .graph import requests as federation
 from .jobs import Answer, Jobs, errors_answered, stopping
 from .priority import give_way
 
@@ -39,7 +40,15 @@ JOB_END_S = 15.0
 log = structlog.get_logger(__name__)
 
 Question = (
-    m.Search | m.Score | m.Extract | m.Remove | m.ListDocuments | m.ListChunks | m.ListSubgraphs | m.StatusRequest
+    m.Search
+    | m.Score
+    | m.Extract
+    | m.Remove
+    | m.ListDocuments
+    | m.ListChunks
+    | m.ListSubgraphs
+    | m.StatusRequest
+    | federation.Asked
 )
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
@@ -153,6 +162,8 @@ class Daemon:
                 reply = self._subgraphs(message)
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
+            case _:
+                reply = federation.answered(self._loaded(), message)
         return reply
 
     def _score(self, message: m.Score) -> m.Scores:
@@ -169,7 +180,9 @@ class Daemon:
         return replies.chunks(message, version, chunks)
 
     def _subgraphs(self, message: m.ListSubgraphs) -> m.Subgraphs:
-        return replies.subgraphs(message, *self._loaded().graph.page(message.offset, replies.PAGE_SUBGRAPHS))
+        collection = self._loaded()
+        page = collection.graph.page(message.offset, replies.PAGE_SUBGRAPHS)
+        return replies.subgraphs(message, collection.number, *page)
 
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()

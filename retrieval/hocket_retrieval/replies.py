@@ -53,8 +53,8 @@ def documents(asked: m.ListDocuments, stored: Sequence[DocumentInfo]) -> m.Docum
     return m.Documents(request=asked.request, documents=page, total=len(stored))
 
 
-def subgraphs(asked: m.ListSubgraphs, graph: GraphInfo, page: Sequence[SubgraphInfo]) -> m.Subgraphs:
-    """A page of the graph's parts, and how the whole is."""
+def subgraphs(asked: m.ListSubgraphs, store: str, graph: GraphInfo, page: Sequence[SubgraphInfo]) -> m.Subgraphs:
+    """A page of the graph's parts, and how the whole is; `store` is the number of its document store."""
     return m.Subgraphs(
         request=asked.request,
         state=graph.state,
@@ -65,6 +65,7 @@ def subgraphs(asked: m.ListSubgraphs, graph: GraphInfo, page: Sequence[SubgraphI
         modularity=graph.modularity,
         subgraphs=[m.Subgraph(**each._asdict()) for each in page],
         total=graph.subgraphs,
+        store=store,
     )
 
 

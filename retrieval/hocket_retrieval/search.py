@@ -117,6 +117,19 @@ class Searcher:
             return _cosines(self._embedder.query(query), found)
         return [float(score) for score in reranker.score(query, [chunk.text for chunk in found])]
 
+    def weigh(self, query: str, texts: Sequence[str], scorer: str = "") -> list[float]:
+        """The same for texts that are not in the store."""
+        query = check_query(query, len(texts))
+        if scorer and scorer not in self.scorers:
+            raise QueryError("the scorer that found these passages is not offered here", "search again")
+        reranker = self._reranker_of(scorer)
+        if not texts:
+            return []
+        if reranker is None:
+            cosines = self._embedder.documents(texts) @ self._embedder.query(query)
+            return [float(cosine) for cosine in np.clip(cosines, -1, 1)]
+        return [float(score) for score in reranker.score(query, list(texts))]
+
     def _reranker_of(self, scorer: str) -> Reranker | None:
         return None if scorer == self._embedder.fingerprint else self._reranker
 

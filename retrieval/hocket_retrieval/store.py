@@ -255,6 +255,8 @@ class Store:
             )
         # A new store has none yet, and neither has one that an earlier hocket wrote.
         self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
+        self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('number', hex(randomblob(8)))")
+        self.number: str = self._writer.execute("SELECT value FROM facts WHERE name = 'number'").fetchone()[0]
 
     def _make(self, *scripts: str) -> None:
         self._writer.executescript(f"BEGIN;{''.join(scripts)}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")

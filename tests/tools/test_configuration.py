@@ -42,7 +42,8 @@ def flat(values: dict[str, Any], table: str = "") -> dict[str, Any]:
     """Keys with their tables' names before them."""
     found: dict[str, Any] = {}
     for key, value in values.items():
-        found |= flat(value, f"{key}.") if isinstance(value, dict) else {f"{table}{key}": value}
+        nested = isinstance(value, dict) and value  # an empty one is a value itself
+        found |= flat(value, f"{key}.") if nested else {f"{table}{key}": value}
     return found
 
 
@@ -88,7 +89,9 @@ def test_the_page_tells_every_key_and_its_default() -> None:
     rows = re.findall(r"(?m)^\| `(\w+)` \| (?:`(.+?)`|must be set) \|", page())
     told = {(key, _hashable(tomllib.loads(f"x = {default}")["x"]) if default else None) for key, default in rows}
     kinds = (DeviceSettings, CloudSettings, RetrievalConfig)
-    assert told == {(key.rpartition(".")[2], default) for kind in kinds for key, default in defaults(kind).items()}
+    assert told == {
+        (key.rpartition(".")[2], _hashable(default)) for kind in kinds for key, default in defaults(kind).items()
+    }
 
 
 class _Inner(msgspec.Struct, frozen=True):
@@ -120,4 +123,4 @@ def test_a_record_inside_a_record_is_a_table() -> None:
 
 
 def _hashable(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(value) if isinstance(value, list | dict) else value

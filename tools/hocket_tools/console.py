@@ -89,10 +89,16 @@ def lost(done: Done) -> list[str]:
     return [f"one side wrote {len(alone)} of {tokens} tokens alone, the first of them token {alone[0] + 1}"]
 
 
+def way(done: Done) -> list[str]:
+    """A line that says which way the question went, where one was chosen."""
+    return [f"way: {done.routing.way}; {one_line(done.routing.why)}"] if done.routing is not None else []
+
+
 def _where(origin: Origin) -> str:
     if not origin.document:
         return "passages that it did not name"
-    return f"{one_line(origin.document)}, chunk {origin.ordinal}"
+    whose = f"{one_line(origin.device)}: " if origin.device else ""
+    return f"{whose}{one_line(origin.document)}, chunk {origin.ordinal}"
 
 
 def _outcome(done: Done) -> list[str]:

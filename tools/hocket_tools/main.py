@@ -23,6 +23,7 @@ from hocket_tools.commands import (
     demo,
     documents,
     explain,
+    graph,
     keys,
     link,
     lsp,
@@ -47,6 +48,7 @@ app = typer.Typer(
 for room in (ask, compose, lsp, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
+app.add_typer(graph.app, name="graph")
 app.add_typer(keys.app, name="keys")
 app.add_typer(model.app, name="model")
 app.add_typer(simulate.app, name="simulate")

@@ -13,7 +13,7 @@ from msgspec.inspect import Field, Metadata, StructType, Type
 
 WIDTH = 100
 
-Value = str | bool | int | float | tuple[str, ...]
+Value = str | bool | int | float | tuple[str, ...] | dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
 
 def toml(value: Value) -> str:
     """The value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {json.dumps(names)}" for name, names in value.items()) + "}"
     if isinstance(value, str | bool | tuple):
         return json.dumps(value, ensure_ascii=False)
     return f"{value:_}" if value >= 10_000 else repr(value)
@@ -66,8 +68,18 @@ def _keys(info: StructType) -> Iterator[Key]:
     for field in info.fields:
         description = _description(field)
         if description and not isinstance(_bare(field), StructType):
-            default = None if field.required else field.default
-            yield Key(field.encode_name, default, description)
+            yield Key(field.encode_name, _default(field), description)
+
+
+def _default(field: Field) -> Value | None:
+    if field.required:
+        return None
+    if field.default is msgspec.NODEFAULT:
+        assert field.default_factory is not msgspec.NODEFAULT
+        made: Value = field.default_factory()
+        return made
+    value: Value = field.default
+    return value
 
 
 def _description(field: Field) -> str:
@@ -85,9 +97,9 @@ def _introduction(kind: type) -> str:
 
 def _table_text(table: Table, given: Mapping[str, Value]) -> str:
     head = f"[{table.name}]\n{_comment(table.introduction)}" if table.name else _comment(table.introduction)
-    values = {key: given.get(f"{table.name}.{key.name}".lstrip(".")) for key in table.keys}
-    in_force = [_line(key, value) for key, value in values.items() if value is not None]
-    others = [_line(key, key.default, "#") for key, value in values.items() if value is None]
+    values = [(key, given.get(f"{table.name}.{key.name}".lstrip("."))) for key in table.keys]
+    in_force = [_line(key, value) for key, value in values if value is not None]
+    others = [_line(key, key.default, "#") for key, value in values if value is None]
     return "\n".join([head, *in_force, *others])
 
 

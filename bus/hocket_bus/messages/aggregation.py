@@ -18,6 +18,7 @@ from .types import (
     Id,
     Line,
     Message,
+    Name,
     Record,
     Sampling,
     Scorers,
@@ -61,7 +62,8 @@ class Begin(Message, frozen=True):
     """Opens a session on the cloud. The question travels as text: each model lays out its own prompt.
 
     `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
-    the one that both sides are to use, empty where the device does not know of a common one yet.
+    the one that both sides are to use, empty where the device does not know of a common one yet. `escalates` lets the
+    cloud read passages of other devices, too.
     """
 
     session: Id
@@ -77,12 +79,14 @@ class Begin(Message, frozen=True):
     relevance_temperature: Annotated[float, Meta(ge=1e-6)]
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
     scorer: Line = ""
+    escalates: bool = False
 
 
 class Ready(Message, frozen=True):
     """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages.
 
-    `best` is the score of the nearest one by the question, -1 where there is none.
+    `best` is the score of the nearest one by the question, -1 where there is none. `matched` are devices that may know
+    more, best first, and `notices` what the reader should know of them.
     """
 
     session: Id
@@ -93,6 +97,8 @@ class Ready(Message, frozen=True):
     scorers: Scorers
     retrieval_s: Seconds
     prefill_s: Seconds
+    matched: Annotated[list[Name], Meta(max_length=16)] = []
+    notices: Annotated[list[Line], Meta(max_length=16)] = []
 
 
 class Draft(Message, frozen=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .types import Conversation, Count, Entry, Id, Line, Message, Record, Scorers, Seconds
+from .types import Conversation, Count, Entry, Id, Line, Message, Name, Record, Scorers, Seconds
 
 
 class Search(Message, frozen=True):
@@ -21,7 +21,7 @@ class Search(Message, frozen=True):
 class Passage(Record, frozen=True):
     """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides.
 
-    `subgraph` is the one that most of its entities are in; 0 where it has none.
+    `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
     """
 
     document: Line
@@ -30,6 +30,7 @@ class Passage(Record, frozen=True):
     text: Annotated[str, Meta(max_length=50_000)]
     score: float
     subgraph: Count = 0
+    device: Name = ""
 
 
 class Passages(Message, frozen=True):
@@ -47,10 +48,13 @@ class Passages(Message, frozen=True):
 
 
 class Place(Record, frozen=True):
-    """Where a passage stands: the name of its document and its number there."""
+    """Where a passage stands: the name of its document and its number there; the rest is as in a Passage."""
 
     document: Line
     ordinal: Count
+    device: Name = ""
+    subgraph: Count = 0
+    score: float = 0.0
 
 
 class Part(Message, frozen=True):
@@ -75,6 +79,15 @@ class Scores(Message, frozen=True):
 
     request: Id
     scores: Annotated[list[float], Meta(max_length=64)]
+
+
+class Weigh(Message, frozen=True):
+    """The same for texts of others, by the scorer of this name. Answered with Scores."""
+
+    request: Id
+    query: Annotated[str, Meta(max_length=100_000)]
+    texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=64)]
+    scorer: Line = ""
 
 
 class Extract(Message, frozen=True):
@@ -152,6 +165,41 @@ class Ingested(Message, frozen=True):
     removed: Count = 0
 
 
+class ListSubgraphs(Message, frozen=True):
+    """Ask for the parts of the knowledge graph, from the `offset`-th on in the order of their ids."""
+
+    request: Id
+    offset: Count = 0
+
+
+class Subgraph(Record, frozen=True):
+    """A part of the graph; `summary` is its text as it may leave, empty where nothing of it may."""
+
+    id: Count
+    version: Count
+    entities: Count
+    documents: Count
+    summary: Annotated[str, Meta(max_length=4_000)]
+
+
+class Subgraphs(Message, frozen=True):
+    """A page of subgraphs; `total` counts all of them, `state` grows with every change of any.
+
+    `store` is a number of the document store's own. `building` says that documents wait for their entities.
+    """
+
+    request: Id
+    state: Count
+    building: bool
+    documents: Count
+    entities: Count
+    relations: Count
+    modularity: float
+    subgraphs: Annotated[list[Subgraph], Meta(max_length=200)]
+    total: Count
+    store: Name = ""
+
+
 class Remove(Message, frozen=True):
     """Forget documents by name, or by the folder they lie in."""
 
@@ -206,44 +254,6 @@ class Chunks(Message, frozen=True):
     last: Count
 
 
-class ListSubgraphs(Message, frozen=True):
-    """Ask for the parts of the knowledge graph, from the `offset`-th on in the order of their ids."""
-
-    request: Id
-    offset: Count = 0
-
-
-class Subgraph(Record, frozen=True):
-    """A part of the knowledge graph. `summary` is its text as it may leave, empty where nothing may.
-
-    An id is never used again; `version` grows with every change of the summary.
-    """
-
-    id: Count
-    version: Count
-    entities: Count
-    documents: Count
-    summary: Annotated[str, Meta(max_length=4_000)]
-
-
-class Subgraphs(Message, frozen=True):
-    """A page of the graph's parts; `total` counts all of them. The other counts are of the whole graph.
-
-    `state` grows with every change of a summary or of the set of parts. While `building`, documents are still to be
-    read into the graph.
-    """
-
-    request: Id
-    state: Count
-    building: bool
-    documents: Count
-    entities: Count
-    relations: Count
-    modularity: float
-    subgraphs: Annotated[list[Subgraph], Meta(max_length=200)]
-    total: Count
-
-
 CONVERSATION = Conversation(
     codes=range(48, 72),
     entries=(
@@ -266,5 +276,6 @@ CONVERSATION = Conversation(
         Entry(64, Extracted, "documents", "never"),
         Entry(65, ListSubgraphs, "documents", "documents"),
         Entry(66, Subgraphs, "documents", "never"),
+        Entry(67, Weigh, "documents", "documents"),
     ),
 )

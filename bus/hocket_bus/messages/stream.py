@@ -41,13 +41,35 @@ Share = Annotated[float, Meta(ge=0)]
 class Origin(Record, frozen=True):
     """A passage and its share of an answer: its part in the probability of the chosen tokens, their mean.
 
-    Without a document it is what all passages of a side have together that did not tell theirs.
+    Without a document it is what all passages of a side have together that did not tell theirs. `device` has the
+    passage, empty for the cloud's own; `subgraph` and `score` are as in a Passage.
     """
 
     side: Side
     document: Line
     ordinal: Count
     share: Share
+    device: Name = ""
+    subgraph: Count = 0
+    score: float = 0.0
+
+
+class GateDecision(Record, frozen=True):
+    """Whether home knows enough to answer alone: a metric of what it found, against a threshold."""
+
+    decision: Literal["home", "escalate"]
+    metric: float
+    threshold: float
+    reason: Line
+
+
+class Routing(Record, frozen=True):
+    """Which way a question went and why; `matched` are devices that were taken to know more, best first."""
+
+    way: Literal["home", "pair", "devices"]
+    why: Line
+    matched: Annotated[list[Name], Meta(max_length=16)] = []
+    gate: GateDecision | None = None
 
 
 class Ask(Message, frozen=True):
@@ -131,6 +153,7 @@ class Done(Message, frozen=True):
 
     `sources` says where the answer comes from, the largest share first; there are none where no document was read.
     `token_sources` has the shares of each token by index of source, and is empty where that would be too large.
+    `routing` is there where the mode chose a way.
     """
 
     request: Id
@@ -147,6 +170,7 @@ class Done(Message, frozen=True):
     token_sources: Annotated[
         list[Annotated[list[Share], Meta(max_length=MAX_ORIGINS)]], Meta(max_length=MAX_TOKENS)
     ] = []
+    routing: Routing | None = None
 
     @property
     def aggregation(self) -> AggregationOutcome:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, composition, control, dispatch, retrieval, stream
+from . import aggregation, composition, control, dispatch, graph, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -16,6 +16,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     retrieval.CONVERSATION,
     dispatch.CONVERSATION,
     composition.CONVERSATION,
+    graph.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

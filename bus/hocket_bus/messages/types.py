@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 10
+PROTOCOL_VERSION = 11
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 
@@ -14,7 +14,7 @@ Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
-PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "memory"]
+PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory"]
 DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 

@@ -98,6 +98,10 @@ class Bus:
         if self.sockets.keys is not None:
             self.sockets.keys.reload()
 
+    def lets_in(self, name: str) -> bool:
+        """Whether the key of this name may connect here, as keys were last read."""
+        return self.sockets.keys is not None and self.sockets.keys.lets_in(name)
+
     def close(self, linger_s: float = 0.2) -> None:
         """Close every socket, giving messages already sent `linger_s` to leave, and end the thread."""
         if not self._running:

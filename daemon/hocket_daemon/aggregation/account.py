@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts
@@ -48,6 +50,7 @@ class Account:
             "question": reply.ask.question,
             "ended": reply.finished,
             "tokens": len(reply.tokens),
+            **_routed(reply),
             **_decided(drafter),
             **_written(outcome),
             "links": [{"t_s": t_s, "what": what} for t_s, what in self._events],
@@ -112,6 +115,15 @@ def _share(steps: Sequence[Confirmed], accepted: Callable[[Confirmed], bool]) ->
     return sum(map(accepted, joint)) / len(joint) if joint else None
 
 
+def _routed(reply: Reply) -> Facts:
+    """Which way it went, where one was chosen."""
+    routing = reply.routing
+    if routing is None:
+        return {}
+    gate = msgspec.structs.asdict(routing.gate) if routing.gate else None
+    return {"way": routing.way, "why": routing.why, "devices": routing.matched, "gate": gate}
+
+
 def _decided(drafter: Drafter) -> Facts:
     begin = drafter.begin
     sampling = begin.sampling
@@ -147,6 +159,7 @@ def _found(drafter: Drafter) -> Facts:
         return {"scorer": None, "log_h": None, "passages": []}
     passages: list[dict[str, Any]] = [
         {"document": passage.document, "number": passage.ordinal, "score": passage.score, "weight": weight}
+        | ({"device": passage.device} if passage.device else {})
         for passage, weight in zip(found.passages, weights.static.documents, strict=True)
     ]
     return {"scorer": found.scorer, "log_h": weights.static.log_h, "passages": passages}

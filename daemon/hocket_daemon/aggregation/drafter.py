@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -26,6 +27,7 @@ from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
+Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
 log = structlog.get_logger(__name__)
 
 
@@ -75,9 +77,16 @@ class Drafter:
     """Searches, reads and then drafts for as long as the dialogue has a step to draft."""
 
     def __init__(
-        self, services: Services, begin: Begin, owner: Owner, aggregating: Aggregating, *, watches: bool = False
+        self,
+        services: Services,
+        begin: Begin,
+        owner: Owner,
+        aggregating: Aggregating,
+        *,
+        watches: bool = False,
+        find: Find | None = None,
     ) -> None:
-        """`watches`: it stops where the other side steers the answer."""
+        """`watches`: it stops where the other side steers the answer. `find` looks for passages instead of a search."""
         self.begin = begin
         self.dialogue = Dialogue(
             services.side,
@@ -96,6 +105,8 @@ class Drafter:
         self._services = services
         self._owner = owner
         self._lookups = services.retrieval.asker(owner.user)
+        self._find = find
+        self._stop_finding: Callable[[], None] = _nothing
         self._sequences: SequenceGroup | None = None
         self._prefill_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
@@ -115,6 +126,8 @@ class Drafter:
         begin = self.begin
         if begin.documents == 0:
             self._on_passages(NO_PASSAGES)
+        elif self._find is not None:
+            self._stop_finding = self._find(self._on_passages)
         else:
             self._lookups.search(begin.question, begin.documents, begin.scorer, self._on_passages)
 
@@ -125,6 +138,7 @@ class Drafter:
             self._services.counters.add("corrections_total", self.dialogue.exchange.corrections)
         self.closed = True
         self._lookups.close()
+        self._stop_finding()
         self._prefill_interrupt.set()
         if self._decoding is not None:
             self._decoding.interrupt.set()
@@ -236,3 +250,7 @@ class Drafter:
         expected_s = self._services.profiler.observe(rows, self._sequences.length, seconds)
         self.dialogue.exchange.pace(self._owner.rtt_s, expected_s, self._owner.max_lookahead)
         self.draft_next()
+
+
+def _nothing() -> None:
+    """What ends a search that has not begun."""

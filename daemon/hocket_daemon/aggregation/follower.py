@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import structlog
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Passages, Ready, Sync, Target
 
 from ..serving.evidence import nearest
+from ..serving.gathering import Gathered
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from .account import count_tokens, of_follower
@@ -19,6 +21,7 @@ from .drafter import Drafter
 from .schedule import Aggregating
 from .window import lookahead
 
+MAX_TOLD = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -34,7 +37,9 @@ class Follower:
         self._began_s = time.monotonic()
         self._steps = 0
         self._ended = "ended by the device, or its silence"
-        self._drafter = Drafter(services, begin, self, aggregating)
+        self._gathered: Gathered | None = None
+        gathers = begin.escalates and services.gatherer is not None
+        self._drafter = Drafter(services, begin, self, aggregating, find=self._gather if gathers else None)
 
     @property
     def id(self) -> bytes:
@@ -134,8 +139,24 @@ class Follower:
                 scorers=drafter.passages.scorers,
                 retrieval_s=drafter.retrieval_s,
                 prefill_s=drafter.prefill_s,
+                matched=self._gathered.matched[:MAX_TOLD] if self._gathered else [],
+                notices=self._gathered.notices[:MAX_TOLD] if self._gathered else [],
             )
         )
+
+    def _gather(self, done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
+        """Let other devices be asked, too."""
+
+        def gathered(outcome: Gathered | HocketError) -> None:
+            if isinstance(outcome, Gathered):
+                self._gathered = outcome
+                done(outcome.passages)
+            else:
+                done(outcome)
+
+        begin, gatherer = self._begin, self._services.gatherer
+        assert gatherer is not None
+        return gatherer.gather(self._peer, begin.question, begin.documents, begin.scorer, gathered)
 
     # --- the end
 

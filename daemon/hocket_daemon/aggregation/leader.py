@@ -88,9 +88,8 @@ class Leader:
     def start(self) -> None:
         """Search, and see how the other side is."""
         self._drafter.start()
-        now, peer = time.monotonic(), self._peer
-        up, reason = (peer.up, peer.reason) if peer is not None else (False, None)
-        self._do(self._partner.start(now, up, reason))
+        up, reason = (self._peer.up, self._peer.reason) if self._peer is not None else (False, None)
+        self._do(self._partner.start(time.monotonic(), up, reason))
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
@@ -133,8 +132,8 @@ class Leader:
             return
         elif isinstance(message, Refused):
             if message.epoch == self._drafter.dialogue.epoch:
-                now, after_s = time.monotonic(), message.retry_after_s
-                self._do(self._partner.on_refused(now, message.text, message.remedy, after_s))
+                wait_s = message.retry_after_s
+                self._do(self._partner.on_refused(time.monotonic(), message.text, message.remedy, wait_s))
         elif isinstance(message, Ready):
             self._on_peer_ready(message)
         elif isinstance(message, Draft | Aggregated | Sync):  # a Target of the cloud's is of no use here
@@ -193,6 +192,8 @@ class Leader:
 
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
+        for line in self._reply.route.hear(ready) if self._reply.route else ():
+            self._reply.notice(line)
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
         else:
@@ -314,10 +315,10 @@ class Leader:
 
     def _finish(self, finish: Finish) -> None:
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
-        there = self._peer is not None and self._peer.up and not self.closed
-        if there and self._partner.together and self._drafter.dialogue.shared(len(self._steps)):
+        there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._drafter.dialogue
+        if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._written, self._told_by_s = finish, time.monotonic() + TELL_S + self.rtt_s
-            self._send(*self._drafter.dialogue.rest(len(self._steps)), self._farewell(finish))
+            self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
             self._drafter.close()
         else:
             self._conclude(finish)

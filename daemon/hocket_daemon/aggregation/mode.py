@@ -69,8 +69,8 @@ class AggregationMode:
         """One for each passage."""
         return max(1, ask.documents)
 
-    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
-        """Lead a session."""
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Leader:
+        """Lead a session; where it `escalates` the cloud may read other devices' passages, too."""
 
         def agreed(scorer: str) -> None:
             self._scorer = scorer
@@ -80,7 +80,7 @@ class AggregationMode:
             self._settings.aggregating,
             self._settings.least_evidence,
             not self._settings.trust_cloud,
-            lambda scorer: self._opening(ask, scorer),
+            lambda scorer: self._opening(ask, scorer, escalates=escalates),
             agreed,
         )
         leader = Leader(self._services, reply, peer, terms, self._scorer)
@@ -102,8 +102,10 @@ class AggregationMode:
         begin = _begin(opening)
         return refused(error, begin.session, begin.epoch)
 
-    def _opening(self, ask: Ask, scorer: str) -> Begin:
+    def _opening(self, ask: Ask, scorer: str, *, escalates: bool) -> Begin:
+        """Others' passages cannot be weighed anew, so that those of an escalated question are weighed statically."""
         options, settings = options_of(ask), self._settings
+        weights = "static" if escalates and options.weights != "off" else options.weights
         return Begin(
             session=os.urandom(16),
             epoch=0,
@@ -113,11 +115,12 @@ class AggregationMode:
             method=options.method,  # type: ignore[arg-type] # checked by `check`
             documents=ask.documents,
             eos=[] if ask.ignore_eos else self._services.voice.eos,
-            weights=options.weights,  # type: ignore[arg-type] # checked by `check`
+            weights=weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=settings.reweigh_every,
             relevance_temperature=settings.relevance_temperature,
             wire_mass=settings.wire_mass,
             scorer=scorer,
+            escalates=escalates,
         )
 
 

@@ -24,6 +24,9 @@ _KNOWN = [
     *(labelled("errors_total", kind=kind) for kind in get_args(Code)),
     *(labelled("written_total", side=side) for side in get_args(Side)),
     *("drafts_total", "rollbacks_total", "corrections_total"),
+    *(labelled("ways_total", way=way) for way in ("home", "pair", "devices")),
+    *(labelled("gate_total", decision=decision) for decision in ("home", "escalate")),
+    *("gathers_total", "gathered_passages_total", "summaries_total"),
     *("decode_steps_total", "decode_seconds_total"),
     *("first_tokens_total", "first_token_seconds_total"),
 ]

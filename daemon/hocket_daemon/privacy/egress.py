@@ -13,6 +13,7 @@ from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, Peer
 from .ledger import Ledger
 
 NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question is answered together without these
+TO_SHARE: tuple[PeerClass, ...] = ("control", "summaries")  # nor summaries kept in step without these
 TO_REMEMBER: tuple[PeerClass, ...] = ("control", "memory")  # and no memory is asked for without these
 
 
@@ -35,7 +36,16 @@ class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = True
     targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
     control: Annotated[bool, Meta(description="greetings, pings, and where a session stands")] = True
-    summaries: Annotated[bool, Meta(description="summaries of documents; no message carries any yet")] = True
+    summaries: Annotated[
+        bool,
+        Meta(
+            description="summaries of the parts of this device's knowledge graph: names, topics and relations, "
+            "no sentences; without them the cloud is told to forget those that it has"
+        ),
+    ] = False
+    evidence: Annotated[
+        bool, Meta(description="passages of this device's documents, for questions of other devices of its group")
+    ] = False
     memory: Annotated[
         bool,
         Meta(
@@ -86,10 +96,18 @@ def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> 
 def fact(settings: EgressSettings) -> str:
     """The line of `hocket status`: what leaves, in plain words."""
     hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
-    if hindered and alone:
+    if hindered and alone and not _of_graph(settings):
         return f"nothing: {hindered.text}"
     composed = "" if alone else "what is new of a text that is composed, at most 64 words, redacted (memory = true)"
-    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed)))
+    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings))))
+
+
+def _of_graph(settings: EgressSettings) -> str:
+    shared = {
+        "summaries of what documents are about (summaries = true)": settings.summaries,
+        "passages that answer other devices' questions (evidence = true)": settings.evidence,
+    }
+    return "; ".join(line for line, allowed in shared.items() if allowed and settings.control)
 
 
 def _of_questions(settings: EgressSettings) -> str:

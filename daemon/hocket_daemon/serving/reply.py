@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
-from hocket_bus.messages import Ask, Done, Finish, Origin, Outcome, Source
+from hocket_bus.messages import Ask, Done, Finish, Origin, Outcome, Routing, Source
 
 from ..engine.text import Detokenizer, Transcript
 from ..monitoring.counters import Counters
+from .routing import Route
 from .stream import Stream
 
 
@@ -44,6 +45,8 @@ class Reply:
         self.closed = False
         self.times_s: list[float] = []  # of every token published, since the question came
         self.finished = ""  # how it ended: a finish, or an error's code
+        self.route: Route | None = None  # where a way was chosen for it
+        self.routing: Routing | None = None  # the same at the end
         self._stream = stream
         self._counters = counters
         detokenizer = Detokenizer(decode, ask.stop, strip=ask.task == "answer")
@@ -99,6 +102,9 @@ class Reply:
         self.publish()
         self._counters.answered(finish, self.times_s[0] if self.times_s else None)
         self._end(finish)
+        if self.route is not None:
+            self.routing = self.route.routing(outcome)
+            self._counters.add("ways_total", way=self.routing.way)
         self._stream.end(
             Done(
                 request=self.request,
@@ -113,6 +119,7 @@ class Reply:
                 outcome=outcome,
                 sources=list(sourced.origins),
                 token_sources=list(sourced.by_token),
+                routing=self.routing,
             )
         )
 

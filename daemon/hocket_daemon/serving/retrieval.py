@@ -11,11 +11,34 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, get_args
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import Drop, Error, Extract, Extracted, Passage, Passages, Place, Score, Scores, Search, Side
+from hocket_bus.messages import (
+    Drop,
+    Error,
+    Expire,
+    Extract,
+    Extracted,
+    Held,
+    Keep,
+    ListHeld,
+    ListSubgraphs,
+    Match,
+    Matched,
+    Passage,
+    Passages,
+    Place,
+    Recalled,
+    Removed,
+    Score,
+    Scores,
+    Search,
+    Side,
+    Subgraphs,
+    Weigh,
+)
 from hocket_bus.sockets import Link, Received
 from hocket_bus.turns import Turns
 
@@ -25,7 +48,9 @@ RESTART_S = 15.0  # behind a start, here or there, in which the retrieval daemon
 AGAIN_S = 0.5  # between two questions to one that is
 UNDER_WAY = 16  # requests that the retrieval daemon has at once, and
 UNDER_WAY_KEY = 4  # of one key
-Asked = Search | Score | Extract
+Asked = Search | Score | Extract | Weigh | ListSubgraphs | Keep | ListHeld | Expire | Match
+Answer = Passages | Scores | Extracted | Subgraphs | Held | Recalled | Removed | Matched
+ANSWERS = get_args(Answer)
 NO_PASSAGES = Passages(request=bytes(16), passages=[], scorer="", scorers=[], documents_total=0, seconds=0.0)
 
 
@@ -52,32 +77,34 @@ class Asker:
 
     def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        self._ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer), done)
+        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer), done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]
     ) -> None:
         """The same for the scores of passages found before."""
         places = [Place(document=passage.document, ordinal=passage.ordinal) for passage in passages]
-        self._ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
+        self.ask(Score(request=os.urandom(16), query=query, places=places, scorer=scorer), done)
 
     def extract(self, query: str, k: int, sentences: int, done: Callable[[Extracted | HocketError], None]) -> None:
         """The same for the sentences nearest the query."""
-        self._ask(Extract(request=os.urandom(16), query=query, k=k, sentences=sentences), done)
+        self.ask(Extract(request=os.urandom(16), query=query, k=k, sentences=sentences), done)
 
-    def close(self) -> None:
-        """Nobody waits any more."""
-        for request in self._asked:
-            self._client.drop(request)
-        self._asked.clear()
+    def ask(self, asked: Asked, done: Callable[[Any], None]) -> None:
+        """Ask anything; `done` gets the answer, of Scores the numbers alone, or an error, within a deadline."""
 
-    def _ask(self, asked: Asked, done: Callable[[Any], None]) -> None:
         def end(outcome: object) -> None:
             self._asked.discard(asked.request)
             done(outcome)
 
         self._asked.add(asked.request)
         self._client.ask(self._user, asked, end)
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        for request in self._asked:
+            self._client.drop(request)
+        self._asked.clear()
 
 
 class RetrievalClient:
@@ -123,7 +150,7 @@ class RetrievalClient:
     def on_reply(self, event: Received) -> None:
         """A reply; those to nobody's question are ignored."""
         message = event.message
-        assert isinstance(message, Passages | Scores | Extracted | Error)
+        assert isinstance(message, Answer | Error)
         lookup = self._under_way.get(message.request)
         if lookup is None:
             return

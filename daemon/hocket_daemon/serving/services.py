@@ -14,6 +14,7 @@ from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
 from .admission import Admission
 from .first_tokens import FirstTokens
+from .gathering import Gatherer
 from .retrieval import RetrievalClient
 
 
@@ -32,3 +33,4 @@ class Services:
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     holds: Holds = field(default_factory=lambda: Holds(""))
     shares_drafts: bool = True  # this side's distributions may leave it
+    gatherer: Gatherer | None = None  # of others' passages

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -95,7 +96,7 @@ def telling(session: bytes, chain: PrefixChain, passages: Sequence[Passage], tra
         session=session,
         tokens=len(traces),
         digest=chain.at(len(traces)),
-        places=[Place(document=passage.document, ordinal=passage.ordinal) for passage in passages],
+        places=[place_of(passage) for passage in passages],
         payload=encode(table(traces, len(passages))),
     )
 
@@ -112,18 +113,39 @@ def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], to
     if not traces or not (passages or told):
         return UNSOURCED
     places = told.places if told is not None else []
-    names = [(side, passage.document, passage.ordinal) for passage in passages]
-    names += [(other(side), place.document, place.ordinal) for place in places]
-    names.append((other(side), "", 0))  # the last column: of passages that nobody told of
+    named = [_origin(side, place_of(passage)) for passage in passages]
+    named += [_origin(other(side), place) for place in places]
+    named.append(_origin(other(side), Place(document="", ordinal=0)))  # the last column: what nobody told of
     untold = told is None or bool(told.places)
     shares = _shares(traces, table(traces, len(passages)), _behind(told, len(traces)), untold=untold)
     mean = shares.mean(axis=0)
-    order = [int(at) for at in np.argsort(-mean, kind="stable") if names[at][1] or mean[at] > 0]
-    origins = [
-        Origin(side=names[at][0], document=names[at][1], ordinal=names[at][2], share=float(mean[at])) for at in order
-    ]
+    order = [int(at) for at in np.argsort(-mean, kind="stable") if named[at].document or mean[at] > 0]
+    origins = [msgspec.structs.replace(named[at], share=float(mean[at])) for at in order]
     fits = len(traces) * len(order) <= MAX_CELLS
     return Sourced(origins, shares[:, order].tolist() if fits else [])
+
+
+def place_of(passage: Passage) -> Place:
+    """Where a passage stands, as it is told."""
+    return Place(
+        document=passage.document,
+        ordinal=passage.ordinal,
+        device=passage.device,
+        subgraph=passage.subgraph,
+        score=passage.score,
+    )
+
+
+def _origin(side: Side, place: Place) -> Origin:
+    return Origin(
+        side=side,
+        document=place.document,
+        ordinal=place.ordinal,
+        share=0.0,
+        device=place.device,
+        subgraph=place.subgraph,
+        score=place.score,
+    )
 
 
 def _behind(told: Told | None, tokens: int) -> Table:

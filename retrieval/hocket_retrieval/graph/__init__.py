@@ -1,1 +1,1 @@
-"""The knowledge graph of a collection: entities, who is named with whom, its parts, and what may be said of them."""
+"""What documents are about: a device's knowledge graph, and a cloud's index of devices' summaries."""

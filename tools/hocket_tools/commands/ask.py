@@ -20,6 +20,13 @@ DRAWN = ASKED.sampling
 Aggregation = Annotated[
     Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")
 ]
+Mode = Annotated[
+    str,
+    typer.Option(
+        help="How the sides work together: aggregation; dispatch (whoever is faster or cheaper); auto (at home where "
+        "home knows enough, else with the cloud and other devices); graph (always with them)."
+    ),
+]
 Weights = Annotated[
     Literal["off", "static", "dynamic", "likelihood"],
     typer.Option(
@@ -44,9 +51,7 @@ def ask(
         str, typer.Argument(metavar="QUESTION", help='The question; "-" reads it from standard input.')
     ],
     *,
-    mode: Annotated[
-        str, typer.Option(help="How the sides work together: aggregation, or dispatch (whoever is faster or cheaper).")
-    ] = ASKED.mode,
+    mode: Mode = ASKED.mode,
     aggregation: Aggregation = AGGREGATED.method,  # type: ignore[assignment] # one of them
     weights: Weights = AGGREGATED.weights,  # type: ignore[assignment] # one of them
     seed: Annotated[int | None, typer.Option(min=0, help="Repeat an answer exactly; random without it.")] = None,
@@ -111,7 +116,7 @@ def ask_people(
                     err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
         out.print()
         done = stream.result()
-    for line in console.lost(done) + (console.sources(done) if sources else []):
+    for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     return done
@@ -142,8 +147,9 @@ def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, 
     fields = msgspec.structs.asdict(event)
     number, _ = fields.pop("request"), fields.pop("seq")
     if isinstance(event, Done):
-        outcome = fields.pop("outcome")
+        outcome, routing = fields.pop("outcome"), fields.pop("routing")
         fields |= {"id": number.hex()} | (_fields(outcome) if outcome is not None else {})
+        fields |= _fields(routing) if routing is not None else {}
         if sources:
             fields["sources"] = [msgspec.structs.asdict(origin) for origin in event.sources]
         else:
@@ -155,11 +161,12 @@ def _fields(record: Struct) -> dict[str, Any]:
     """By name, records inside it, too."""
     from msgspec import Struct, structs
 
-    found = structs.asdict(record)
-    lists = {name: value for name, value in found.items() if isinstance(value, list)}
-    return found | {
-        name: [_fields(each) if isinstance(each, Struct) else each for each in value] for name, value in lists.items()
-    }
+    def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a record has
+        if isinstance(value, list):
+            return [plain(each) for each in value]
+        return _fields(value) if isinstance(value, Struct) else value
+
+    return {name: plain(value) for name, value in structs.asdict(record).items()}
 
 
 class _Cancelling:

@@ -86,6 +86,10 @@ BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it me
         "What memory is worth to a text that is typed: made-up facts in a running pair, and real pages.",
         "--facts 100 --json composition-facts.json",
     ),
+    "graph": (
+        "Devices that share summaries: who is found, what stays at home, what summaries give away, and how fast it is.",
+        "--part matching --json graph-matching.json",
+    ),
     "link": ("How true the link emulator's delays are.", "--json link.json"),
     "wire": (
         "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",

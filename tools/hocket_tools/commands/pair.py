@@ -27,7 +27,14 @@ def register(app: typer.Typer) -> None:
     app.command("status", epilog="Example: hocket status --json")(status)
 
 
-def up(home: Folder = None, wait: StartWait = START_S) -> None:
+def up(
+    home: Folder = None,
+    wait: StartWait = START_S,
+    devices: Annotated[
+        int | None,
+        typer.Option(min=1, max=16, metavar="N", help="A cloud and N devices that ask each other (docs/graph.md)."),
+    ] = None,
+) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
     The first call writes four configuration files with every key explained; after `hocket init` it starts that side
@@ -35,10 +42,16 @@ def up(home: Folder = None, wait: StartWait = START_S) -> None:
     stops what was started.
     """
     from hocket_tools import console
+    from hocket_tools.pair import trial
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
 
     pair = Home.find(home)
+    if devices is not None:
+        trial.prepare(pair, devices)
+    if trial.is_trial(pair):
+        _up_all(pair, wait)
+        return
     already = all(running(pair, name) is not None for name in pair.names)
     with leaving_at(signal.SIGTERM):
         states = start(pair, wait)
@@ -58,6 +71,26 @@ def up(home: Folder = None, wait: StartWait = START_S) -> None:
     out.print(f"the end:    hocket down{flag}")
 
 
+def _up_all(home: Home, wait: float) -> None:
+    """A cloud and the devices below it."""
+    from hocket_tools import console
+    from hocket_tools.pair import trial
+    from hocket_tools.pair.processes import leaving_at
+
+    out, there = console.out(), trial.devices(home)
+    with leaving_at(signal.SIGTERM):
+        start(home, wait)
+        for device in there:
+            start(device, wait, joined=True)
+    out.print(f"a cloud and {len(there)} devices are running; configuration, keys and logs: {home.at}", markup=False)
+    out.print("for this trial the devices share summaries, and answer each other with passages: [egress] of each")
+    first, last = there[0].at, there[-1].at
+    out.print(f"documents:  hocket ingest --home {last} --side device PATH…", markup=False)
+    out.print(f'questions:  hocket ask --home {first} --mode auto "…"', markup=False)
+    out.print(f"the graph:  hocket graph show --home {last}", markup=False)
+    out.print(f"the end:    hocket down --home {home.at}", markup=False)
+
+
 _STOPPING = "stopping what was started"
 
 
@@ -75,17 +108,23 @@ def _advice(pair: Home) -> list[str]:
     return [f"model:      bundled; {advice(name)}" for name in names if advice(name)]
 
 
-def start(pair: Home, wait_s: float) -> list[DaemonState]:
-    """Bring the pair up with a line of progress; the log of a daemon that dies is shown."""
+def start(pair: Home, wait_s: float, *, joined: bool = False) -> list[DaemonState]:
+    """Bring the pair up with a line of progress; the log of a daemon that dies is shown. `joined`: see `bring_up`."""
     from hocket_tools import console
     from hocket_tools.pair.up import StartFailed, bring_up
 
     err = console.err()
     try:
         if not err.is_terminal:
-            return bring_up(pair, wait_s, lambda _: None, lambda: err.print(_STOPPING))
+            return bring_up(pair, wait_s, lambda _: None, lambda: err.print(_STOPPING), joined=joined)
         with err.status("starting") as line:
-            return bring_up(pair, wait_s, lambda states: line.update(_progress(states)), lambda: line.update(_STOPPING))
+            return bring_up(
+                pair,
+                wait_s,
+                lambda states: line.update(_progress(states)),
+                lambda: line.update(_STOPPING),
+                joined=joined,
+            )
     except StartFailed as error:
         for text in error.log_lines:
             err.print(f"  {console.printable(text)}", style="dim", markup=False)
@@ -96,16 +135,22 @@ def down(
     home: Folder = None,
     wait: Annotated[float, typer.Option(min=0.1, help="Seconds for requests in work to finish.")] = 10.0,
 ) -> None:
-    """Stop the pair on this machine; requests that take longer than --wait end with a reason."""
+    """Stop the pair on this machine; requests that take longer than --wait end with a reason.
+
+    Devices of `hocket up --devices` are stopped with their cloud, or by their own folder alone.
+    """
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import running, stop
+    from hocket_tools.pair.trial import members
 
-    pair = Home.find(home)
-    alive = [name for name in NAMES if running(pair, name) is not None]
-    for name in stop(pair, list(reversed(NAMES)), wait):
-        console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
-    console.out().print(f"stopped: {', '.join(alive)}" if alive else "nothing was running")
+    stopped = []
+    for pair in reversed(members(Home.find(home))):  # a cloud goes behind its devices
+        alive = [name for name in NAMES if running(pair, name) is not None]
+        for name in stop(pair, list(reversed(NAMES)), wait):
+            console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
+        stopped += [f"{pair.at.name}'s {name}" if pair.at != Home.find(home).at else name for name in alive]
+    console.out().print(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running", markup=False)
 
 
 def status(
@@ -115,18 +160,22 @@ def status(
 
     Daemons are looked for by the configuration files of the pair's folder, and of the system's services (/etc/hocket).
     """
-    from dataclasses import asdict
+    from dataclasses import asdict, replace
 
     from hocket_tools import console
     from hocket_tools.pair.look import look, looked_at, places
+    from hocket_tools.pair.trial import devices
 
     homes = places(home)
+    below = devices(homes[0])
     states = look(homes)
+    for device in below:
+        states += [replace(state, name=f"{device.at.name}/{state.name}") for state in look([device])]
     if json_object:
         typer.echo(json.dumps({"home": str(homes[0].at), "daemons": [asdict(state) for state in states]}))
     else:
         _show(states)
-        console.err().print(f"looked at {looked_at(homes)}", style="dim", markup=False)
+        console.err().print(f"looked at {looked_at([*homes, *below])}", style="dim", markup=False)
     if not states or not all(state.answering for state in states):
         raise typer.Exit(UNAVAILABLE)
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from hocket_bus import paths
@@ -17,6 +18,7 @@ from hocket_bus.private import keep_private, private_folder
 from hocket_tools.settings import Value, commented, toml
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
+NOTHING: Mapping[str, Value] = MappingProxyType({})
 SideName = Literal["device", "cloud"]
 
 
@@ -117,15 +119,30 @@ class Home:
         changed, count = re.subn(r"(?m)^#?cloud[ \t]*=.*$", lambda _: line, head, count=1)
         config.write_text((changed if count else f"{line}\n{head}") + tables, encoding="utf-8")
 
+    def stop_sharing(self) -> None:
+        """Let no summaries leave the device, from its next start on. Raises BadConfiguration."""
+        self._values("device")
+        config = self.config("device")
+        text, count = re.subn(r"(?m)^#?summaries[ \t]*=.*$", "summaries = false", config.read_text(encoding="utf-8"))
+        if not count:
+            raise BadConfiguration(f"{config}: no key summaries", "add under [egress]: summaries = false")
+        config.write_text(text, encoding="utf-8")
+
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
         for name in self.names:
             check_endpoint(self.endpoint(name))
         self._write({name: self._given(name) for name in self.names})
 
-    def prepare_side(self, side: SideName, name: str, at: str) -> None:
-        """The same for one side, which is called `name` and listens `at`, or where it does by default."""
-        own = {"name": name} | ({"endpoint": at} if at else {}) | ({"cloud": ""} if side == "device" else {})
+    def prepare_side(
+        self, side: SideName, name: str, at: str, more: Mapping[str, Value] = MappingProxyType({})
+    ) -> None:
+        """The same for one side, which is called `name` and listens `at`, or where it does by default.
+
+        `more` is what else stands in its file, by dotted name.
+        """
+        own: dict[str, Value] = {"name": name, **more}
+        own |= ({"endpoint": at} if at else {}) | ({"cloud": ""} if side == "device" else {})
         retrieval = f"{side}-retrieval"
         self._write({retrieval: self._given(retrieval), side: self._given(side) | own})
 
@@ -156,6 +173,7 @@ class Home:
         if side == "device":
             given |= {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
             given["dispatch.account"] = str(self.at / "device-account.json")
+            given["gate.calibration"] = str(self.at / "device-gate.json")
         return given
 
     def _decisions(self, side: str) -> Path:

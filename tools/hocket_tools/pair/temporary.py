@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.processes import leaving_at, stop
+from hocket_tools.pair.trial import members
 
 
 @contextmanager
@@ -44,7 +45,8 @@ def _swept(home: Home) -> Iterator[None]:
 def sweep(home: Home) -> None:
     """Wait for the end of the input, then stop the pair's daemons and remove its folder."""
     sys.stdin.buffer.read()
-    stop(home, list(NAMES))
+    for each in members(home):
+        stop(each, list(NAMES))
     shutil.rmtree(home.at, ignore_errors=True)
 
 

@@ -28,8 +28,12 @@ def bring_up(
     wait_s: float,
     tell: Callable[[list[DaemonState]], None],
     stopping: Callable[[], None] = lambda: None,
+    *,
+    joined: bool = False,
 ) -> list[DaemonState]:
     """Start the daemons of `home` that do not run and wait until all are settled.
+
+    A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`.
 
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
     and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
@@ -40,7 +44,7 @@ def bring_up(
     try:
         for name in names:
             started[name] = processes.start(home, name)
-        return _wait(home, started, Deadline.after(wait_s), tell)
+        return _wait(home, started, Deadline.after(wait_s), tell, pair=joined or home.names == NAMES)
     except BaseException as error:
         if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM
             stopping()
@@ -49,10 +53,10 @@ def bring_up(
 
 
 def _wait(
-    home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None]
+    home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None], *, pair: bool
 ) -> list[DaemonState]:
     states = {name: DaemonState(name, started.get(name), problem="starting") for name in home.names}
-    pair, probe_s = home.names == NAMES, FIRST_PROBE_S
+    probe_s = FIRST_PROBE_S
     while True:
         for name in _unsettled(states.values(), pair=pair):
             _check_alive(home, name, started)

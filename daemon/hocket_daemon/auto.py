@@ -1,0 +1,202 @@
+"""The modes `graph` and `auto`: a question goes home, to the pair, or to the devices of a group.
+
+`auto` asks the gate first, `graph` always the devices; what they lead is an aggregation either way, and its Reply is
+handed on to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from math import inf
+
+import msgspec
+
+from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
+
+from .aggregation.mode import AggregationMode
+from .graph import own
+from .graph.gate import Calibration, decide
+from .graph.settings import GateSettings
+from .monitoring.counters import Counters
+from .serving.mode import Facts, FollowedSession, Peer, Session
+from .serving.reply import Reply, late
+from .serving.routing import Route
+from .serving.services import Services
+
+ALWAYS = "the devices are always asked in this mode"
+NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason="there is no cloud to ask")
+
+
+class GraphMode:
+    """Every question goes beyond home."""
+
+    name = "graph"
+    opens: tuple[type[Message], ...] = ()  # an aggregation's are enough
+    takes: tuple[type[Message], ...] = ()
+    answers: tuple[type[Message], ...] = ()
+    ends: tuple[type[Message], ...] = ()
+
+    def __init__(self, aggregation: AggregationMode, services: Services) -> None:
+        self._aggregation = aggregation
+        self._services = services
+
+    def facts(self) -> dict[str, str]:
+        """None of its own."""
+        return {}
+
+    def metrics(self) -> dict[str, float]:
+        """None of its own."""
+        return {}
+
+    def check(self, ask: Ask) -> None:
+        """As an aggregation's; nobody is asked alone here."""
+        self._aggregation.check(ask)
+        if isinstance(ask.options, AggregationOptions) and ask.options.alone:
+            raise BadRequest(f"the mode {self.name} asks others, too", "ask alone in the mode aggregation")
+
+    def rows(self, ask: Ask) -> int:
+        """As an aggregation's."""
+        return self._aggregation.rows(ask)
+
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        """Lead an aggregation in which the cloud reads what devices know."""
+        reply.route = Route(None, home=False, why=ALWAYS)
+        return self._aggregation.begin(ask, reply, peer, escalates=True)
+
+    def rows_of(self, opening: Message) -> int:
+        """Never called: nothing opens it."""
+        raise AssertionError(opening)
+
+    def accept(self, opening: Message, _: Peer) -> FollowedSession:
+        """Never called."""
+        raise AssertionError(opening)
+
+    def refusal(self, opening: Message, _: HocketError) -> Message:
+        """Never called."""
+        raise AssertionError(opening)
+
+
+class AutoMode(GraphMode):
+    """The gate decides."""
+
+    name = "auto"
+
+    def __init__(self, aggregation: AggregationMode, services: Services, settings: GateSettings) -> None:
+        super().__init__(aggregation, services)
+        self._settings = settings
+        self._calibration = own.load(settings.calibration)
+
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        """Search at home, then decide."""
+
+        def decided(gate: GateDecision) -> Session:
+            home = gate.decision == "home"
+            reply.route = Route(gate, home=home, why=gate.reason)
+            reply.ask = _alone(ask) if home else ask
+            return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
+
+        gating = Gating(ask, reply, self._services, self._calibration, decided)
+        gating.start(self._settings.passages, there=peer is not None)
+        return gating
+
+
+class Gating:
+    """A session that becomes another one once the gate has decided."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        reply: Reply,
+        services: Services,
+        calibration: Calibration,
+        decided: Callable[[GateDecision], Session],
+    ) -> None:
+        self._ask, self._reply, self._decided = ask, reply, decided
+        self._calibration = calibration
+        self._number = os.urandom(16)
+        self._closed = False
+        self._inner: Session | None = None
+        self._lookups = services.retrieval.asker(reply.user)
+        self._counters: Counters = services.counters
+
+    @property
+    def id(self) -> bytes:
+        """That of what it became."""
+        return self._inner.id if self._inner is not None else self._number
+
+    @property
+    def closed(self) -> bool:
+        """Whether that is over."""
+        return self._inner.closed if self._inner is not None else self._closed
+
+    def start(self, passages: int, *, there: bool) -> None:
+        """Search; without another side, which `there` says, there is nothing to decide."""
+        if there:
+            self._lookups.search(self._ask.question, passages, "", self._on_found)
+        else:
+            self._go(NO_OTHER_SIDE)
+
+    def _on_found(self, outcome: Passages | HocketError) -> None:
+        if isinstance(outcome, HocketError):
+            self.fail(outcome)
+        else:
+            self._go(decide(self._ask.question, outcome, self._calibration))
+
+    def _go(self, gate: GateDecision) -> None:
+        self._counters.add("gate_total", decision=gate.decision)
+        try:
+            self._inner = self._decided(gate)
+        except HocketError as error:
+            self.fail(error)
+
+    def receive(self, message: Message) -> None:
+        """For what it became."""
+        if self._inner is not None:
+            self._inner.receive(message)
+
+    def on_peer(self, up: bool, reason: HocketError | None) -> None:
+        """For what it became, which looks by itself when it begins."""
+        if self._inner is not None:
+            self._inner.on_peer(up, reason)
+
+    def due_s(self) -> float:
+        """The reader's deadline, or what it became needs."""
+        return self._inner.due_s() if self._inner is not None else inf if self._closed else self._reply.deadline_s
+
+    def tick(self, now: float) -> None:
+        """Act on what has not come in time."""
+        if self._inner is not None:
+            self._inner.tick(now)
+        elif now >= self._reply.deadline_s:
+            self.fail(late(self._ask))
+
+    def cancel(self) -> None:
+        """Nobody waits any more."""
+        if self._inner is not None:
+            self._inner.cancel()
+        elif not self._closed:
+            self._reply.finish("cancelled", None)
+            self._close()
+
+    def fail(self, error: HocketError) -> None:
+        """End with an error."""
+        if self._inner is not None:
+            self._inner.fail(error)
+        elif not self._closed:
+            self._reply.fail(error)
+            self._close()
+
+    def record(self) -> Facts:
+        """Of what it became."""
+        return self._inner.record() if self._inner is not None else {"question": self._ask.question}
+
+    def _close(self) -> None:
+        self._closed = True
+        self._lookups.close()
+
+
+def _alone(ask: Ask) -> Ask:
+    options = ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
+    return msgspec.structs.replace(ask, options=msgspec.structs.replace(options, alone=True))

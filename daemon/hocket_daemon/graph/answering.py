@@ -1,0 +1,66 @@
+"""A device tells evidence: the passages nearest another device's question, where its owner allows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import PurePath
+
+import msgspec
+
+from hocket_bus.errors import Forbidden, HocketError
+from hocket_bus.faults import notice_text
+from hocket_bus.messages import Evidence, Gather, Message, NoEvidence, Passage, Passages
+from hocket_bus.sockets import Received
+
+from ..serving.retrieval import RetrievalClient
+
+ASKER = "the cloud"  # in whose turn its questions are searched
+
+
+class Answering:
+    """Answers every Gather once, or not at all behind its deadline."""
+
+    def __init__(
+        self, retrieval: RetrievalClient, send: Callable[[Message], None], *, allowed: bool, least: float
+    ) -> None:
+        """Passages that score less than `least` stay: they are about something else."""
+        self._retrieval, self._send = retrieval, send
+        self._allowed, self._least = allowed, least
+        self.told_total = 0
+
+    def on_gather(self, event: Received) -> None:
+        """Search, and answer."""
+        gather = event.message
+        assert isinstance(gather, Gather)
+        if not self._allowed:
+            self._tell(NoEvidence(session=gather.session, why="its owner lets no evidence leave"))
+            return
+        until_s = time.monotonic() + gather.deadline_s
+
+        def found(outcome: Passages | HocketError) -> None:
+            if time.monotonic() < until_s:
+                self._tell(self._answer(gather, outcome))
+
+        self._retrieval.asker(ASKER).search(gather.question, gather.k, "", found)
+
+    def _answer(self, gather: Gather, outcome: Passages | HocketError) -> Message:
+        if isinstance(outcome, HocketError):
+            return NoEvidence(session=gather.session, why=notice_text(outcome.text))
+        near = [_as_it_leaves(passage) for passage in outcome.passages if passage.score >= self._least]
+        if not near:
+            why = "none of its passages is near the question" if outcome.documents_total else "it has no documents"
+            return NoEvidence(session=gather.session, why=why)
+        self.told_total += len(near)
+        return Evidence(session=gather.session, passages=near)
+
+    def _tell(self, message: Message) -> None:
+        try:
+            self._send(message)
+        except Forbidden:  # `control` may not leave either: the cloud waits in vain
+            return
+
+
+def _as_it_leaves(passage: Passage) -> Passage:
+    """With the name of its file alone: where it lies on this machine is nobody's business."""
+    return msgspec.structs.replace(passage, document=PurePath(passage.document).name)

@@ -1,0 +1,36 @@
+"""The tables [gate] of a device's file and [federation] of a cloud's."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Device = Annotated[str, Meta(min_length=1, max_length=64)]
+
+
+class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """When a question of `auto` is answered at home: docs/graph.md."""
+
+    passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
+    calibration: Annotated[
+        str, Meta(description="the file that `hocket graph calibrate` writes; the shipped calibration where it is not")
+    ] = ""
+
+
+class FederationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which devices may ask each other, and how: docs/graph.md."""
+
+    groups: Annotated[
+        dict[str, Annotated[list[Device], Meta(max_length=1_000)]],
+        Meta(
+            description="devices that ask and answer each other, by the names of their keys: "
+            '`{family = ["anna", "ben"]}`; others are neither asked nor answered, and nothing is kept of them'
+        ),
+    ] = {}
+    summaries: Annotated[int, Meta(ge=1, le=64, description="best summaries that a question is matched with")] = 5
+    devices: Annotated[int, Meta(ge=1, le=16, description="devices that are asked for evidence")] = 2
+    gather_s: Annotated[float, Meta(gt=0, le=60, description="how long evidence is waited for, in seconds")] = 2.0
+    keep_days: Annotated[
+        float, Meta(gt=0, description="a device's summaries are forgotten when it was not there for so many days")
+    ] = 90.0

@@ -1,0 +1,33 @@
+"""Which way a question went, and why, as its reader is told at the end."""
+
+from __future__ import annotations
+
+from hocket_bus.messages import AggregationOutcome, GateDecision, Outcome, Ready, Routing
+
+
+class Route:
+    """Begins with what was decided; what the other side says of devices is added."""
+
+    def __init__(self, gate: GateDecision | None, *, home: bool, why: str) -> None:
+        """`home` is whether the question stays there."""
+        self._gate, self._home, self._why = gate, home, why
+        self._matched: list[str] = []
+        self._told: set[str] = set()
+
+    def hear(self, ready: Ready) -> list[str]:
+        """Take which devices may know more; what the reader was not told of them yet."""
+        self._matched = ready.matched
+        news = [line for line in ready.notices if line not in self._told]
+        self._told.update(news)
+        return news
+
+    def routing(self, outcome: Outcome | None) -> Routing:
+        """At the end of the answer; `outcome` is how its sides wrote it."""
+        alone = isinstance(outcome, AggregationOutcome) and outcome.method == "alone"
+        if self._home or alone:
+            why = self._why if self._home else f"{self._why}; the cloud had no part, so this device answered alone"
+            return Routing(way="home", why=why, matched=self._matched, gate=self._gate)
+        if self._matched:
+            why = f"{self._why}; {self._matched[0]}'s summaries match best"
+            return Routing(way="devices", why=why, matched=self._matched, gate=self._gate)
+        return Routing(way="pair", why=f"{self._why}; no other device's summaries match", gate=self._gate)

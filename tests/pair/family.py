@@ -1,0 +1,153 @@
+"""A cloud and devices of a family on real sockets, with keys of their own and retrieval daemons that read files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness import Pair
+
+from hocket_bus import keys
+from hocket_bus.keys import Peer
+from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraphs, Subgraphs
+from hocket_bus.sockets import new_key_pair
+from hocket_daemon.cloud import CloudDaemon
+from hocket_daemon.graph.settings import FederationSettings
+from hocket_daemon.privacy.egress import EgressSettings
+from hocket_daemon.privacy.ledger import read
+from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.daemon import Daemon as Retrieval
+from hocket_tools.caller import Caller
+from ports import free_port
+from waiting import WAIT_S, until
+
+
+@dataclass
+class Family:
+    """The parts by name; each device is a Pair whose cloud is elsewhere."""
+
+    folder: Path
+    models: dict[str, Path]
+    stack: ExitStack = field(default_factory=ExitStack)
+    devices: dict[str, Pair] = field(default_factory=dict)
+    cloud: CloudDaemon = field(init=False)
+
+    def start_cloud(self, names: Sequence[str], groups: Mapping[str, list[str]], **federation: float) -> None:
+        """A cloud that knows these devices."""
+        self.at = f"tcp://127.0.0.1:{free_port()}"
+        self.own = new_key_pair()
+        self._cloud = Pair(self._place("cloud"), self.models, stack=self.stack)
+        self._device_keys = {name: new_key_pair() for name in names}
+        folder = self._cloud.folder / "keys"
+        keys.write_own(folder, self.own)
+        may = {name: Peer(pair.public, may=frozenset({"pair"})) for name, pair in self._device_keys.items()}
+        keys.write_peers(folder, may)
+        self._cloud.keys = str(folder)
+        self.start_retrieval(self._cloud, "cloud")
+        self._settings = FederationSettings(groups=dict(groups), **federation)  # type: ignore[arg-type]
+        self.cloud = self._cloud.start_cloud(endpoint=self.at, federation=self._settings)
+
+    def restart_cloud(self, forgets: str) -> None:
+        """The same cloud anew, which has forgotten what a device has shared."""
+        before = self.cloud
+        before.stop()
+        until(lambda: not before.bus._running)
+        with Caller(self._cloud.endpoint("cloud-retrieval"), connect_s=WAIT_S) as caller:
+            caller.ask(Keep(request=os.urandom(16), device=forgets, store="", drop_all=True), Held, WAIT_S)
+        self.cloud = self._cloud.start_cloud(endpoint=self.at, federation=self._settings)
+
+    def connected(self) -> list[str]:
+        """The devices that the cloud sees."""
+        return self.cloud._federation.members.connected()
+
+    def start_device(self, name: str, text: str = "", **egress: bool) -> Pair:
+        """A device that has read one document, if any,."""
+        made = Pair(self._place(name), self.models, stack=self.stack)
+        folder = made.folder / "keys"
+        keys.write_own(folder, self._device_keys[name])
+        keys.write_peers(folder, {"cloud": Peer(self.own.public, self.at, frozenset({"dial"}))})
+        made.keys = str(folder)
+        self.start_retrieval(made, "device")
+        if text:
+            self.ingest(made, text)
+        policy = {"summaries": True, "evidence": True} | egress
+        made.start_device(link=self.at, name=name, egress=EgressSettings(ledger=str(made.folder / "ledger"), **policy))
+        self.devices[name] = made
+        return made
+
+    def start_retrieval(self, made: Pair, side: str) -> None:
+        """One that embeds, searches and builds a graph."""
+        daemon = Retrieval(
+            RetrievalConfig(endpoint=made.endpoint(f"{side}-retrieval"), state=str(made.folder / "documents"))
+        )
+        daemon.start()
+        thread = threading.Thread(target=daemon.serve, name=f"{side}-retrieval", daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            daemon.stop()
+            thread.join(10)
+            daemon.close()
+
+        self.stack.callback(stop)
+
+    def ingest(self, made: Pair, text: str, name: str = "note.txt") -> None:
+        """Let the device's retrieval daemon read a file, into the graph, too."""
+        path = made.folder / name
+        path.write_text(text, encoding="utf-8")
+        with Caller(made.endpoint("device-retrieval"), connect_s=WAIT_S) as caller:
+            asked = Ingest(request=os.urandom(16), paths=[str(path)])
+            assert isinstance(list(caller.replies(asked, WAIT_S))[-1], Ingested)
+            until(lambda: not self.graph(caller).building)
+
+    def graph(self, caller: Caller) -> Subgraphs:
+        """The first page of a device's graph."""
+        return caller.ask(ListSubgraphs(request=os.urandom(16)), Subgraphs, WAIT_S)
+
+    def wait_shared(self, name: str) -> None:
+        """Until the cloud holds all that the device shares."""
+        made = self.devices[name]
+        with made.client() as client:
+            until(lambda: _settled(client.status(WAIT_S).facts["shared summaries"]))
+
+    def ask(self, name: str, question: str, mode: str = "auto") -> tuple[Done, list[str]]:
+        """The end of an answer, and the notices on its way."""
+        with self.devices[name].client() as client:
+            events = list(client.ask(question, mode=mode, max_tokens=8, seed=1, deadline_s=WAIT_S).events())
+        done = events[-1]
+        assert isinstance(done, Done)
+        return done, [event.text for event in events[:-1] if hasattr(event, "text") and not hasattr(event, "step")]
+
+    def ledger(self, name: str) -> dict[str, int]:
+        """Bytes by class that have left a device."""
+        made = self.devices[name]
+        assert made.device is not None
+        made.device._ledger.write()
+        sums: dict[str, int] = {}
+        for entry in read(made.folder / "ledger"):
+            sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes
+        return sums
+
+    def _place(self, name: str) -> Path:
+        folder = self.folder / name
+        folder.mkdir()
+        return folder
+
+
+def _settled(fact: str) -> bool:
+    """Of the line in `hocket status`: all of some are up to date."""
+    _, _, counts = fact.partition("summaries, ")
+    current, _, total = counts.partition(" up to date")[0].partition(" of ")
+    return current == total and current != "0"
+
+
+@contextmanager
+def family(folder: Path, models: dict[str, Path]) -> Iterator[Family]:
+    """Nothing runs yet; all of it ends with the context."""
+    made = Family(folder, models)
+    with made.stack:
+        yield made

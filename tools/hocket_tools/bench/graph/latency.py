@@ -1,0 +1,183 @@
+"""How long a question takes that goes beyond home, part by part, and what asking the gate first costs.
+
+A cloud and two devices run on this machine, joined by the link emulator. One device asks: what only the other one
+knows, what it knows itself, and what the cloud alone knows, each by `aggregation` and by `auto` in turn.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from hocket_bus.deadline import Deadline
+from hocket_bus.messages import Done, Passage, Passages
+from hocket_client import Client
+from hocket_daemon.graph.gate import decide
+from hocket_daemon.graph.shipped import SHIPPED
+from hocket_daemon.serving import decisions
+from hocket_tools.bench.canaries import Canary, canaries, documents
+from hocket_tools.bench.report import Report, Row, percentile
+from hocket_tools.commands.documents import read_in
+from hocket_tools.commands.pair import START_S
+from hocket_tools.link import Conditions, Link, start
+from hocket_tools.pair import trial
+from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.processes import stop
+from hocket_tools.pair.state import daemon_state
+from hocket_tools.pair.temporary import temporary_home
+from hocket_tools.pair.up import bring_up
+
+RTTS_MS = (0, 100)
+TOKENS = 8
+COLUMNS = (
+    "kind",
+    "rtt_ms",
+    "mode",
+    "questions",
+    "first_token_ms",
+    "p90_ms",
+    "search_ms",
+    "gather_ms",
+    "read_ms",
+    "way",
+)
+KINDS = {"at home": 1, "another device's": 2, "the cloud's": 3}  # and the seed of its sentences
+SHARED_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The asking device's home, the cloud's, the links to the cloud, and the sentences of each kind."""
+
+    asking: Home
+    cloud: Home
+    links: Sequence[Link]
+    known: dict[str, list[Canary]]
+
+
+def measure(report: Report, number: int) -> None:
+    """A row for each kind of question, round trip and mode; and the gate's own time."""
+    if report.find(kind="gate") is None:
+        report.add(_gate())
+    cells = [(kind, rtt, mode) for rtt in RTTS_MS for kind in KINDS for mode in ("aggregation", "auto")]
+    if all(report.find(kind=kind, rtt_ms=rtt, mode=mode) for kind, rtt, mode in cells):
+        return
+    with _running(number) as made:
+        for rtt in RTTS_MS:
+            for link in made.links:
+                link.set(Conditions.symmetric(rtt / 1000))
+            for kind in KINDS:
+                report.extend(_ask(made, kind, rtt))
+
+
+def claim(report: Report) -> None:
+    """The issue's aims."""
+    row = report.find(kind="gate") or {}
+    report.claim("the gate beyond its search", "≤ 10 ms", float(row["p90_ms"] or 0), float(row["p90_ms"] or 0) <= 10)
+    for rtt in RTTS_MS:
+        auto = report.find(kind="the cloud's", rtt_ms=rtt, mode="auto") or {}
+        pair = report.find(kind="the cloud's", rtt_ms=rtt, mode="aggregation") or {}
+        more = float(auto["first_token_ms"] or 0) - float(pair["first_token_ms"] or 0)
+        report.claim(f"first token of auto beyond aggregation's, {rtt} ms", "≤ 30 ms", more, more <= 30)
+
+
+@contextmanager
+def _running(number: int) -> Iterator[Trial]:
+    with temporary_home() as home, ExitStack() as stack:
+        trial.prepare(home, 2)
+        devices, port = trial.devices(home), int(home.listening("cloud").rpartition(":")[2])
+        links = [
+            stack.enter_context(start(f"127.0.0.1:{port + offset + 10_000}", f"127.0.0.1:{port + offset}"))
+            for offset in (0, 1)
+        ]
+        for each in (home, *devices):
+            stack.callback(stop, each, list(NAMES))
+        for device in devices:
+            trial.dial(device, home.listening("cloud"), f"tcp://127.0.0.1:{port + 10_000}")
+        bring_up(home, START_S, lambda _: None)
+        for device in devices:
+            bring_up(device, START_S, lambda _: None, joined=True)
+        known = {kind: canaries(number, seed) for kind, seed in KINDS.items()}
+        for kind, at, side in zip(KINDS, (*devices, home), ("device", "device", "cloud"), strict=True):
+            _read(at, side, known[kind])
+        _wait_shared(devices)
+        yield Trial(devices[0], home, links, known)
+
+
+def _read(home: Home, side: str, sentences: list[Canary]) -> None:
+    folder = home.at / "read"
+    folder.mkdir()
+    for name, text in documents(sentences).items():
+        (folder / Path(name).name).write_text(text, encoding="utf-8")
+    read_in(home.listening(f"{side}-retrieval"), [folder])
+
+
+def _wait_shared(devices: Sequence[Home]) -> None:
+    """Until the cloud holds what every device shares."""
+    deadline = Deadline.after(SHARED_S)
+    while not deadline.passed:
+        facts = [daemon_state(device, "device").facts.get("shared summaries", "") for device in devices]
+        if all("0 of 0" not in fact and _whole(fact) for fact in facts):
+            return
+        time.sleep(1.0)
+
+
+def _whole(fact: str) -> bool:
+    current, _, total = fact.partition("summaries, ")[2].partition(" up to date")[0].partition(" of ")
+    return current != "" and current == total
+
+
+def _ask(made: Trial, kind: str, rtt: int) -> list[Row]:
+    """Both modes in turn, question by question."""
+    answers: dict[str, list[Done]] = {"aggregation": [], "auto": []}
+    with Client(made.asking.listening("device")) as client:
+        for canary in made.known[kind]:
+            for mode, done in answers.items():
+                done.append(client.ask(canary.question, mode=mode, temperature=0, max_tokens=TOKENS).result())
+    return [_row(made, kind, rtt, mode, done) for mode, done in answers.items()]
+
+
+def _row(made: Trial, kind: str, rtt: int, mode: str, answers: Sequence[Done]) -> Row:
+    first = [1000 * done.ttft_s for done in answers]
+    records = [decisions.named(made.asking.decisions("device"), done.request.hex()).record for done in answers]
+    ways = [done.routing.way if done.routing else "" for done in answers]
+    cloud = [record["cloud"]["times_s"] for record in records if record.get("cloud")]
+    return {
+        "kind": kind,
+        "rtt_ms": rtt,
+        "mode": mode,
+        "questions": len(answers),
+        "first_token_ms": statistics.median(first),
+        "p90_ms": percentile(first, 0.9),
+        "search_ms": 1000 * statistics.median(record["times_s"]["search"] for record in records),
+        "gather_ms": 1000 * statistics.median(each["search"] for each in cloud) if cloud else None,
+        "read_ms": 1000 * statistics.median(each["prefill"] for each in cloud) if cloud else None,
+        "way": ", ".join(f"{way or 'pair'} {ways.count(way)}" for way in sorted(set(ways))),
+    }
+
+
+def _gate() -> Row:
+    """What deciding takes when the passages are there."""
+    known = canaries(4, 0)
+    passages = [
+        Passage(document="", title="", ordinal=n, text=" ".join([each.text] * 5), score=0.5)
+        for n, each in enumerate(known)
+    ]
+    found = Passages(
+        request=bytes(16), passages=passages, scorer=SHIPPED.scorer, scorers=[], documents_total=1, seconds=0.0
+    )
+    times = []
+    for _ in range(1_000):
+        began = time.perf_counter()
+        decide(known[0].question, found, SHIPPED)
+        times.append(1000 * (time.perf_counter() - began))
+    return {
+        "kind": "gate",
+        "questions": 1,
+        "first_token_ms": statistics.median(times),
+        "p90_ms": percentile(times, 0.9),
+    }

@@ -1,0 +1,220 @@
+"""`hocket graph`: what a device's documents are about, and what of it the cloud holds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hocket_bus.messages import Subgraphs, Summary
+    from hocket_tools.caller import Caller
+    from hocket_tools.pair.home import Home
+
+Folder = Annotated[
+    Path | None, typer.Option("--home", metavar="PATH", help="The device's folder.", envvar="HOCKET_HOME")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+app = typer.Typer(
+    help="See what a device's documents are about, and what the cloud holds of it (docs/graph.md).",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@app.command(epilog="Example: hocket graph show --home ~/trial/device-2")
+def show(
+    home: Folder = None,
+    json_object: Json = False,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it, too: a .png, or an .html page that needs no network.")
+    ] = None,
+) -> None:
+    """Show the knowledge graph's parts, each with its summary as it may leave.
+
+    `shared` is the version that the cloud holds, as far as it can be asked.
+    """
+    from hocket_bus.errors import HocketError
+    from hocket_tools import console
+
+    here = _home(home)
+    with _retrieval(here) as caller:
+        pages = _pages(caller)
+    try:
+        held = {each.id: each.version for each in _held(here)}
+    except HocketError as error:
+        held = {}
+        console.err().print(f"what the cloud holds is not known: {error.text}", style="dim", markup=False)
+    if picture is not None:
+        from hocket_tools.graph_picture import draw
+
+        draw(picture, [each for page in pages for each in page.subgraphs], f"what {here.at.name}'s documents are about")
+    if json_object:
+        typer.echo(json.dumps(_described(pages, held), ensure_ascii=False))
+    else:
+        _show(pages, held)
+
+
+@app.command(epilog="Example: hocket graph shared --home ~/trial/device-2")
+def shared(home: Folder = None, json_object: Json = False) -> None:
+    """Print what the cloud holds of this device, word for word, as the cloud says it now."""
+    found = _held(_home(home))
+    if json_object:
+        records = [{"id": each.id, "version": each.version, "text": each.text} for each in found]
+        typer.echo(json.dumps({"summaries": records}, ensure_ascii=False))
+        return
+    from hocket_tools import console
+
+    for each in found:
+        console.out().print(f"[bold]{each.id}[/bold] version {each.version}")
+        console.out().print(console.printable(each.text), markup=False)
+    if not found:
+        console.out().print("the cloud holds nothing of this device")
+
+
+@app.command(epilog="Example: hocket graph withdraw")
+def withdraw(home: Folder = None) -> None:
+    """Let the cloud forget this device's summaries, and share no more.
+
+    The device's file is changed, too: summaries = false. To share again, set it to true and start the device anew.
+    """
+    from hocket_bus import paths
+    from hocket_bus.messages import Removed, StopSharing
+    from hocket_tools.caller import Caller
+
+    here = _home(home)
+    with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+        removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
+    here.stop_sharing()
+    typer.echo(f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now")
+
+
+@app.command(epilog="Example: hocket graph calibrate questions.jsonl")
+def calibrate(
+    questions: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help='Lines such as {"question": "…", "document": "notes.txt"}.'),
+    ],
+    home: Folder = None,
+    risk: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Of the questions kept at home, the share without evidence there.")
+    ] = 0.2,
+) -> None:
+    """Choose when the gate of `--mode auto` keeps a question at home, by questions of your own.
+
+    A question names the document that answers it, or none where no document here does. The device takes it over at its
+    next start.
+    """
+    from hocket_bus import config
+    from hocket_daemon.config import DeviceSettings
+    from hocket_daemon.graph import own
+    from hocket_tools import calibrating
+
+    here = _home(home)
+    settings = config.load(here.config("device"), DeviceSettings).gate
+    asked = calibrating.read(questions)
+    with _retrieval(here) as caller:
+        found = calibrating.calibrated(caller, asked, settings.passages, risk)
+    path = Path(settings.calibration or here.at / "device-gate.json")
+    own.save(path, found.calibration)
+    typer.echo(
+        f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
+        f"threshold {found.calibration.threshold:.3f}"
+    )
+    typer.echo(f"written to {path}; start the device anew: hocket down, hocket up")
+    if not settings.calibration:
+        typer.echo(f'add under [gate] in {here.config("device")}: calibration = "{path}"')
+
+
+def _home(folder: Path | None) -> Home:
+    from hocket_tools.pair.home import Home
+
+    here = Home.find(folder)
+    here.require("device")
+    return here
+
+
+def _retrieval(here: Home) -> Caller:
+    from hocket_bus import paths
+    from hocket_tools.caller import Caller
+
+    return Caller(here.listening("device-retrieval"), keys=paths.keys(here.at), role="retrieval")
+
+
+def _pages(caller: Caller) -> list[Subgraphs]:
+    from hocket_bus.messages import ListSubgraphs, Subgraphs
+
+    pages: list[Subgraphs] = []
+    while not pages or (pages[-1].subgraphs and sum(len(page.subgraphs) for page in pages) < pages[-1].total):
+        offset = sum(len(page.subgraphs) for page in pages)
+        pages.append(caller.ask(ListSubgraphs(request=os.urandom(16), offset=offset), Subgraphs))
+    return pages
+
+
+def _held(here: Home) -> list[Summary]:
+    from hocket_bus import paths
+    from hocket_bus.messages import ListShared, Recalled
+    from hocket_tools.caller import Caller
+
+    found: list[Summary] = []
+    with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+        while True:
+            after = found[-1].id if found else 0
+            page = caller.ask(ListShared(request=os.urandom(16), after=after), Recalled, 15.0)
+            found += page.summaries
+            if not page.summaries or len(found) >= page.total:
+                return found
+
+
+def _described(pages: list[Subgraphs], held: dict[int, int]) -> dict[str, object]:
+    first = pages[0]
+    subgraphs = [
+        {
+            "id": each.id,
+            "version": each.version,
+            "shared": held.get(each.id),
+            "entities": each.entities,
+            "documents": each.documents,
+            "summary": each.summary,
+        }
+        for page in pages
+        for each in page.subgraphs
+    ]
+    return {
+        "building": first.building,
+        "documents": first.documents,
+        "entities": first.entities,
+        "relations": first.relations,
+        "modularity": first.modularity,
+        "subgraphs": subgraphs,
+    }
+
+
+def _show(pages: list[Subgraphs], held: dict[int, int]) -> None:
+    from hocket_tools import console
+
+    first, out = pages[0], console.out()
+    building = "; documents are being read into it" if first.building else ""
+    out.print(
+        f"{first.documents} documents, {first.entities} entities, {first.relations} relations, {first.total} parts, "
+        f"modularity {first.modularity:.2f}{building}"
+    )
+    print_line: Callable[[str], None] = lambda text: out.print(console.printable(text), markup=False)  # noqa: E731
+    for page in pages:
+        for each in page.subgraphs:
+            state = _state(each.version, held.get(each.id), shareable=bool(each.summary))
+            out.print(f"[bold]{each.id}[/bold]  {each.entities} entities of {each.documents} documents; {state}")
+            print_line(f"    {each.summary}")
+
+
+def _state(version: int, held: int | None, *, shareable: bool) -> str:
+    if not shareable:
+        return "nothing of it may leave"
+    if held is None:
+        return "not shared"
+    return "shared" if held == version else f"shared in version {held} of {version}"

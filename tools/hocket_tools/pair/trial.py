@@ -1,0 +1,93 @@
+"""A cloud and several devices in one folder of this machine, to try a federation: files and keys; starts nothing.
+
+The cloud lives in the folder itself, each device in a folder of its own below it, which is a home like any other.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+
+from hocket_bus import keys
+from hocket_bus.endpoints import is_tcp
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.keys import Peer
+from hocket_bus.sockets import new_key_pair
+from hocket_tools.pair.home import Home
+
+GROUP = "family"
+_NAME = re.compile(r"device-[1-9]\d*")
+
+
+def devices(home: Home) -> list[Home]:
+    """The homes of the devices of a trial, in their order; none where `home` is no trial's."""
+    found = [
+        path for path in home.at.glob("device-*") if _NAME.fullmatch(path.name) and (path / "device.toml").exists()
+    ]
+    return [Home(path) for path in sorted(found, key=lambda path: int(path.name.partition("-")[2]))]
+
+
+def members(home: Home) -> list[Home]:
+    """The home itself, and those of its devices."""
+    return [home, *devices(home)]
+
+
+def prepare(home: Home, count: int) -> None:
+    """Make a cloud and `count` devices. Raises BadConfiguration where something else is there."""
+    if home.config("device").exists() or (home.config("cloud").exists() and not devices(home)):
+        raise BadConfiguration(
+            f"{home.at} has a pair already", "choose another folder: hocket up --devices 3 --home PATH"
+        )
+    there = devices(home)
+    if there and len(there) != count:
+        raise BadConfiguration(f"{home.at} has {len(there)} devices already", f"say --devices {len(there)}, or nothing")
+    if there:
+        return
+    names = [f"device-{number}" for number in range(1, count + 1)]
+    at = f"tcp://127.0.0.1:{_free_ports()}"
+    home.prepare_side("cloud", "cloud", at, {"federation.groups": {GROUP: names}})
+    own = new_key_pair()
+    keys.write_own(home.at / "keys", own)
+    peers = {"self": Peer(own.public, at, frozenset({"dial", "watch"}))}
+    for name in names:
+        peers[name] = Peer(_device(Home(home.at / name), name, own.public, at), may=frozenset({"pair"}))
+    keys.write_peers(home.at / "keys", peers)
+
+
+def _device(home: Home, name: str, cloud_key: str, at: str) -> str:
+    """Its files, with both classes of data on; returns its public key."""
+    home.prepare_side("device", name, "", {"egress.summaries": True, "egress.evidence": True})
+    home.set_peer(at)
+    own = new_key_pair()
+    keys.write_own(home.at / "keys", own)
+    keys.write_peers(home.at / "keys", {"cloud": Peer(cloud_key, at, frozenset({"dial"}))})
+    return own.public
+
+
+def dial(device: Home, cloud: str, at: str) -> None:
+    """Let a device reach its cloud, which listens at `cloud`, at another address, such as a link emulator's."""
+    folder = device.at / "keys"
+    peers = keys.read_peers(folder)
+    known = {
+        name: Peer(peer.key, at if peer.endpoint == cloud else peer.endpoint, peer.may) for name, peer in peers.items()
+    }
+    keys.write_peers(folder, known)
+    device.set_peer(at)
+
+
+def _free_ports() -> int:
+    """A port that nothing listens on, and neither on the one behind it."""
+    while True:
+        with socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", 0))
+            port: int = first.getsockname()[1]
+            try:
+                second.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+            return port
+
+
+def is_trial(home: Home) -> bool:
+    """Whether devices live below it, and its cloud listens for them."""
+    return bool(devices(home)) and home.config("cloud").exists() and is_tcp(home.listening("cloud"))

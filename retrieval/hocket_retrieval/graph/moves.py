@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from .network import Network
@@ -26,7 +26,8 @@ class Moves:
         queue = sorted(changed)
         while queue:
             visited = self._move(queue)
-            queue = sorted(self._merge(visited))
+            merged = self._merge(visited)
+            queue = sorted(merged.union(*(self._network.near[entity] for entity in merged)))
 
     def go(self, entity: int, there: int) -> None:
         """Let an entity live there."""
@@ -84,11 +85,11 @@ class Moves:
         return self.new() if best is None else best
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
-        """Let small subgraphs go up in others; returns who moved."""
+        """Let subgraphs go up in others where that gains, and small ones in any case; returns who moved."""
         moved: set[int] = set()
         for subgraph in sorted(subgraphs):
             members = sorted(self._network.members.get(subgraph, ()))
-            if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
+            if members and (other := self._host(subgraph, members)) is not None:
                 for entity in members:
                     self.go(entity, other)
                 moved |= set(members)
@@ -97,18 +98,20 @@ class Moves:
     def _host(self, subgraph: int, members: list[int]) -> int | None:
         """The subgraph with room that gains most by these members; of strangers only one that is small, too."""
         network = self._network
-        weights: dict[int, int] = {}
+        weights: Counter[int] = Counter()
         for entity in members:
-            for other, weight in network.weights(entity).items():
-                weights[other] = weights.get(other, 0) + weight
-        room = self._limit - len(members)
-        able = [other for other in weights if other != subgraph and len(network.members[other]) <= room]
-        if able:
-            own, total = network.strengths[subgraph], max(network.total, 1)
-            return max(able, key=lambda other: (weights[other] - own * network.strengths[other] / total, -other))
-        if any(other != subgraph for other in weights):
-            return None
-        return self._stranger(subgraph)
+            weights.update(network.weights(entity))
+        del weights[subgraph]
+        drawn = network.strengths[subgraph] / max(network.total, 1)
+        gains = {
+            other: weight - drawn * network.strengths[other]
+            for other, weight in weights.items()
+            if len(network.members[other]) + len(members) <= self._limit
+        }
+        best = max(gains, key=lambda other: (gains[other], -other), default=None)
+        if best is not None and (gains[best] > LEAST_GAIN or len(members) < self._small):
+            return best
+        return None if weights or len(members) >= self._small else self._stranger(subgraph)
 
     def _stranger(self, subgraph: int) -> int | None:
         members = self._network.members

@@ -51,7 +51,6 @@ class Network:
                 self._sleep(entity)
             if not self._chunks[entity]:
                 del self._chunks[entity]
-                self._names.discard(entity)
 
     def beside(self, entity: int) -> set[int]:
         """All who are awake in a chunk that names it, itself too."""

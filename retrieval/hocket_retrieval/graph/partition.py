@@ -22,7 +22,10 @@ def divide(network: Network, limit: int, moves: Moves) -> None:
         at = moves.new() if subgraph is None else subgraph
         for entity in group:
             moves.go(entity, at)
-    moves.settle(network.near)
+    before: dict[int, int] = {}
+    while before != network.home:  # what all gain by depends on all a little, and moves look at partners only
+        before = dict(network.home)
+        moves.settle(network.near)
 
 
 def gather(network: Network, entities: Iterable[int], limit: int, moves: Moves) -> None:

@@ -1,6 +1,7 @@
 """Laws of the graph as it follows the documents."""
 
 import random
+import re
 
 import pytest
 
@@ -111,3 +112,17 @@ def test_a_graph_that_was_interrupted_is_that_of_an_undisturbed_run(tmp_path, mo
                 assert (told(broken), broken.graph.info()[1:]) == (expected, figures)
                 break
     assert steps > 5
+
+
+def test_no_five_words_of_a_document_leave_in_a_row(tmp_path):
+    """Not even where alphabetical order makes a document's own list, over the border of two chunks, too."""
+    listed = "Abel Arden, Berta Boll, Carl Crane, Dora Dunn, Emil Eck, Fay Flint, Gus Gray and Hal Hume"
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8), chunk_words=8) as collection:
+        collection.add([("list", "", f"There came {listed}."), ("more", "", f"Then {listed} left.")])
+        collection.build()
+        said = " ".join(summaries(collection).values())
+        words = re.findall(r"\w+", said.lower())
+        spoken = re.findall(r"\w+", f"there came {listed} then {listed} left".lower())
+        grams = {tuple(spoken[at : at + 5]) for at in range(len(spoken) - 4)}
+        assert "Abel Arden" in said
+        assert not grams & {tuple(words[at : at + 5]) for at in range(len(words) - 4)}

@@ -7,16 +7,17 @@ it is first wanted, and dropped when a step fails.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..store import Store
 from .extract import is_name, mentions
-from .leaving import said_outside
+from .leaving import Quotes, said_outside
 from .moves import Moves
 from .network import Network
-from .partition import divide
+from .partition import divide, gather
 from .resolve import Keys, key_of
 from .summary import strongest, summary
 from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
@@ -100,9 +101,11 @@ class Graph:
             tables.drop_empty()
         else:
             stale |= self._place(tables, network, changed)
-        for subgraph in sorted(stale):
-            if subgraph in network.members:
-                tables.put_summary(subgraph, self._summary(tables, network, subgraph))
+        quotes = Quotes(tables)
+        for subgraph in sorted(stale & network.members.keys()):
+            said = said_outside(tables.said(subgraph), self._min_documents)
+            text = summary(said, strongest(network, network.members[subgraph]), quotes.cross)
+            tables.put_summary(subgraph, text)
         tables.put_figures(network.relations, network.modularity)
 
     def _place(self, tables: Tables, network: Network, changed: Mapping[int, int | None]) -> set[int]:
@@ -112,16 +115,19 @@ class Graph:
             divide(network, self._limit, moves)
         else:
             queue = {entity for entity in changed if entity in network.near}
+            lost: Counter[int] = Counter()
             for entity, subgraph in changed.items():
                 if (subgraph is None) == (entity in network.near):  # it woke, or fell asleep
                     queue |= network.beside(entity)
+                if subgraph is not None and entity not in network.near:
+                    lost[subgraph] += 1
+            for subgraph, count in lost.items():
+                if len(network.members.get(subgraph, ())) + count >= self._limit:
+                    queue |= network.drawn_to(subgraph)
+            gather(network, sorted(queue), self._limit, moves)
             moves.settle(queue)
         tables.settle((entity, network.home.get(entity)) for entity in sorted(moves.moved | set(changed)))
         return moves.touched
-
-    def _summary(self, tables: Tables, network: Network, subgraph: int) -> str:
-        said = said_outside(tables.said(subgraph), self._min_documents)
-        return summary(said, strongest(network, network.members[subgraph]))
 
 
 def load(tables: Tables) -> Memory:

@@ -11,19 +11,22 @@ from typing import NamedTuple
 
 from .words import BEFORE_VERBS, NO_ENTITY
 
-MAX_NAME_WORDS = 6
+MAX_NAME_WORDS = 4
 MAX_TERM_WORDS = 3
 MIN_CHARS = 3
 MAX_WORD_CHARS = 30  # a longer run of letters is no word
+MAX_MENTIONS = 10  # of one chunk: more of them tell little more, and all are related to all
 
-_TOKEN = re.compile(r"[^\W_][\w&'’\-]*(?:\.[^\W_]+)*\.?(?=[\w])?|\n\s*\n|[^\w\s]")
+# A dot within a word, as in "U.S" and "example.org", is followed by no capitalised word: that begins a sentence.
+_TOKEN = re.compile(r"[^\W_][\w&'’\-]*(?:\.(?:[a-z\d]\w*|[A-Z]\b))*\.?|\n\s*\n|[^\w\s]")
 _ENDS_SENTENCE = frozenset(".!?…:•")
 _JOINS = frozenset(("of", "de", "la", "del", "der", "van", "von", "&"))
 
 
 def mentions(text: str) -> list[str]:
-    """The names and terms of `text` as they are spelled, each once, in the order in which they first appear."""
-    return list(dict.fromkeys(_phrases(_words(text))))
+    """The MAX_MENTIONS most telling names and terms of a text as they are spelled: names, then long terms."""
+    found = dict.fromkeys(_phrases(_words(text)))
+    return sorted(found, key=lambda each: (not is_name(each), -each.count(" ")))[:MAX_MENTIONS]
 
 
 def is_name(mention: str) -> bool:

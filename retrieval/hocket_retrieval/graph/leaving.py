@@ -1,21 +1,28 @@
-"""Which entities may be named outside: no numbers that belong to somebody, and none that too few documents hold."""
+"""What may leave in a summary: no numbers that belong to somebody, nothing that too few documents hold, no quotes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from .tables import Said
+from .tables import Said, Tables
 
+QUOTE_WORDS = 5  # that a document has in a row
+_WORD = re.compile(r"\w+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
+def words_of(text: str) -> list[str]:
+    """Its words, whatever their case and the marks between them."""
+    return _WORD.findall(text.lower())
+
+
 def may_leave(text: str) -> bool:
-    """Whether a name or term holds no address, phone, account or plate number.
+    """Whether a name or term is shorter than a quote, and no address, phone, account or plate number is in it.
 
     Of numbers it may hold one: a year, or two digits, beside a word that is not all capitals.
     """
-    if "@" in text or "://" in text:
+    if "@" in text or "://" in text or len(words_of(text)) >= QUOTE_WORDS:
         return False
     numbers = re.findall(r"\d+", text)
     if not numbers:
@@ -27,3 +34,26 @@ def may_leave(text: str) -> bool:
 def said_outside(said: Iterable[Said], min_documents: int) -> list[Said]:
     """Those entities that may be named outside."""
     return [each for each in said if each.documents >= min_documents and may_leave(each.text)]
+
+
+class Quotes:
+    """Whether words behind others make QUOTE_WORDS in a row that a document has, too."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._texts: dict[tuple[str, str], list[str]] = {}  # by two words: the documents with these in a row
+
+    def cross(self, before: Sequence[str], behind: Sequence[str]) -> bool:
+        """Whether a quote begins in the words `before` and ends in those `behind` them."""
+        last, first = before[1 - QUOTE_WORDS :], behind[: QUOTE_WORDS - 1]
+        run = [*last, *first]
+        windows = [run[at : at + QUOTE_WORDS] for at in range(len(run) - QUOTE_WORDS + 1)]
+        if not windows:
+            return False
+        return any(f" {' '.join(window)} " in text for text in self._with(last[-1], first[0]) for window in windows)
+
+    def _with(self, one: str, other: str) -> list[str]:
+        if (one, other) not in self._texts:
+            texts = self._tables.texts_with(one, other)
+            self._texts[one, other] = [f" {' '.join(words_of(text))} " for text in texts]
+        return self._texts[one, other]

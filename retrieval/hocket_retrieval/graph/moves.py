@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from .network import Network
@@ -16,7 +16,7 @@ class Moves:
     def __init__(self, network: Network, limit: int, new: Callable[[], int]) -> None:
         self._network = network
         self._limit = limit
-        self._small = limit // 2
+        self._small = limit * 3 // 8
         self.new = new
         self.touched: set[int] = set()  # subgraphs that somebody came to or left
         self.moved: set[int] = set()
@@ -26,7 +26,8 @@ class Moves:
         queue = sorted(changed)
         while queue:
             visited = self._move(queue)
-            queue = sorted(self._merge(visited))
+            merged = self._merge(visited)
+            queue = sorted(merged.union(*(self._network.near[entity] for entity in merged)))
 
     def go(self, entity: int, there: int) -> None:
         """Let an entity live there."""
@@ -47,14 +48,21 @@ class Moves:
             here = network.home.get(entity)
             there = self._best(entity)
             if there != here:
+                followers = self._followers(entity, there) - held
                 self.go(entity, there)
-                followers = (other for other in sorted(network.near[entity]) if network.home.get(other) != there)
-                for other in followers:
-                    if other not in held and other in network.home:
-                        held.add(other)
-                        waiting.append(other)
+                held |= followers
+                waiting.extend(sorted(followers))
             seen.add(there)
         return seen | self.touched
+
+    def _followers(self, entity: int, there: int) -> set[int]:
+        """Who may gain by following when an entity goes there: its partners, and who finds room where it was."""
+        network = self._network
+        here = network.home.get(entity)
+        others = set(network.near[entity])
+        if here is not None and len(network.members[here]) >= self._limit:
+            others |= network.drawn_to(here)
+        return {other for other in others if network.home.get(other, there) != there}
 
     def _best(self, entity: int) -> int:
         """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
@@ -77,11 +85,11 @@ class Moves:
         return self.new() if best is None else best
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
-        """Let small subgraphs go up in others; returns who moved."""
+        """Let subgraphs go up in others where that gains, and small ones in any case; returns who moved."""
         moved: set[int] = set()
         for subgraph in sorted(subgraphs):
             members = sorted(self._network.members.get(subgraph, ()))
-            if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
+            if members and (other := self._host(subgraph, members)) is not None:
                 for entity in members:
                     self.go(entity, other)
                 moved |= set(members)
@@ -90,18 +98,20 @@ class Moves:
     def _host(self, subgraph: int, members: list[int]) -> int | None:
         """The subgraph with room that gains most by these members; of strangers only one that is small, too."""
         network = self._network
-        weights: dict[int, int] = {}
+        weights: Counter[int] = Counter()
         for entity in members:
-            for other, weight in network.weights(entity).items():
-                weights[other] = weights.get(other, 0) + weight
-        room = self._limit - len(members)
-        able = [other for other in weights if other != subgraph and len(network.members[other]) <= room]
-        if able:
-            own, total = network.strengths[subgraph], max(network.total, 1)
-            return max(able, key=lambda other: (weights[other] - own * network.strengths[other] / total, -other))
-        if any(other != subgraph for other in weights):
-            return None
-        return self._stranger(subgraph)
+            weights.update(network.weights(entity))
+        del weights[subgraph]
+        drawn = network.strengths[subgraph] / max(network.total, 1)
+        gains = {
+            other: weight - drawn * network.strengths[other]
+            for other, weight in weights.items()
+            if len(network.members[other]) + len(members) <= self._limit
+        }
+        best = max(gains, key=lambda other: (gains[other], -other), default=None)
+        if best is not None and (gains[best] > LEAST_GAIN or len(members) < self._small):
+            return best
+        return None if weights or len(members) >= self._small else self._stranger(subgraph)
 
     def _stranger(self, subgraph: int) -> int | None:
         members = self._network.members

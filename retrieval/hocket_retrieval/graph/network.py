@@ -51,7 +51,6 @@ class Network:
                 self._sleep(entity)
             if not self._chunks[entity]:
                 del self._chunks[entity]
-                self._names.discard(entity)
 
     def beside(self, entity: int) -> set[int]:
         """All who are awake in a chunk that names it, itself too."""
@@ -89,6 +88,11 @@ class Network:
             if other in home:
                 found[home[other]] += weight
         return found
+
+    def drawn_to(self, subgraph: int) -> set[int]:
+        """All who have partners in a subgraph and live elsewhere."""
+        members = self.members[subgraph]
+        return {other for entity in members for other in self.near[entity]} - members
 
     @property
     def modularity(self) -> float:

@@ -22,12 +22,24 @@ def divide(network: Network, limit: int, moves: Moves) -> None:
         at = moves.new() if subgraph is None else subgraph
         for entity in group:
             moves.go(entity, at)
-    moves.settle(network.near)
+    before: dict[int, int] = {}
+    while before != network.home:  # what all gain by depends on all a little, and moves look at partners only
+        before = dict(network.home)
+        moves.settle(network.near)
+
+
+def gather(network: Network, entities: Iterable[int], limit: int, moves: Moves) -> None:
+    """Put entities that live nowhere, and are more to each other than alone, in subgraphs of their own."""
+    for group in sorted(_cut(network, [entity for entity in entities if entity not in network.home], limit)):
+        if len(group) > 1:
+            at = moves.new()
+            for entity in group:
+                moves.go(entity, at)
 
 
 def _groups(network: Network, limit: int) -> Groups:
     groups = sorted(_cut(network, network.near, limit))
-    alone = [group for group in groups if len(group) < limit // 2 and not _has_links(network, group)]
+    alone = [group for group in groups if len(group) < limit * 3 // 8 and not _has_links(network, group)]
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 

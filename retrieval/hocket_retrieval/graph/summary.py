@@ -1,29 +1,39 @@
 """What is said of a subgraph: its names, its topics, and who is named together most, each in alphabetical order.
 
-The order, and a fixed number of each, keep the text as it is while ranks change.
+The order, and a fixed number of relations, keep the text as it is while ranks change. What would make five words in a
+row that a document has, too, is left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from .extract import is_name
+from .leaving import words_of
 from .network import Network
 from .tables import Said
 
+Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote
+
 MAX_CHARS = 4_000
+RELATED = " – "
 RELATIONS = 8
 MIN_WEIGHT = 2  # chunks that hold both ends of a relation
 
 
-def summary(said: Sequence[Said], relations: Iterable[tuple[int, int]]) -> str:
+def summary(said: Sequence[Said], relations: Iterable[tuple[int, int]], cross: Cross) -> str:
     """The text of a subgraph with these entities, which may be said all, and these relations between them."""
     texts = {each.entity: each.text for each in said}
-    names = sorted(each.text for each in said if is_name(each.text))
-    topics = sorted(each.text for each in said if not is_name(each.text))
-    pairs = sorted(" – ".join(sorted((texts[a], texts[b]))) for a, b in relations if a in texts and b in texts)
-    parts = ("Names", names), ("Topics", topics), ("Together", pairs)
-    return "\n".join(f"{title}: {'; '.join(lines)}." for title, lines in parts if lines)[:MAX_CHARS]
+    names = sorted([each.text] for each in said if is_name(each.text))
+    topics = sorted([each.text] for each in said if not is_name(each.text))
+    pairs = sorted(sorted((texts[a], texts[b])) for a, b in relations if a in texts and b in texts)
+    lines: list[str] = []
+    written: list[str] = []  # words
+    for title, items in (("Names", names), ("Topics", topics), ("Together", pairs)):
+        written += words_of(title)
+        if kept := [RELATED.join(item) for item in items if _unquoted(item, written, cross)]:
+            lines.append(f"{title}: {'; '.join(kept)}.")
+    return "\n".join(lines)[:MAX_CHARS]
 
 
 def strongest(network: Network, members: Iterable[int]) -> list[tuple[int, int]]:
@@ -37,3 +47,15 @@ def strongest(network: Network, members: Iterable[int]) -> list[tuple[int, int]]
     ]
     pairs.sort(key=lambda pair: (-pair[0], pair[1:]))
     return [(one, other) for _, one, other in pairs[:RELATIONS]]
+
+
+def _unquoted(item: Sequence[str], written: list[str], cross: Cross) -> bool:
+    """Whether an item, of one text or of two, may stand behind what is written; it is written then."""
+    run = list(written)
+    for text in item:
+        words = words_of(text)
+        if cross(run, words):
+            return False
+        run += words
+    written[:] = run
+    return True

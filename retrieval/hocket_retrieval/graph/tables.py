@@ -177,6 +177,17 @@ class Tables:
             found.append(spelled[0]._replace(documents=documents, chunks=sum(each.chunks for each in spelled)))
         return found
 
+    def texts_with(self, one: str, other: str) -> list[str]:
+        """Texts of the documents that may have two words in a row, in one chunk or at the border of two."""
+        within = "SELECT c.document FROM words w JOIN chunks c ON c.id = w.rowid WHERE words MATCH ?"
+        begun = """SELECT p.document, p.text FROM words w JOIN chunks c ON c.id = w.rowid
+                   JOIN chunks p ON p.document = c.document AND p.ordinal = c.ordinal - 1 WHERE words MATCH ?"""
+        documents = {row[0] for row in self._connection.execute(within, (f'"{one} {other}"',))}
+        rows = self._connection.execute(begun, (f'^ "{other}"',))
+        documents |= {document for document, text in rows if one in text[-2 * len(one) :].lower()}
+        sql = "SELECT text FROM documents WHERE id = ?"
+        return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
+
     # --- writing ----------------------------------------------------------------------------------------------------
 
     def add_entity(self) -> int:

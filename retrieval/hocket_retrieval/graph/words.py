@@ -9,6 +9,7 @@ _BEFORE_VERBS = """
     you'd let lets let's please also always often usually"""
 
 _SMALL = """
+    today tomorrow yesterday
     a about above according across actually after again against ago all almost alone along already although am amid
     among amongst an and another any anybody anyone anything anyway anywhere apart are aren't around as aside at
     away back basically be became because become becomes been before beforehand behind being below beneath beside

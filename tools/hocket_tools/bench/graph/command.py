@@ -12,14 +12,14 @@ from typing import Annotated
 
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.graph.summary_index import SummaryIndex
-from hocket_tools.bench.graph import gate, latency, matching, privacy
+from hocket_tools.bench.graph import gate, latency, living, matching, privacy
 from hocket_tools.bench.graph.collections import Remembering, opened, together
 from hocket_tools.bench.graph.sets import FILES, Question, Sets, load
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 
-PARTS = ("matching", "gate", "privacy", "latency")
+PARTS = ("matching", "gate", "living", "privacy", "latency")
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,10 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         latency.claim(report)
         return report.finish(latency.COLUMNS)
     sets = load(data)
+    if settings.part == "living":
+        living.measure(report, sets, settings.seed)
+        living.claim(report)
+        return report.finish(living.COLUMNS)
     if settings.part == "privacy":
         privacy.measure(report, sets, Remembering(), settings.canaries, settings.seed)
         privacy.claim(report)
@@ -57,6 +61,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 _USED = {
     "matching": (),
     "gate": ("splits", "chats", "seed"),
+    "living": ("seed",),
     "privacy": ("canaries", "seed"),
     "latency": ("questions",),
 }

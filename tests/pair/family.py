@@ -85,7 +85,7 @@ class Family:
     def start_retrieval(self, made: Pair, side: str) -> None:
         """One that embeds, searches and builds a graph."""
         daemon = Retrieval(
-            RetrievalConfig(endpoint=made.endpoint(f"{side}-retrieval"), state=str(made.folder / "documents"))
+            RetrievalConfig(endpoint=made.endpoint(f"{side}-retrieval"), state=str(made.folder / f"{side}-documents"))
         )
         daemon.start()
         thread = threading.Thread(target=daemon.serve, name=f"{side}-retrieval", daemon=True)

@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 from family import Family, family
+from harness import Pair
 
 from hocket_bus.errors import BadRequest, Unavailable
-from hocket_bus.messages import ListShared, Recalled, Removed, StopSharing
-from hocket_daemon.graph.settings import GateSettings
+from hocket_bus.messages import CLASS_OF, ListShared, Recalled, Removed, StopSharing
+from hocket_bus.wire import decode
+from hocket_daemon.graph.settings import FederationSettings, GateSettings
+from hocket_daemon.privacy.egress import EgressSettings
+from hocket_tools.bench.canaries import grams
 from hocket_tools.caller import Caller
+from hocket_tools.link.tap import Tap, messages
 from waiting import WAIT_S, until
 
 HOME = "The boiler in the cellar of Elm House was serviced by Karsten Dahl on the third of March."
@@ -152,3 +157,31 @@ def test_modes_refuse_what_they_cannot_do(made: Family) -> None:
             client.ask("Who?", mode="graph", alone=True).result()
         with pytest.raises((BadRequest, Unavailable)):
             client.ask("Who?", mode="auto", script="device").result()
+
+
+def test_on_ipc_a_device_is_its_store_and_its_summaries_are_counted(made: Family, tiny_models: dict[str, Path]) -> None:
+    """Every byte on the wire is in the ledger; no five words in a row of the document are on it."""
+    one = Pair(made.folder / "one", tiny_models, stack=made.stack)
+    one.folder.mkdir()
+    for side in ("device", "cloud"):
+        made.start_retrieval(one, side)
+    made.ingest(one, BOAT)
+    with Caller(one.endpoint("device-retrieval"), connect_s=WAIT_S) as caller:
+        store = made.graph(caller).store
+    tap = made.stack.enter_context(Tap(one.endpoint("tap"), one.endpoint("cloud")))
+    one.start_cloud(federation=FederationSettings(groups={"family": [store]}))
+    egress = EgressSettings(ledger=str(one.folder / "ledger"), summaries=True)
+    made.devices["one"] = one
+    device = one.start_device(link=one.endpoint("tap"), egress=egress)
+    made.wait_shared("one")
+    device.stop()
+    until(lambda: not device.bus._running)
+    frames = [frames for stream in tap.recorded() for frames in messages(stream)]
+    sent: dict[str, int] = {}
+    for each in frames:
+        kind = CLASS_OF[type(decode(each))]
+        sent[kind] = sent.get(kind, 0) + sum(map(len, each))
+    assert sent == made.ledger("one")
+    assert sent["summaries"] > 0
+    told = [grams(frame.decode("utf-8", "replace")) for each in frames for frame in each]
+    assert not any(grams(BOAT) & words for words in told)

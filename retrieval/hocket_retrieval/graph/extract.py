@@ -15,7 +15,7 @@ MAX_NAME_WORDS = 4
 MAX_TERM_WORDS = 3
 MIN_CHARS = 3
 MAX_WORD_CHARS = 30  # a longer run of letters is no word
-MAX_MENTIONS = 10  # of one chunk: more of them tell little more, and all are related to all
+MAX_MENTIONS = 9  # of one chunk: more of them tell little more, and all are related to all
 
 # A dot within a word, as in "U.S" and "example.org", is followed by no capitalised word: that begins a sentence.
 _TOKEN = re.compile(r"[^\W_][\w&'’\-]*(?:\.(?:[a-z\d]\w*|[A-Z]\b))*\.?|\n\s*\n|[^\w\s]")

@@ -85,11 +85,11 @@ class Moves:
         return self.new() if best is None else best
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
-        """Let subgraphs go up in others where that gains, and small ones in any case; returns who moved."""
+        """Let small subgraphs go up in others; returns who moved."""
         moved: set[int] = set()
         for subgraph in sorted(subgraphs):
             members = sorted(self._network.members.get(subgraph, ()))
-            if members and (other := self._host(subgraph, members)) is not None:
+            if 0 < len(members) < self._small and (other := self._host(subgraph, members)) is not None:
                 for entity in members:
                     self.go(entity, other)
                 moved |= set(members)
@@ -108,10 +108,9 @@ class Moves:
             for other, weight in weights.items()
             if len(network.members[other]) + len(members) <= self._limit
         }
-        best = max(gains, key=lambda other: (gains[other], -other), default=None)
-        if best is not None and (gains[best] > LEAST_GAIN or len(members) < self._small):
-            return best
-        return None if weights or len(members) >= self._small else self._stranger(subgraph)
+        if gains:
+            return max(gains, key=lambda other: (gains[other], -other))
+        return None if weights else self._stranger(subgraph)
 
     def _stranger(self, subgraph: int) -> int | None:
         members = self._network.members

@@ -41,8 +41,8 @@ Share = Annotated[float, Meta(ge=0)]
 class Origin(Record, frozen=True):
     """A passage and its share of an answer: its part in the probability of the chosen tokens, their mean.
 
-    Without a document it is what all passages of a side have together that did not tell theirs. `device` has the
-    passage, empty for the cloud's own; `subgraph` and `score` are as in a Passage.
+    Without a document it is what all passages of a side have together that did not tell theirs. `device` is
+    another device that has told the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.
     """
 
     side: Side

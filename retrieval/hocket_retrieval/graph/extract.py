@@ -55,7 +55,7 @@ def _words(text: str) -> Iterator[_Word]:
         ends = token[-1] == "."
         word = token.rstrip(".'’-")
         word = word[:-2] if word[-2:] in {"'s", "’s"} else word
-        lower = word.lower()
+        lower = word.lower().replace("’", "'")
         if lower in _JOINS:
             yield _Word(word, lower, opens, False)
         elif (before in BEFORE_VERBS and word == lower) or not _tells(lower):

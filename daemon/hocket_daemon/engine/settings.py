@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 AUTO, BUNDLED = "auto", "bundled"
+TUNED = ("bundled-composition", "smollm2-composition")  # for composition; the second is an adapter of `smollm2`
 Api = Literal["completions", "chat"]
 
 

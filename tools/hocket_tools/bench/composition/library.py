@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hocket_bus.messages import Takeaway
-from hocket_daemon.composition.coordinator import Coordinator
 from hocket_daemon.composition.memory import Item, Takeaways
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.collection import Collection
+from hocket_tools.replay import Replay, typed
 
 Items = tuple[Item, ...]
 _WIDER = 3  # times as many passages as usual give a long memory its sentences
@@ -28,14 +28,13 @@ class Library:
 
     def remembered(self, text: str) -> Items:
         """What the daemon has when `text` was typed word by word."""
-        settings = self._settings
-        coordinator, memory = Coordinator(settings.distance), self._memory(settings.memory_tokens)
-        for end in (at for at, letter in enumerate(text + " ") if letter == " "):
-            query = coordinator.ask(self._encode(text[:end]), text[:end])
-            if query:
-                found = self._extract(query, settings.passages, settings.takeaways)
-                coordinator.replied(len(memory.add("cloud", found, 0.0)))
-        return memory.items
+        return self.typed(text, self._settings).items
+
+    def typed(self, text: str, settings: CompositionSettings) -> Replay:
+        """The same with other settings, and what was asked for it."""
+        return typed(
+            text, settings, self._encode, lambda query: self._extract(query, settings.passages, settings.takeaways)
+        )
 
     def sentences(self, text: str, tokens: int) -> Items:
         """The nearest sentences that have no more tokens."""

@@ -27,11 +27,19 @@ def place_of(name: str, side: Side) -> str:
     name = resolved(name)
     if name in PUBLISHED:
         return str(installed(name))
-    if name not in (BUNDLED, *TUNED):
+    if name not in (BUNDLED, *TUNED.values()):
         return name
     import hocket_models
 
     return str(hocket_models.path(side if name == BUNDLED else name))
+
+
+def tuned(name: str) -> str:
+    """The shipped model that is tuned for composition, of the model that `name` means here; empty: there is none."""
+    import hocket_models
+
+    model = TUNED.get(resolved(name), "")
+    return model if model and hocket_models.path(model).is_dir() else ""
 
 
 def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

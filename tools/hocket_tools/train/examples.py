@@ -14,9 +14,7 @@ from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.chunking import sentences
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder
-from hocket_retrieval.extract import extract
-from hocket_tools.replay import typed
+from hocket_tools.replay import Shelf, typed
 
 from .documents import Section
 from .embedding import RememberingEmbedder
@@ -26,7 +24,6 @@ SHARES = (0.125, 0.5)  # of a section that is typed
 FACTS = 0.4  # of the examples
 FORGETFUL = 0.15  # of the examples have no memory: a text begins so, and the cloud may be away
 EACH = 2  # examples of a section that is drawn, as many as there are sections beside it to be read
-_OWN = 6  # passages that a section can have at most
 
 
 class Example(Struct, frozen=True):
@@ -66,17 +63,15 @@ class Examples:
             Collection(Path(folder) / "documents", embedder) as read,
         ):
             read.add((each.name, "", each.text) for each in track([*self._sections, *facts]))
-            yield (self._example(turn, read, embedder) for turn in self._turns)
+            yield (self._example(turn, Shelf(read, embedder)) for turn in self._turns)
 
-    def _example(self, turn: int, read: Collection, embedder: Embedder) -> Example:
+    def _example(self, turn: int, shelf: Shelf) -> Example:
         own, before, rest = self._text(turn)
-        hidden = " ".join(own.text.split())
+        hidden, others = " ".join(own.text.split()), shelf.without({own.name})
 
         def near(query: str) -> list[Takeaway]:
-            found = read.search(query, self._settings.passages + _OWN).passages
-            others = [each for each in found if each.document != own.name][: self._settings.passages]
-            told = extract(embedder, query, others, self._settings.takeaways)
-            return [Takeaway(text=each.text, document=each.document) for each in told if each.text not in hidden]
+            told = others.takeaways(query, self._settings.passages, self._settings.takeaways)
+            return [each for each in told if each.text not in hidden]
 
         if self._rng.random() < FORGETFUL:
             return Example((), before, rest, turn < 0)

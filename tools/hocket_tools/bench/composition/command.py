@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from hocket_daemon.engine.settings import BUNDLED
+from hocket_daemon.engine.loading import tuned
+from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_tools.bench.composition import recall, utility
 from hocket_tools.bench.composition.facts import make_facts
-from hocket_tools.bench.composition.pages import FILES
+from hocket_tools.bench.composition.pages import FILES_OF, Kind, corpus
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 
-Corpus = Literal["facts", "wikitext2"]
+Corpus = Literal["facts", "wikitext2", "enron", "nih"]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
-    corpus: Annotated[Corpus, Option("Made-up facts typed into a running pair, or real pages.")] = "facts"
+    corpus: Annotated[Corpus, Option("Made-up facts typed into a running pair, or real texts.")] = "facts"
     facts: Annotated[int, Option("Made-up facts.", min=1, max=1_000)] = 100
-    count: Annotated[int, Option("Pages.", min=1)] = 30
+    count: Annotated[int, Option("Real texts.", min=1)] = 30
     model: Annotated[str, Option("The device's model: a published name, a folder or a .gguf file.")] = BUNDLED
+    ft: Annotated[str, Option("The model tuned with own continuations; auto: the shipped one of --model.")] = "auto"
+    it: Annotated[str, Option("The model tuned with other labels, if there is one.")] = ""
     word_s: Annotated[float, Option("Seconds from one typed word to the next.", min=0)] = 0.15
     share: Annotated[float, Option("Of a page's lead that is typed.", min=0.05, max=0.9)] = 0.25
     label_tokens: Annotated[int, Option("Tokens of its rest that are scored.", min=8, max=400)] = 128
@@ -36,7 +39,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure what is not in the report yet; returns whether every claim holds."""
     if settings.corpus == "facts":
         return _facts(settings, json_path)
-    return _pages(data, settings, json_path)
+    return _texts(data, settings.corpus, settings, json_path)
 
 
 def _facts(settings: Settings, json_path: Path | None) -> bool:
@@ -48,12 +51,13 @@ def _facts(settings: Settings, json_path: Path | None) -> bool:
     return report.finish(recall.COLUMNS)
 
 
-def _pages(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    names = ("corpus", "count", "model", "share", "label_tokens", "written_tokens")
-    of_rows = {name: getattr(settings, name) for name in names}
-    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in FILES])}, json_path)
+def _texts(data: Path, kind: Kind, settings: Settings, json_path: Path | None) -> bool:
+    models = utility.Models(settings.model, tuned(settings.model) if settings.ft == AUTO else settings.ft, settings.it)
+    names = ("corpus", "count", "share", "label_tokens", "written_tokens")
+    of_rows = {name: getattr(settings, name) for name in names} | asdict(models) | {"labels": "the texts themselves"}
+    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in FILES_OF[kind]])}, json_path)
     how = utility.How(settings.share, settings.label_tokens, settings.written_tokens)
-    utility.measure(report, data, settings.count, settings.model, how)
+    utility.measure(report, corpus(data, kind, settings.count), models, how, kind)
     report.summary = utility.summary(report.rows)
     utility.claim(report)
     return report.finish(utility.COLUMNS)

@@ -1,7 +1,4 @@
-"""What the cloud has read of a page's subject, as references of every kind, by the daemon's own functions.
-
-Nothing waits for a link: memory is there as soon as it is asked for.
-"""
+"""What the cloud has read of a page's subject, as references of every kind, by the daemon's own functions."""
 
 from __future__ import annotations
 
@@ -10,8 +7,7 @@ from collections.abc import Callable, Sequence
 from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.memory import Item, Takeaways
 from hocket_daemon.composition.settings import CompositionSettings
-from hocket_retrieval.collection import Collection
-from hocket_tools.replay import Replay, typed
+from hocket_tools.replay import Replay, Shelf, typed
 
 Items = tuple[Item, ...]
 _WIDER = 3  # times as many passages as usual give a long memory its sentences
@@ -19,10 +15,10 @@ _MOST_SENTENCES = 24
 
 
 class Library:
-    """A collection, and what is remembered of it; what is nearest a text stands last, before what is typed."""
+    """What is remembered of a shelf; what is nearest a text stands last, before what is typed."""
 
-    def __init__(self, collection: Collection, encode: Callable[[str], list[int]]) -> None:
-        self._collection = collection
+    def __init__(self, shelf: Shelf, encode: Callable[[str], list[int]]) -> None:
+        self._shelf = shelf
         self._encode = encode
         self._settings = CompositionSettings()
 
@@ -32,19 +28,21 @@ class Library:
 
     def typed(self, text: str, settings: CompositionSettings) -> Replay:
         """The same with other settings, and what was asked for it."""
-        return typed(
-            text, settings, self._encode, lambda query: self._extract(query, settings.passages, settings.takeaways)
-        )
+
+        def takeaways(query: str) -> list[Takeaway]:
+            return self._shelf.takeaways(query, settings.passages, settings.takeaways)
+
+        return typed(text, settings, self._encode, takeaways)
 
     def sentences(self, text: str, tokens: int) -> Items:
         """The nearest sentences that have no more tokens."""
         memory = self._memory(tokens)
-        memory.add("cloud", self._extract(text, _WIDER * self._settings.passages, _MOST_SENTENCES), 0.0)
+        memory.add("cloud", self._shelf.takeaways(text, _WIDER * self._settings.passages, _MOST_SENTENCES), 0.0)
         return memory.items
 
     def passages(self, text: str) -> Items:
         """The best passages, whole."""
-        found = self._collection.search(text, self._settings.passages).passages
+        found = self._shelf.passages(text, self._settings.passages)
         return tuple(self._item(each.text, each.document) for each in reversed(found))
 
     def cut(self, items: Sequence[Item], tokens: int) -> Items:
@@ -58,10 +56,6 @@ class Library:
                 kept.append(self._item(" ".join(words), item.takeaway.document))
                 tokens -= kept[-1].tokens
         return tuple(reversed(kept))
-
-    def _extract(self, text: str, passages: int, count: int) -> list[Takeaway]:
-        found = self._collection.extract(text, passages, count)
-        return [Takeaway(text=each.text, document=each.document) for each in found]
 
     def _item(self, text: str, document: str) -> Item:
         line = " ".join(text.split())

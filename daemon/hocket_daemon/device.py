@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
+from msgspec import structs
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
@@ -14,15 +16,18 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
+from .engine.compute import Compute
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .engine.server import server_of
+from .engine.voices import open_voice
 from .modes import desk
 from .monitoring.counters import labelled
 from .privacy.egress import TO_REMEMBER, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
 from .serving.peers import LinkPeer
+from .serving.services import Services
 
 logger = structlog.get_logger(__name__)
 
@@ -47,13 +52,23 @@ class DeviceDaemon(Daemon):
         hindered = [obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)]
         self._link = self._dial() if self._cloud and None in hindered else None
         self._peer, self._memory_peer = (self._cloud_for(why) for why in hindered)
-        self._desk = desk(self, self.services, self.server, self.sessions, self._own_settings)
+        self._desk = desk(self, self._composing(), self.server, self.sessions, self._own_settings)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
             self.at_peer.add(mode.answers, self._on_message)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
         self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
+
+    def _composing(self) -> Services:
+        """The services of texts that are composed: a voice and a thread of their own, where a model is named."""
+        name = self._own_settings.composition.model
+        if not name:
+            return self.services
+        voice = open_voice(structs.replace(self.settings.model, name=name), "device")
+        compute = Compute(self.bus.post, voice.read, 0.0)
+        self._opened.callback(compute.close)
+        return replace(self.services, voice=voice, compute=compute)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""

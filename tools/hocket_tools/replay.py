@@ -57,11 +57,12 @@ def typed(
     settings: CompositionSettings,
     encode: Callable[[str], list[int]],
     extract: Callable[[str], Sequence[Takeaway]],
+    opened: int = 0,
 ) -> Replay:
-    """`extract` tells the takeaways of a query, the best first."""
+    """`extract` tells the takeaways of a query, the best first; `opened` characters are there from the beginning."""
     coordinator = Coordinator(settings.distance)
     memory, queries = Takeaways(settings.memory_tokens, lambda line: len(encode(line))), list[str]()
-    for blank in re.finditer(r" |\Z", text):
+    for blank in re.compile(r" |\Z").finditer(text, opened):
         before = text[: blank.start()]
         query = coordinator.ask(encode(before), before)
         if query:

@@ -22,6 +22,7 @@ from .reading import Reading
 from .weights import Pupil
 
 BATCH = 8
+TIMES = 2  # that an example is learned from
 RATE, LORA_RATE = 3e-4, 5e-4
 
 
@@ -79,7 +80,7 @@ def _examples(
 ) -> list[Example]:
     file = out / "examples.jsonl"
     if not file.is_file():
-        count = settings.steps * BATCH
+        count = settings.steps * BATCH // TIMES
         made = Examples(sections(data), count, random.Random(settings.seed), reading.encode)
         partial = file.with_suffix(".partial")
         with made.read(lambda read: progress.track(read, description="documents")) as found, partial.open("wb") as rows:

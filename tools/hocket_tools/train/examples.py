@@ -23,6 +23,7 @@ from .facts import Facts
 SHARES = (0.125, 0.5)  # of a section that is typed
 FACTS = 0.4  # of the examples
 FORGETFUL = 0.15  # of the examples have no memory: a text begins so, and the cloud may be away
+TYPED = 200  # characters that are typed word by word; what stands before them is there when the text is opened
 EACH = 2  # examples of a section that is drawn, as many as there are sections beside it to be read
 
 
@@ -75,7 +76,7 @@ class Examples:
 
         if self._rng.random() < FORGETFUL:
             return Example((), before, rest, turn < 0)
-        items = typed(before, self._settings, self._encode, near).items
+        items = typed(before, self._settings, self._encode, near, max(0, len(before) - TYPED)).items
         return Example(tuple(item.takeaway.text for item in items), before, rest, turn < 0)
 
     def _text(self, turn: int) -> tuple[Section, str, str]:

@@ -64,7 +64,8 @@ class Desk:
         opened = sum(not each.closed for each in self._open.values())
         return {
             "composition": f"{opened} text(s) open, by {self._services.voice.name}; {sums['suggestions']} suggestions, "
-            f"of them {sums['computed']} computed in {passes:.1f} passes each; {sums['memory_requests']} requests for memory"
+            f"{sums['computed']} of them computed in {passes:.1f} passes each; "
+            f"{sums['memory_requests']} requests for memory"
         }
 
     def metrics(self) -> dict[str, float]:

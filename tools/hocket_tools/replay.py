@@ -13,6 +13,8 @@ from typing import NamedTuple
 from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.coordinator import Coordinator
 from hocket_daemon.composition.memory import Item, Takeaways
+from hocket_daemon.composition.redaction import Redaction
+from hocket_daemon.composition.remembering import finished
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder
@@ -62,9 +64,10 @@ def typed(
     """`extract` tells the takeaways of a query, the best first; `opened` characters are there from the beginning."""
     coordinator = Coordinator(settings.distance)
     memory, queries = Takeaways(settings.memory_tokens, lambda line: len(encode(line))), list[str]()
+    redact = Redaction(settings.redact)
     for blank in re.compile(r" |\Z").finditer(text, opened):
-        before = text[: blank.start()]
-        query = coordinator.ask(encode(before), before)
+        before = text[: blank.end()]
+        query = coordinator.ask(encode(before), redact(finished(before)))
         if query:
             queries.append(query)
             coordinator.replied(len(memory.add("cloud", extract(query), 0.0)))

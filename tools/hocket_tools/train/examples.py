@@ -14,10 +14,10 @@ from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.chunking import sentences
 from hocket_retrieval.collection import Collection
+from hocket_tools.embedding import RememberingEmbedder
 from hocket_tools.replay import Shelf, typed
 
 from .documents import Section
-from .embedding import RememberingEmbedder
 from .facts import Facts
 
 SHARES = (0.125, 0.5)  # of a section that is typed

@@ -12,6 +12,7 @@ import torch
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_tools.models.described import described
 from hocket_tools.train import learner
 from hocket_tools.train.learner import Learner, Plan, nats
 from hocket_tools.train.reading import Lesson
@@ -104,6 +105,9 @@ def test_what_is_written_is_a_model_of_its_own_name(tiny_models: dict[str, Path]
     off = abs(nats(begun.model, lesson).item() - told)
     assert abs(nats(again.model, lesson).item() - told) < off / 5
     assert again.tokenizer.get_vocab() == begun.tokenizer.get_vocab()
+    facts = described(str(tmp_path / "weights"))
+    assert facts["fingerprint"] == described(str(tiny_models["device"]))["fingerprint"]
+    assert facts.get("note", "") == (f"an adapter of {tiny_models['device']}" if lora else "")
 
 
 @pytest.mark.parametrize("fault", ["rank", "shape", "base", "truncated"])

@@ -33,7 +33,7 @@ def composition(
     labels_model: Annotated[str, typer.Option(metavar="NAME", help="The large model's name there.")] = "",
     labels_key: Annotated[Path | None, typer.Option(metavar="FILE", help="A file with nothing but its key.")] = None,
     steps: Annotated[
-        int, typer.Option(min=1, help="Of eight examples each; every example is learned from twice.")
+        int, typer.Option(min=1, help="Of eight examples each, or four with --lora; each is learned from twice.")
     ] = 300,
     seed: Annotated[int, typer.Option(min=0, help="Draws the examples.")] = 0,
 ) -> None:

@@ -21,7 +21,7 @@ from .learner import Learner, Plan
 from .reading import Reading
 from .weights import Pupil
 
-BATCH = 8
+BATCH, LORA_BATCH = 8, 4
 TIMES = 2  # that an example is learned from
 RATE, LORA_RATE = 3e-4, 5e-4
 
@@ -36,6 +36,11 @@ class Settings:
     server_model: str = ""
     steps: int = 300
     seed: int = 0
+
+    @property
+    def plan(self) -> Plan:
+        """An adapter is for a large model, whose steps are long."""
+        return Plan(self.steps, LORA_BATCH, LORA_RATE) if self.lora else Plan(self.steps, BATCH, RATE)
 
 
 def train(data: Path, out: Path, settings: Settings, key_file: Path | None = None) -> None:
@@ -52,7 +57,7 @@ def train(data: Path, out: Path, settings: Settings, key_file: Path | None = Non
         label = label_of(settings.labels, settings.server_model, key_file)
         examples = _examples(data, out, settings, reading, label=label, progress=progress)
         lessons = [reading.lesson(example) for example in examples]
-        plan = Plan(settings.steps, BATCH, LORA_RATE if settings.lora else RATE)
+        plan = settings.plan
         learner = Learner(pupil.model, plan, out / "checkpoint.pt")
         bar = progress.add_task("steps", total=plan.steps, completed=learner.step)
 
@@ -80,7 +85,7 @@ def _examples(
 ) -> list[Example]:
     file = out / "examples.jsonl"
     if not file.is_file():
-        count = settings.steps * BATCH // TIMES
+        count = -(-settings.steps * settings.plan.batch // TIMES)
         made = Examples(sections(data), count, random.Random(settings.seed), reading.encode)
         partial = file.with_suffix(".partial")
         with made.read(lambda read: progress.track(read, description="documents")) as found, partial.open("wb") as rows:

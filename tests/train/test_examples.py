@@ -117,6 +117,12 @@ def test_facts_are_others_than_those_of_the_benchmark() -> None:
     assert 150 < in_other_words < 350
 
 
+def test_facts_need_no_names_and_no_sentences() -> None:
+    """A few notes without names are documents, too."""
+    bare = Facts(random.Random(0), [])
+    assert len({bare.make() for _ in range(50)}) == 50
+
+
 def test_names_stand_inside_sentences_more_than_once() -> None:
     assert names(["The mill of Tarnow stood, Kelso fell.", "Leiden saw the mill of Tarnow."]) == ["Tarnow"]
 

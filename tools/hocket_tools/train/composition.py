@@ -88,11 +88,14 @@ def _examples(
         count = -(-settings.steps * settings.plan.batch // TIMES)
         made = Examples(sections(data), count, random.Random(settings.seed), reading.encode)
         partial = file.with_suffix(".partial")
-        with made.read(lambda read: progress.track(read, description="documents")) as found, partial.open("wb") as rows:
-            for example in labelled(progress.track(found, total=count, description="examples"), label):
+        with made.read(lambda read: progress.track(read, description="documents")) as drawn, partial.open("wb") as rows:
+            for example in labelled(progress.track(drawn, total=count, description="examples"), label):
                 rows.write(msgspec.json.encode(example) + b"\n")
         os.replace(partial, file)
-    return [msgspec.json.decode(row, type=Example) for row in file.read_bytes().splitlines()]
+    found = [msgspec.json.decode(row, type=Example) for row in file.read_bytes().splitlines()]
+    if not found:
+        raise BadRequest(f"no example in {file} has a label", "take more documents, or other --labels")
+    return found
 
 
 def _progress() -> Progress:

@@ -28,6 +28,8 @@ _MONTHS = _words("January February March April May June July August September Oc
 _LOOKS = _words("small old grey oval broken plain tiny square green wide folded rusty long shiny black carved")
 _STUFFS = _words("oak iron paper glass cotton brass silk stone plastic clay straw silver wool pine steel felt")
 _THINGS = _words("box drawer jar basket case trunk bag cup tin barrel folder shelf bowl bucket envelope cabinet")
+_NAMES = _words("Marlowe Ostend Valdez Kerrigan Tolland Bergen Havelock Sorrento Duncan Pelham Rostock Lindgren")
+_BESIDE = ("It had rained all morning and nobody was about.", "The rest of the page is too faint to be read today.")
 
 
 class Fact(NamedTuple):
@@ -39,12 +41,12 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """Facts without end, by a seed; names and the sentences beside them are made of `sentences`."""
+    """Facts without end, by a seed; names and the sentences beside them are made of `sentences`, if those have any."""
 
     def __init__(self, rng: random.Random, sentences: Sequence[str]) -> None:
         self._rng = rng
-        self._beside = [each for each in sentences if len(each.split()) in _SENTENCE_WORDS]
-        self._names = names(sentences)
+        self._beside = [each for each in sentences if len(each.split()) in _SENTENCE_WORDS] or _BESIDE
+        self._names = names(sentences) or _NAMES
 
     def make(self) -> Fact:
         """The next one."""

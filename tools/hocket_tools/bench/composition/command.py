@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.loading import tuned
+from hocket_daemon.engine.loading import place_of, tuned
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_tools.bench.composition import recall, thresholds, utility
 from hocket_tools.bench.composition.facts import make_facts
@@ -64,7 +64,10 @@ def _texts(data: Path, kind: Kind, settings: Settings, json_path: Path | None) -
     models = utility.Models(settings.model, tuned(settings.model) if settings.ft == AUTO else settings.ft, settings.it)
     names = ("corpus", "count", "share", "label_tokens", "written_tokens")
     of_rows = {name: getattr(settings, name) for name in names} | asdict(models) | {"labels": "the texts themselves"}
-    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in FILES_OF[kind]])}, json_path)
+    folders = [Path(place_of(name, "device")) for name in (models.ft, models.it) if name]
+    weights = [file for folder in folders for file in sorted(folder.glob("*"))]
+    read = {"inputs": digest_of_files([data / file for file in FILES_OF[kind]]), "tuned": digest_of_files(weights)}
+    report = Report(of_rows | read, json_path)
     how = utility.How(settings.share, settings.label_tokens, settings.written_tokens)
     utility.measure(report, corpus(data, kind, settings.count), models, how, kind)
     report.summary = utility.summary(report.rows)

@@ -1,6 +1,7 @@
 """Laws of the bundled models: they load, they are small, the tokenizer loses nothing, they read."""
 
 import random
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from hocket_daemon.engine.adapter import base_of
 from hocket_models import path
+from hocket_tools.bench.composition.facts import Fact, is_right, make_facts
+from hocket_tools.bench.composition.kinds import KINDS
 
 SIDES = ("device", "cloud")
 PASSAGE = (
@@ -34,10 +38,41 @@ def answer(side: str, passage: str, question: str) -> str:
     return tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True).strip()
 
 
-def test_path_refuses_an_unknown_side():
-    """Only device and cloud have a model."""
-    with pytest.raises(ValueError, match="'device' and 'cloud'"):
-        path("middle")  # type: ignore[arg-type]
+def test_path_refuses_an_unknown_name():
+    """The sides have models, and composition has tuned ones."""
+    with pytest.raises(ValueError, match="device, cloud, bundled-composition"):
+        path("middle")
+
+
+def test_the_tuned_models_are_small_and_have_the_tokenizers_of_their_bases():
+    """The bundled one at most 8 MB, the adapter at most 10 MB; an adapter brings no tokenizer."""
+    tuned, base = path("bundled-composition"), path("device")
+    assert sum(file.stat().st_size for file in tuned.iterdir()) < 8e6
+    assert (tuned / "tokenizer.json").read_bytes() == (base / "tokenizer.json").read_bytes()
+    assert sum(file.stat().st_size for file in path("smollm2-composition").iterdir()) < 10e6
+    assert base_of(path("smollm2-composition")) == "smollm2"
+
+
+def test_the_tuned_model_goes_on_from_memory_in_other_words():
+    """Of each kind of the benchmark's facts one: most values come first, and more than the untuned model's."""
+    facts = make_facts(len(KINDS), seed=11)
+    right = {name: sum(goes_on_with(name, fact) for fact in facts) for name in ("device", "bundled-composition")}
+    assert right["device"] < right["bundled-composition"] > 0.6 * len(facts)
+
+
+@cache
+def loaded(name: str):
+    model = AutoModelForCausalLM.from_pretrained(path(name), dtype=torch.float32)
+    return AutoTokenizer.from_pretrained(path(name)), model.eval()
+
+
+def goes_on_with(name: str, fact: Fact) -> bool:
+    """Whether the value follows what is typed in other words, where memory is the document alone."""
+    tokenizer, model = loaded(name)
+    parts = (f"{fact.document}\n\n", fact.beginning(own=False).strip())
+    ids = torch.tensor([[0, *(i for part in parts for i in tokenizer.encode(part, add_special_tokens=False))]])
+    out = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=20, pad_token_id=2)
+    return is_right(tokenizer.decode(out[0, ids.shape[1] :]), fact.value)
 
 
 def test_both_models_together_stay_under_40_mb():

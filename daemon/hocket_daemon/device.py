@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
+from msgspec import structs
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
@@ -14,9 +16,11 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
+from .engine.compute import Compute
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .engine.server import server_of
+from .engine.voices import open_voice
 from .graph.device import GraphDevice
 from .modes import desk
 from .monitoring.counters import labelled
@@ -24,6 +28,7 @@ from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, PeerGate, fact, obsta
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
 from .serving.peers import LinkPeer
+from .serving.services import Services
 
 logger = structlog.get_logger(__name__)
 
@@ -59,7 +64,7 @@ class DeviceDaemon(Daemon):
         )
         self._graph.add_to(self.at_server, self.at_peer)
         self.duties.append(self._graph)
-        self._desk = desk(self, self.services, self.server, self.sessions, self._own_settings)
+        self._desk = desk(self, self._composing(), self.server, self.sessions, self._own_settings)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
             self.at_peer.add(mode.answers, self._on_message)
@@ -67,6 +72,16 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
         self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
+
+    def _composing(self) -> Services:
+        """The services of texts that are composed: a voice and a thread of their own, where a model is named."""
+        name = self._own_settings.composition.model
+        if not name:
+            return self.services
+        voice = open_voice(structs.replace(self.settings.model, name=name), "device")
+        compute = Compute(self.bus.post, voice.read, 0.0)
+        self._opened.callback(compute.close)
+        return replace(self.services, voice=voice, compute=compute)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""

@@ -124,6 +124,22 @@ def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dic
         assert len(composer.text) > 60
 
 
+def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path], folder: Path) -> None:
+    """It suggests what it does as the daemon's own, and questions are still answered by that."""
+    text = "The village was first settled"
+    shown = []
+    for options in ({"composition": CompositionSettings(model=BUNDLED)}, {"model": ModelSettings(name=BUNDLED)}):
+        with pair(folder, tiny_models, start=False) as made:
+            own = made.start_device(**options).services.voice.name  # type: ignore[arg-type]
+            client = made.client()
+            with client.compose(text, memory=False) as composer:
+                shown.append(suggested(composer).text)
+            facts = client.status().facts
+            assert f"by {BUNDLED};" in facts["composition"]
+            assert facts["model"] == own == (BUNDLED if "model" in options else str(tiny_models["device"]))
+    assert shown[0] == shown[1] != ""
+
+
 def test_the_same_for_asyncio(tiny_models: dict[str, Path], folder: Path) -> None:
     async def run(endpoint: str) -> str:
         async with AsyncClient(endpoint, connect_s=WAIT_S) as client, client.compose(TEXT) as composer:

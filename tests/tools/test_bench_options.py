@@ -26,6 +26,7 @@ class Settings:
     sizes_mib: Annotated[Sequence[int], Option("Sizes.", name="--size", min=1, max=9)] = (2, 4)
     shares: Annotated[Sequence[float], Option("Shares.", min=0, max=1)] = (0.5,)
     ways: Annotated[Sequence[str], Option("Ways.", choices=("fast", "slow"))] = ("fast",)
+    more: Annotated[Sequence[str], Option("More ways.", choices=("fast", "slow"))] = ()
     limit: Annotated[int | None, Option("Limit.", min=1)] = None
     twice: Annotated[bool, Option("Twice.")] = False
     kept: int = 7
@@ -48,9 +49,9 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Called:
 def test_options_become_settings(called: Called) -> None:
     """Lists are lists of their type, what is not given has its default, and what is no option stays as it is."""
     assert run(["bench", "wire", "--size", "1,9", "--shares", "0,1", "--ways", "slow,fast", "--json", "a.json"]) == 0
-    assert run(["bench", "wire", "--limit", "3"]) == 0
+    assert run(["bench", "wire", "--limit", "3", "--more", "slow"]) == 0
     assert called[0] == {"settings": Settings([1, 9], [0.0, 1.0], ["slow", "fast"]), "json_path": Path("a.json")}
-    assert called[1] == {"settings": Settings([2, 4], [0.5], ["fast"], 3), "json_path": None}
+    assert called[1] == {"settings": Settings([2, 4], [0.5], ["fast"], ["slow"], 3), "json_path": None}
     assert all(isinstance(size, int) for size in called[0]["settings"].sizes_mib)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from pathlib import Path
@@ -12,9 +13,21 @@ from hocket_bus.errors import BadRequest
 from hocket_tools.bench.composition import recall, utility
 from hocket_tools.bench.composition.facts import is_right, make_facts
 from hocket_tools.bench.composition.kinds import KINDS
+from hocket_tools.bench.composition.likeness import Likeness
+from hocket_tools.bench.composition.meteor import aligned, meteor, stems
 from hocket_tools.bench.composition.metrics import Metric, bleu4, gleu, rouge1, rouge_l, words_of
-from hocket_tools.bench.composition.pages import FILES, Page, pages
-from hocket_tools.bench.composition.utility import FEWEST, MEMORY, SYSTEMS, VANILLA, WRONG
+from hocket_tools.bench.composition.pages import FILES, FILES_OF, LEAST_LEAD, Kind, Page, corpus, pages
+from hocket_tools.bench.composition.utility import (
+    CLAIMED,
+    FEWEST,
+    FT,
+    FT_WITHOUT,
+    MEMORY,
+    NEARNESS,
+    SYSTEMS,
+    VANILLA,
+    WRONG,
+)
 from hocket_tools.bench.report import Report, Row
 
 LABEL, WRITTEN = words_of("The cat sat on the mat"), words_of("the cat is on the mat")
@@ -106,11 +119,33 @@ def test_a_short_text_is_not_praised_for_being_short() -> None:
     assert gleu(label, written) == pytest.approx((4 + 3 + 2 + 1) / (8 + 7 + 6 + 5))
 
 
-@pytest.mark.parametrize("metric", [gleu, bleu4, rouge1, rouge_l])
+@pytest.mark.parametrize("metric", [gleu, bleu4, rouge1, rouge_l, meteor])
 def test_metrics_are_one_of_the_same_and_nothing_of_nothing(metric: Metric) -> None:
-    assert metric(LABEL, LABEL) == pytest.approx(1)
+    assert metric(LABEL, LABEL) == pytest.approx(1, abs=0.005)  # METEOR counts one run
     assert metric(LABEL, words_of("quite otherwise")) == 0
     assert metric(LABEL, []) == metric([], LABEL) == metric([], []) == 0
+
+
+def test_meteor_by_hand() -> None:
+    """Matched are the, cat, on, the, mat, in runs of two, and three behind the word that has no fellow."""
+    mean = 5 / 6  # precision and recall alike
+    assert meteor(LABEL, WRITTEN) == pytest.approx(mean * (1 - 0.5 * (2 / 5) ** 3))
+    assert aligned(LABEL, WRITTEN) == [(0, 0), (1, 1), (3, 3), (4, 4), (5, 5)]
+    assert stems(words_of("Ponies were running, 14!")) == ["poni", "were", "run", ",", "14", "!"]
+    half = meteor(words_of("ponies run"), words_of("pony runs"))
+    assert half == pytest.approx(meteor(words_of("pony runs"), words_of("pony runs")))  # by their stems
+    assert meteor(words_of("a b c d"), words_of("d c b a")) == pytest.approx(0.5)  # four runs of one
+    fewer = (0.5 / 1) / (0.9 * 1 + 0.1 * 0.5)  # all of what is written, half of the label
+    assert meteor(words_of("a b c d"), words_of("a b")) == pytest.approx(fewer * (1 - 0.5 * (1 / 2) ** 3))
+
+
+def test_a_text_is_likest_to_itself() -> None:
+    likeness = Likeness()
+    text, other = "The cat sat on the mat.", "Interest rates fell sharply in March."
+    assert likeness(text, text) == pytest.approx(1, abs=1e-4)
+    assert likeness(text, "A cat was sitting on a rug.") > likeness(text, other)
+    assert likeness(text, other) == pytest.approx(likeness(other, text), abs=1e-5)
+    assert likeness(text, "") == likeness("", text) == 0
 
 
 def test_a_page_is_cut_before_a_word() -> None:
@@ -141,10 +176,29 @@ def test_pages_are_leads_and_other_sections(tmp_path: Path) -> None:
         pages(tmp_path / "elsewhere", 5)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "text"), [("enron", "id", "body"), ("nih", "application_id", "abstract_text")]
+)
+def test_a_mail_or_an_abstract_is_hidden_while_it_is_typed(tmp_path: Path, kind: Kind, name: str, text: str) -> None:
+    """All are read, each once; those of a fit length are typed."""
+    words = [(30, "a"), (LEAST_LEAD, "b"), (200, "c"), (900, "d"), (200, "c")]
+    rows = [json.dumps({name: str(at), text: f"{word}  " * count}) for at, (count, word) in enumerate(words)]
+    for file in FILES_OF[kind]:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("\n".join(rows), encoding="utf-8")
+    found = corpus(tmp_path, kind, 9)
+    assert [page.lead[0] for page in found.pages] == ["b", "c"]
+    assert [text[:3] for text in found.read.values()] == ["a a", "b b", "c c", "d d"]
+    assert found.hidden(found.pages[0]) == {found.pages[0].name} < set(found.read)
+    assert corpus(tmp_path, kind, 1).pages == found.pages[:1]
+    with pytest.raises(BadRequest):
+        corpus(tmp_path / "elsewhere", kind, 9)
+
+
 def scored(system: str, nlls: list[float], tokens: int = 10) -> list[Row]:
     return [
         {"system": system, "document": f"{at:03}", "nll": nll, "tokens": tokens, "reference_tokens": 5,
-         "reference_bytes": 20, "gleu": 0.1, "bleu4": 0.1, "rouge1": 0.2, "rougeL": 0.2}
+         "reference_bytes": 20, **dict.fromkeys(NEARNESS, 0.1)}
         for at, nll in enumerate(nlls)
     ]  # fmt: skip
 
@@ -164,14 +218,16 @@ def test_intervals_are_paired() -> None:
     assert utility.saved(worse, worse) == (0, 0)
 
 
-def test_memory_is_claimed_against_nothing_and_against_another_pages() -> None:
+def test_memory_and_tuning_are_claimed() -> None:
+    """Against nothing, against another page's memory, against no tuning, and against tuning alone."""
     report = Report({})
     nats = [3.0 + at / 5 for at in range(FEWEST)]
     for system in SYSTEMS:
-        gain = {VANILLA: 0.0, WRONG: 0.2}.get(system, 0.1)
+        gain = {VANILLA: 0.0, WRONG: 0.2, FT: 0.3, FT_WITHOUT: 0.25}.get(system, 0.1)
         report.rows += scored(system, [each - gain for each in nats])
     utility.claim(report)
-    assert [claim["holds"] for claim in report.claims] == [True, False]
+    assert [claim["holds"] for claim in report.claims] == [True, False, True, True]
+    assert len(CLAIMED) == len(report.claims)
     summed = {str(row["system"]): row for row in utility.summary(report.rows)}
     assert list(summed) == list(SYSTEMS)
     assert summed[VANILLA]["perplexity"] == pytest.approx(math.exp(sum(nats) / len(nats)))

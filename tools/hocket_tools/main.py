@@ -34,6 +34,7 @@ from hocket_tools.commands import (
     serve,
     simulate,
     top,
+    train,
 )
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED, UNREAD = 1, 2, 69, 78, 130, 141
@@ -52,6 +53,7 @@ app.add_typer(graph.app, name="graph")
 app.add_typer(keys.app, name="keys")
 app.add_typer(model.app, name="model")
 app.add_typer(simulate.app, name="simulate")
+app.add_typer(train.app, name="train")
 
 
 @app.callback(invoke_without_command=True)

@@ -63,8 +63,9 @@ class Desk:
         passes = sums["passes"] / max(1, sums["computed"])
         opened = sum(not each.closed for each in self._open.values())
         return {
-            "composition": f"{opened} text(s) open; {sums['suggestions']} suggestions, of them "
-            f"{sums['computed']} computed in {passes:.1f} passes each; {sums['memory_requests']} requests for memory"
+            "composition": f"{opened} text(s) open, by {self._services.voice.name}; {sums['suggestions']} suggestions, "
+            f"{sums['computed']} of them computed in {passes:.1f} passes each; "
+            f"{sums['memory_requests']} requests for memory"
         }
 
     def metrics(self) -> dict[str, float]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from hocket_bus.messages import Reference as Source
+from hocket_bus.messages import Task
 
-from ..engine.voice import Voice
+from ..engine.prompt import Layout
 from .memory import Item
 from .prompts import reference_text
 
@@ -39,10 +41,20 @@ class Reference:
         return [Source(side=side, document=name) for side, name in {(i.side, i.takeaway.document): 0 for i in best}]
 
 
-def make_reference(voice: Voice, items: tuple[Item, ...], behind: str, changed_s: float | None) -> Reference:
+class Reader(Protocol):
+    """Whoever reads a reference: a voice, or what is to become one."""
+
+    def layout(self, task: Task) -> Layout:
+        """How a passage and a question are laid out."""
+
+    def prompt(self, text: str, task: Task) -> list[int]:
+        """Ids of a whole prompt."""
+
+
+def make_reference(reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None) -> Reference:
     """At least one id: the model's first one, or a line's end."""
-    layout = voice.layout("complete")
-    instructed = voice.prompt("", "answer") != voice.prompt("", "complete")  # it has a chat template
+    layout = reader.layout("complete")
+    instructed = reader.prompt("", "answer") != reader.prompt("", "complete")  # it has a chat template
     text = reference_text([item.takeaway.text for item in items], behind, instructed=instructed)
     ids = [*layout.bos, *(layout.encode("", text, "") if text else [])]
     return Reference(ids or layout.encode("", "\n", ""), items, behind, changed_s)

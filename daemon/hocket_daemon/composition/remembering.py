@@ -38,6 +38,7 @@ class Remembering:
     ) -> None:
         self.session = b""  # the request to the cloud that is under way
         self.requests = 0  # that were sent to the cloud
+        self.replies = 0  # that came
         self._settings = settings
         self._memory = memory
         self._redact = redact
@@ -56,6 +57,7 @@ class Remembering:
     def receive(self, reply: Memory) -> None:
         """What the cloud has written; there is such a request."""
         self._end()
+        self.replies += 1
         self._cloud.replied(self._take("cloud", reply.takeaways, reply.generator))
 
     def refused(self) -> None:

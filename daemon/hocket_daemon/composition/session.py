@@ -19,7 +19,7 @@ from .redaction import Redaction
 from .remembering import Remembering
 from .settings import CompositionSettings
 
-COUNTED = ("suggestions", "computed", "passes", "memory_requests")
+COUNTED = ("suggestions", "computed", "passes", "memory_requests", "memory_replies")
 
 
 class Composing:
@@ -142,6 +142,7 @@ class Composing:
     def _ask(self) -> None:
         self._remembering.look(self._completer.context(self._document), self._document.read)
         self.counted["memory_requests"] = self._remembering.requests
+        self.counted["memory_replies"] = self._remembering.replies
 
     def _renew(self) -> None:
         self._completer.renew(self._document, self._memory.items, self._memory.changed_s)

@@ -13,6 +13,13 @@ Count = Annotated[int, Meta(ge=0)]
 class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Prose that is completed as it is typed: docs/composition.md."""
 
+    model: Annotated[
+        str,
+        Meta(
+            description="what completes texts: empty is this daemon's own model; a name as under `[model]`, such as "
+            "`bundled-composition` or `smollm2-composition`, which are tuned for it, is a model beside it"
+        ),
+    ] = ""
     distance: Annotated[
         Count | Literal["auto"],
         Meta(

@@ -1,9 +1,12 @@
 """A model from disk: weights and tokenizer as transformers reads them, and nothing in its folder is ever run.
 
-A folder may bring code of its own, and a pickled file of weights is code, too: both are refused.
+A folder may bring code of its own, and a pickled file of weights is code, too: both are refused. A folder with an
+adapter alone names the model that it is added to.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
@@ -12,8 +15,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from .adapter import add, base_of
 from .published import PUBLISHED, installed, resolved
-from .settings import BUNDLED
+from .settings import BUNDLED, TUNED
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal
 
@@ -23,23 +27,40 @@ def place_of(name: str, side: Side) -> str:
     name = resolved(name)
     if name in PUBLISHED:
         return str(installed(name))
-    if name != BUNDLED:
+    if name not in (BUNDLED, *TUNED.values()):
         return name
     import hocket_models
 
-    return str(hocket_models.path(side))
+    return str(hocket_models.path(side if name == BUNDLED else name))
+
+
+def tuned(name: str) -> str:
+    """The shipped model that is tuned for composition, of the model that `name` means here; empty: there is none."""
+    import hocket_models
+
+    model = TUNED.get(resolved(name), "")
+    return model if model and hocket_models.path(model).is_dir() else ""
 
 
 def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Weights and tokenizer. Raises BadConfiguration."""
     try:
-        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-        weights = AutoModelForCausalLM.from_pretrained(
-            place, dtype=dtype, device_map=None, trust_remote_code=False, use_safetensors=True
-        ).eval()
-        weights.to(device)
-    except (OSError, ValueError, SafetensorError) as error:
+        base = base_of(Path(place))
+        if not base:
+            return _loaded(place, dtype, device)
+        weights, tokenizer = _loaded(place_of(base, "device"), torch.float32, device)
+        add(weights, Path(place))
+    except (OSError, ValueError, KeyError, AttributeError, RuntimeError, SafetensorError) as error:
         raise _refusal(place, error) from error
+    return weights.to(dtype), tokenizer  # type: ignore[arg-type]
+
+
+def _loaded(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+    weights = AutoModelForCausalLM.from_pretrained(
+        place, dtype=dtype, device_map=None, trust_remote_code=False, use_safetensors=True
+    ).eval()
+    weights.to(device)
     return weights, tokenizer
 
 

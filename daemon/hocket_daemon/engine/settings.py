@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 AUTO, BUNDLED = "auto", "bundled"
+TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 Api = Literal["completions", "chat"]
 
 

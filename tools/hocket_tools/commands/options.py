@@ -59,6 +59,8 @@ class _Field:
         if self.item is None:
             return given
         text, option = str(given), self.option
+        if not text and not self.default:
+            return ()
         if self.item is str:
             return words(text, self.name, option.choices)
         low = -math.inf if option.min is None else option.min

@@ -8,6 +8,7 @@ from typing import TypedDict
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.adapter import base_of
 from hocket_daemon.engine.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.gguf_voice import SUFFIX
 from hocket_daemon.engine.llama import Model
@@ -51,9 +52,11 @@ def described(name: str) -> dict[str, str | int]:
     if folder.suffix == SUFFIX:
         return _described_file(folder.expanduser())
     try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError) as error:
+        base = base_of(folder)
+        whole = Path(place_of(base, "device")) if base else folder
+        config = AutoConfig.from_pretrained(whole, trust_remote_code=False, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(whole, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError, KeyError) as error:
         raise BadConfiguration(
             f"'{name}' is no model on this machine", "see: hocket model list; or name a folder"
         ) from error
@@ -61,6 +64,7 @@ def described(name: str) -> dict[str, str | int]:
     published = PUBLISHED.get(name)
     known = {"model": published.title, "licence": published.licence} if published is not None else {}
     note = {"note": "the device's; the cloud's is larger"} if name == BUNDLED else {}
+    note |= {"note": f"an adapter of {base}"} if base else {}
     return {
         **known,
         **note,

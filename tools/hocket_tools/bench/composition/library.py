@@ -1,17 +1,13 @@
-"""What the cloud has read of a page's subject, as references of every kind, by the daemon's own functions.
-
-Nothing waits for a link: memory is there as soon as it is asked for.
-"""
+"""What the cloud has read of a page's subject, as references of every kind, by the daemon's own functions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from hocket_bus.messages import Takeaway
-from hocket_daemon.composition.coordinator import Coordinator
 from hocket_daemon.composition.memory import Item, Takeaways
 from hocket_daemon.composition.settings import CompositionSettings
-from hocket_retrieval.collection import Collection
+from hocket_tools.replay import Replay, Shelf, typed
 
 Items = tuple[Item, ...]
 _WIDER = 3  # times as many passages as usual give a long memory its sentences
@@ -19,33 +15,34 @@ _MOST_SENTENCES = 24
 
 
 class Library:
-    """A collection, and what is remembered of it; what is nearest a text stands last, before what is typed."""
+    """What is remembered of a shelf; what is nearest a text stands last, before what is typed."""
 
-    def __init__(self, collection: Collection, encode: Callable[[str], list[int]]) -> None:
-        self._collection = collection
+    def __init__(self, shelf: Shelf, encode: Callable[[str], list[int]]) -> None:
+        self._shelf = shelf
         self._encode = encode
         self._settings = CompositionSettings()
 
     def remembered(self, text: str) -> Items:
         """What the daemon has when `text` was typed word by word."""
-        settings = self._settings
-        coordinator, memory = Coordinator(settings.distance), self._memory(settings.memory_tokens)
-        for end in (at for at, letter in enumerate(text + " ") if letter == " "):
-            query = coordinator.ask(self._encode(text[:end]), text[:end])
-            if query:
-                found = self._extract(query, settings.passages, settings.takeaways)
-                coordinator.replied(len(memory.add("cloud", found, 0.0)))
-        return memory.items
+        return self.typed(text, self._settings).items
+
+    def typed(self, text: str, settings: CompositionSettings) -> Replay:
+        """The same with other settings, and what was asked for it."""
+
+        def takeaways(query: str) -> list[Takeaway]:
+            return self._shelf.takeaways(query, settings.passages, settings.takeaways)
+
+        return typed(text, settings, self._encode, takeaways)
 
     def sentences(self, text: str, tokens: int) -> Items:
         """The nearest sentences that have no more tokens."""
         memory = self._memory(tokens)
-        memory.add("cloud", self._extract(text, _WIDER * self._settings.passages, _MOST_SENTENCES), 0.0)
+        memory.add("cloud", self._shelf.takeaways(text, _WIDER * self._settings.passages, _MOST_SENTENCES), 0.0)
         return memory.items
 
     def passages(self, text: str) -> Items:
         """The best passages, whole."""
-        found = self._collection.search(text, self._settings.passages).passages
+        found = self._shelf.passages(text, self._settings.passages)
         return tuple(self._item(each.text, each.document) for each in reversed(found))
 
     def cut(self, items: Sequence[Item], tokens: int) -> Items:
@@ -59,10 +56,6 @@ class Library:
                 kept.append(self._item(" ".join(words), item.takeaway.document))
                 tokens -= kept[-1].tokens
         return tuple(reversed(kept))
-
-    def _extract(self, text: str, passages: int, count: int) -> list[Takeaway]:
-        found = self._collection.extract(text, passages, count)
-        return [Takeaway(text=each.text, document=each.document) for each in found]
 
     def _item(self, text: str, document: str) -> Item:
         line = " ".join(text.split())

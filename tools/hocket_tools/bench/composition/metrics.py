@@ -10,6 +10,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from .meteor import meteor
+
 ORDERS = range(1, 5)  # of the n-grams
 _WORD = re.compile(r"\w+|[^\w\s]")
 Words = Sequence[str]
@@ -58,7 +60,7 @@ def rouge_l(label: Words, written: Words) -> float:
 
 
 METRICS: Mapping[str, Metric] = {
-    "gleu": gleu, "bleu4": bleu4, "rouge1": rouge1, "rougeL": rouge_l,
+    "gleu": gleu, "bleu4": bleu4, "rouge1": rouge1, "rougeL": rouge_l, "meteor": meteor,
 }  # fmt: skip
 
 

@@ -6,6 +6,9 @@
 - memory: what the daemon remembers when the text was typed word by word
 - memory long: the nearest sentences, of no more tokens than rag has
 - wrong-memory: the memory of another page
+- ft: memory, by the model that was tuned with documents' own continuations
+- ft-without: that model with nothing but the typed text
+- it: memory, by the model that was tuned with other labels
 """
 
 from __future__ import annotations
@@ -36,19 +39,27 @@ from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.bench.figures.frame import separate
 from hocket_tools.bench.report import Report, Row, bootstrap
+from hocket_tools.replay import Shelf
 
 from .library import Items, Library
+from .likeness import Likeness
 from .metrics import METRICS, words_of
-from .pages import pages
+from .pages import Corpus, Page
 
 VANILLA, RAG, CUT, MEMORY, LONG, WRONG = "vanilla", "rag", "rag cut", "memory", "memory long", "wrong-memory"
-SYSTEMS = (VANILLA, RAG, CUT, MEMORY, LONG, WRONG)
-WORSE = (VANILLA, WRONG)  # than memory
-BESIDE = {RAG: VANILLA, CUT: VANILLA, MEMORY: CUT, LONG: RAG, WRONG: VANILLA}  # what each is compared with
+FT, FT_WITHOUT, IT = "ft", "ft-without", "it"
+SYSTEMS = (VANILLA, RAG, CUT, MEMORY, LONG, WRONG, FT, FT_WITHOUT, IT)
+OF_FT, OF_IT = {FT: MEMORY, FT_WITHOUT: VANILLA}, {IT: MEMORY}  # systems of a tuned model, and whose references it has
+BESIDE = {  # what each is compared with
+    RAG: VANILLA, CUT: VANILLA, MEMORY: CUT, LONG: RAG, WRONG: VANILLA,
+    FT: MEMORY, FT_WITHOUT: VANILLA, IT: FT,
+}  # fmt: skip
+CLAIMED = ((MEMORY, VANILLA), (MEMORY, WRONG), (FT, MEMORY), (FT, FT_WITHOUT))  # the better first
 FEWEST = 10  # pages of which an interval says something
 CONTEXT = 1024
 WEIGHTS = ("reference_tokens", "reference_bytes")
-COLUMNS = ("system", "pages", "perplexity", "low", "high", *WEIGHTS, *METRICS, "beside", "saved_low", "saved_high")
+NEARNESS = (*METRICS, "bertscore")
+COLUMNS = ("system", "pages", "perplexity", "low", "high", *WEIGHTS, *NEARNESS, "beside", "saved_low", "saved_high")
 
 
 @dataclass(frozen=True)
@@ -63,23 +74,25 @@ class How:
 class Writer:
     """A model that scores and writes behind references."""
 
-    def __init__(self, model: str, how: How) -> None:
+    def __init__(self, model: str, how: How, likeness: Likeness) -> None:
         settings = ModelSettings(name=resolved(model), dtype="float32", slots=1, context=CONTEXT)
         self.voice = TransformersVoice(settings, "device")
         self._how = how
+        self._likeness = likeness
         self._pieces = Pieces(self.voice)
         self._slot = Slot(self.voice)
         self._encoding = Encoding(self.voice.continued, self._pieces.can_spell)
         self.encode = self._encoding.ids
 
-    def row(self, reference: Reference, typed: str, rest: str) -> Row:
-        """The rest's mean nats of a token behind reference and typed text, and how near what is written is to it."""
+    def row(self, items: Items, typed: str, rest: str) -> Row:
+        """The rest's mean nats of a token behind references and typed text, and how near what is written is to it."""
+        reference = make_reference(self.voice, items, "", None)
         before, label = self.encode(typed), self.voice.continued(rest)[: self._how.label_tokens]
         p = self.voice.score([*reference.ids, *before, *label], len(label))
         nats = -np.log(np.maximum(p[np.arange(len(label)), label].astype(np.float64), 1e-30))
         window = Window(typed, "", before)
-        real, written = (words_of(text) for text in (self._text(label), self._text(self._written(reference, window))))
-        near = {name: metric(real, written) for name, metric in METRICS.items()}
+        real, written = self._text(label), self._text(self._written(reference, window))
+        near = {name: metric(words_of(real), words_of(written)) for name, metric in METRICS.items()}
         takeaways = [item.takeaway.text for item in reference.items]
         return {
             "nll": float(nats.mean()),
@@ -87,6 +100,7 @@ class Writer:
             "reference_tokens": len(reference.ids),
             "reference_bytes": sum(len(text.encode()) for text in takeaways),
             **near,
+            "bertscore": self._likeness(real, written),
         }
 
     def _written(self, reference: Reference, window: Window) -> Sequence[int]:
@@ -106,32 +120,48 @@ class Writer:
         return self._pieces.text(ids[: self._how.written_tokens])
 
 
-def measure(report: Report, data: Path, count: int, model: str, how: How) -> None:
+@dataclass(frozen=True)
+class Models:
+    """The device's model, and those that it has been tuned to; empty: none."""
+
+    base: str
+    ft: str = ""
+    it: str = ""
+
+    def writers(self, how: How) -> list[tuple[Writer, Mapping[str, str]]]:
+        """Each model, and its systems by whose references they have."""
+        likeness = Likeness()
+        own = {system: system for system in SYSTEMS if system not in (*OF_FT, *OF_IT)}
+        named = ((self.base, own), (self.ft, OF_FT), (self.it, OF_IT))
+        return [(Writer(name, how, likeness), systems) for name, systems in named if name]
+
+
+def measure(report: Report, corpus: Corpus, models: Models, how: How, kind: str) -> None:
     """Score and write behind every reference of the pages that are not in the report yet."""
-    found = pages(data, count)
-    todo = [page for page in found if report.find(document=page.name) is None]
+    todo = [page for page in corpus.pages if report.find(document=page.name) is None]
     if not todo:
         return
-    writer = Writer(model, how)
-    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder) / "c", Embedder()) as read:
-        read.add((page.name, "", page.sections) for page in track(found, "reading", console=console.err()))
-        library = Library(read, writer.encode)
+    writers, embedder = models.writers(how), Embedder()
+    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder) / "c", embedder) as read:
+        read.add((name, "", text) for name, text in track(corpus.read.items(), "reading", console=console.err()))
         for page in track(todo, "pages", console=console.err()):
-            other = found[(found.index(page) + len(found) // 2) % len(found)]
-            typed, rest = page.cut(how.share)
-            items = _references(library, typed, other.cut(how.share)[0])
+            other = corpus.pages[(corpus.pages.index(page) + len(corpus.pages) // 2) % len(corpus.pages)]
+            shelf = Shelf(read, embedder, corpus.hidden(page, other))
+            items = _references(Library(shelf, writers[0][0].encode), page, other, how.share)
             report.extend(
                 {
-                    "corpus": "wikitext2",
+                    "corpus": kind,
                     "system": system,
                     "document": page.name,
-                    **writer.row(make_reference(writer.voice, items[system], "", None), typed, rest),
+                    **writer.row(items[referred], *page.cut(how.share)),
                 }
-                for system in SYSTEMS
+                for writer, systems in writers
+                for system, referred in systems.items()
             )
 
 
-def _references(library: Library, typed: str, other: str) -> Mapping[str, Items]:
+def _references(library: Library, page: Page, other: Page, share: float) -> Mapping[str, Items]:
+    typed = page.cut(share)[0]
     memory, rag = library.remembered(typed), library.passages(typed)
     return {
         VANILLA: (),
@@ -139,7 +169,7 @@ def _references(library: Library, typed: str, other: str) -> Mapping[str, Items]
         CUT: library.cut(rag, _tokens(memory)),
         MEMORY: memory,
         LONG: library.sentences(typed, _tokens(rag)),
-        WRONG: library.remembered(other),
+        WRONG: library.remembered(other.cut(share)[0]),
     }
 
 
@@ -179,7 +209,7 @@ def _summed(system: str, rows: Sequence[Row]) -> Row:
     scored, beside = _of(rows, system), BESIDE.get(system)
     low, high = bootstrap(range(len(scored)), lambda drawn: perplexity([scored[int(at)] for at in drawn]))
     mine = [row for row in rows if row["system"] == system]
-    means = {name: fmean(float(row[name] or 0) for row in mine) for name in (*WEIGHTS, *METRICS)}
+    means = {name: fmean(float(row[name] or 0) for row in mine) for name in (*WEIGHTS, *NEARNESS)}
     saving = saved(_of(rows, beside), scored) if beside is not None else (None, None)
     return {
         "system": system, "pages": len(mine), "perplexity": perplexity(scored), "low": low, "high": high, **means,
@@ -188,14 +218,13 @@ def _summed(system: str, rows: Sequence[Row]) -> Row:
 
 
 def claim(report: Report) -> None:
-    """That memory is worth more than nothing, and more than another page's."""
+    """That memory is worth more than nothing and than another page's, and that tuning makes it worth more."""
     report.claims.clear()
-    memory = _of(report.rows, MEMORY)
-    for worse in WORSE:
-        other = _of(report.rows, worse)
-        name, target = f"{MEMORY} against {worse}, nats of a token saved", "interval above 0"
-        if len(memory) < FEWEST or len(memory) != len(other):
-            report.claim(name, target, f"{len(memory)} pages are too few", None)
+    for better, worse in CLAIMED:
+        ours, other = _of(report.rows, better), _of(report.rows, worse)
+        name, target = f"{better} against {worse}, nats of a token saved", "interval above 0"
+        if len(ours) < FEWEST or len(ours) != len(other):
+            report.claim(name, target, f"{len(ours)} texts are too few", None)
             continue
-        low, high = saved(other, memory)
+        low, high = saved(other, ours)
         report.claim(name, target, f"[{low:.4f}, {high:.4f}]", separate(low, high))

@@ -1,0 +1,32 @@
+"""The embedder of a run that asks for the same sentences again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hocket_retrieval.embedder import Embedder, Vectors
+
+
+class RememberingEmbedder(Embedder):
+    """The bundled one; each text is embedded once."""
+
+    def __init__(self) -> None:
+        """Raises ModelError."""
+        super().__init__()
+        self._queries: dict[str, Vectors] = {}
+        self._documents: dict[str, Vectors] = {}
+
+    def query(self, text: str) -> Vectors:
+        """The vector of a query."""
+        if text not in self._queries:
+            self._queries[text] = super().query(text)
+        return self._queries[text]
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of chunks, or of sentences."""
+        unknown = [text for text in dict.fromkeys(texts) if text not in self._documents]
+        if unknown:
+            self._documents |= zip(unknown, super().documents(unknown), strict=True)
+        return np.stack([self._documents[text] for text in texts])

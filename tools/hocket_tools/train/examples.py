@@ -1,0 +1,112 @@
+"""What is learned from: a text up to where somebody has typed it, what is remembered then, and how it goes on."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from msgspec import Struct
+
+from hocket_bus.messages import Takeaway
+from hocket_daemon.composition.settings import CompositionSettings
+from hocket_retrieval.chunking import sentences
+from hocket_retrieval.collection import Collection
+from hocket_tools.embedding import RememberingEmbedder
+from hocket_tools.replay import Shelf, typed
+
+from .documents import Section
+from .facts import Facts
+
+SHARES = (0.125, 0.5)  # of a section that is typed
+FACTS = 0.4  # of the examples
+FORGETFUL = 0.15  # of the examples have no memory: a text begins so, and the cloud may be away
+TYPED = 200  # characters that are typed word by word; what stands before them is there when the text is opened
+EACH = 2  # examples of a section that is drawn, as many as there are sections beside it to be read
+
+
+class Example(Struct, frozen=True):
+    """`takeaways` in the order in which a prompt has them; `rest` begins with the blank behind what is typed."""
+
+    takeaways: tuple[str, ...]
+    typed: str
+    rest: str
+    is_fact: bool = False
+
+
+class Examples:
+    """Examples of sections and of made-up facts, all of whose documents have been read."""
+
+    def __init__(
+        self, sections: Sequence[Section], count: int, rng: random.Random, encode: Callable[[str], list[int]]
+    ) -> None:
+        """So many, in an order of chance; `encode` is the tokenizer of whoever is to learn."""
+        self._rng = rng
+        self._encode = encode
+        self._settings = CompositionSettings()
+        facts = round(FACTS * count)
+        wanted = -(-(count - facts) // EACH)
+        self._sections = _neighbours(sections, wanted, rng)
+        maker = Facts(rng, [text for section in sections for text in _lines(section.text)])
+        self._facts = [maker.make() for _ in range(facts)]
+        self._turns = [*range(-facts, 0), *range(count - facts)]
+        rng.shuffle(self._turns)
+
+    @contextmanager
+    def read(self, track: Callable[[Sequence[Section]], Iterable[Section]]) -> Iterator[Iterator[Example]]:
+        """All documents are read, `track` telling how far, and then examples come one by one."""
+        embedder = RememberingEmbedder()
+        facts = [Section(_name(number), fact.document) for number, fact in enumerate(self._facts)]
+        with (
+            tempfile.TemporaryDirectory(prefix="hocket-") as folder,
+            Collection(Path(folder) / "documents", embedder) as read,
+        ):
+            read.add((each.name, "", each.text) for each in track([*self._sections, *facts]))
+            yield (self._example(turn, Shelf(read, embedder)) for turn in self._turns)
+
+    def _example(self, turn: int, shelf: Shelf) -> Example:
+        own, before, rest = self._text(turn)
+        hidden, others = " ".join(own.text.split()), shelf.without({own.name})
+
+        def near(query: str) -> list[Takeaway]:
+            told = others.takeaways(query, self._settings.passages, self._settings.takeaways)
+            return [each for each in told if each.text not in hidden]
+
+        if self._rng.random() < FORGETFUL:
+            return Example((), before, rest, turn < 0)
+        items = typed(before, self._settings, self._encode, near, max(0, len(before) - TYPED)).items
+        return Example(tuple(item.takeaway.text for item in items), before, rest, turn < 0)
+
+    def _text(self, turn: int) -> tuple[Section, str, str]:
+        """What nobody may have read elsewhere, what is typed, and how it goes on; facts count from below."""
+        if turn < 0:
+            fact = self._facts[turn]
+            return Section("", ""), fact.beginning, fact.rest
+        section = self._sections[turn % len(self._sections)]
+        return section, *cut(section.text, self._rng.uniform(*SHARES))
+
+
+def cut(text: str, share: float) -> tuple[str, str]:
+    """A text up to a blank before a word, which this share of its characters stands before, and the rest."""
+    at = text.find(" ", round(share * len(text)))
+    return (text[:at], text[at:]) if at > 0 else (text, "")
+
+
+def _neighbours(sections: Sequence[Section], count: int, rng: random.Random) -> list[Section]:
+    """So many in runs of one document, so that each has others of its document beside it."""
+    by_document: dict[str, list[Section]] = {}
+    for section in sections:
+        by_document.setdefault(section.name.rpartition("#")[0], []).append(section)
+    order = sorted(by_document)
+    rng.shuffle(order)
+    return [section for name in order for section in by_document[name]][:count]
+
+
+def _lines(text: str) -> list[str]:
+    return [line for start, end in sentences(text) if (line := " ".join(text[start:end].split())).endswith(".")]
+
+
+def _name(fact: int) -> str:
+    return f"fact-{fact}"

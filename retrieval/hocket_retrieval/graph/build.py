@@ -22,7 +22,7 @@ from .resolve import Keys, key_of
 from .summary import strongest, summary
 from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
 
-BATCH_CHUNKS = 128
+BATCH_CHUNKS = 512  # to find the next ones all that are left are put in order
 
 
 @dataclass

@@ -64,7 +64,8 @@ def _lines(path: Path) -> Iterator[Labelled]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(f"{path}: {error}", "name a file of questions, one JSON object a line") from error
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise BadRequest(f"{path}: {why}", "name a file of questions, one JSON object a line") from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

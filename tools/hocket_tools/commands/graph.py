@@ -132,9 +132,13 @@ def calibrate(
 
 
 def _home(folder: Path | None) -> Home:
+    from hocket_bus.errors import BadRequest
     from hocket_tools.pair.home import Home
+    from hocket_tools.pair.trial import devices
 
     here = Home.find(folder)
+    if there := devices(here):
+        raise BadRequest(f"{here.at} has {len(there)} devices", f"name one of them: --home {there[0].at}")
     here.require("device")
     return here
 

@@ -83,7 +83,9 @@ def _up_all(home: Home, wait: float) -> None:
         for device in there:
             start(device, wait, joined=True)
     out.print(f"a cloud and {len(there)} devices are running; configuration, keys and logs: {home.at}", markup=False)
-    out.print("for this trial the devices share summaries, and answer each other with passages: [egress] of each")
+    out.print(
+        "for this trial the devices share summaries and answer each other with passages: their egress", markup=False
+    )
     first, last = there[0].at, there[-1].at
     out.print(f"documents:  hocket ingest --home {last} --side device PATH…", markup=False)
     out.print(f'questions:  hocket ask --home {first} --mode auto "…"', markup=False)

@@ -6,16 +6,23 @@ from pathlib import Path
 
 from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint
+from hocket_bus.errors import BadRequest
 
 from .home import Home
 from .state import check_begun
+from .trial import devices
 
 
 def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
-    """Its endpoint, and the folder of the keys for it. Raises BadConfiguration, Unavailable where no pair was begun."""
+    """Its endpoint, and the folder of the keys for it.
+
+    Raises BadConfiguration, Unavailable where no pair was begun, BadRequest where several devices may be meant.
+    """
     where = endpoint or (paths.named_endpoint() if home is None else "")
     if not where:
         pair = Home.find(home)
+        if there := devices(pair):
+            raise BadRequest(f"{pair.at} has {len(there)} devices", f"name one of them: --home {there[0].at}")
         check_begun(pair, "device")
         where = pair.listening("device")
     check_endpoint(where)

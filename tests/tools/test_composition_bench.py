@@ -172,6 +172,9 @@ def test_pages_are_leads_and_other_sections(tmp_path: Path) -> None:
     assert found[0].lead == long.strip()
     assert found[0].sections == f"{(long + long).strip()}\n\nend, of it"
     assert pages(tmp_path, 1) == found[:1]
+    first = corpus(tmp_path, "wikitext2", 2).first(1)
+    assert (first.pages, first.read) == (found[:1], {found[0].name: found[0].sections})
+    assert first.hidden(*found) == set()
     with pytest.raises(BadRequest):
         pages(tmp_path / "elsewhere", 5)
 

@@ -48,6 +48,11 @@ class Corpus:
     pages: Sequence[Page]
     read: Mapping[str, str]
 
+    def first(self, count: int) -> Corpus:
+        """The first texts, and nothing read but their own sections."""
+        pages = self.pages[:count]
+        return Corpus(pages, {page.name: page.sections for page in pages})
+
     def hidden(self, *pages: Page) -> set[str]:
         """What may not be remembered while these are typed."""
         return {page.name for page in pages if not page.sections}

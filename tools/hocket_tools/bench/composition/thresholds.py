@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
 
@@ -20,6 +21,7 @@ from hocket_bus.wire import encode
 from hocket_daemon.composition.coordinator import Threshold
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
 from hocket_tools.bench.figures.frame import separate
 from hocket_tools.bench.report import Report, Row
@@ -54,25 +56,29 @@ def settings_for(word: str) -> CompositionSettings:
 
 
 def measure(report: Report, corpus: Corpus, taus: Sequence[str], model: str, how: How) -> None:
-    """Type what is not in the report yet; the first pages into running pairs, too."""
-    pages = corpus.pages[:LIVE]
-    with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-        embedder = RememberingEmbedder()
-        with Collection(Path(folder) / "c", embedder) as read:
-            read.add((name, "", text) for name, text in track(corpus.read.items(), "reading", console=console.err()))
-            writer = Writer(model, how, Likeness())
-            library = Library(Shelf(read, embedder), writer.encode)
-            _score(report, corpus, taus, library, writer)
-            replayed = {
-                (tau, page.name): len(library.typed(waits.beginning(page), settings_for(tau)).queries)
-                for tau in taus
-                for page in pages
-            }
-    waits.count(report, corpus, pages, {tau: threshold(tau) for tau in taus}, model)
-    waits.wait(report, corpus, pages, model)
+    """Type what is not in the report yet; the first pages, whose sections are all that is read, into running pairs."""
+    writer, embedder = Writer(model, how, Likeness()), RememberingEmbedder()
+    with _library(corpus, writer, embedder) as library:
+        _score(report, corpus, taus, library, writer)
+    live = corpus.first(LIVE)
+    with _library(live, writer, embedder) as library:
+        replayed = {
+            (tau, page.name): len(library.typed(waits.beginning(page), settings_for(tau)).queries)
+            for tau in taus
+            for page in live.pages
+        }
+    waits.count(report, live, {tau: threshold(tau) for tau in taus}, model)
+    waits.wait(report, live, model)
     report.claims.clear()
     claim(report)
     waits.claim(report, replayed)
+
+
+@contextmanager
+def _library(corpus: Corpus, writer: Writer, embedder: Embedder) -> Iterator[Library]:
+    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder) / "c", embedder) as read:
+        read.add((name, "", text) for name, text in track(corpus.read.items(), "reading", console=console.err()))
+        yield Library(Shelf(read, embedder), writer.encode)
 
 
 def _score(report: Report, corpus: Corpus, taus: Sequence[str], library: Library, writer: Writer) -> None:

@@ -30,6 +30,7 @@ from ..serving.retrieval import Asker
 from .members import Members
 from .settings import FederationSettings
 
+MAX_CHARS = 6_000  # of a passage that is read: longer ones would leave no room for the question
 Send = Callable[[bytes, Gather], None]
 
 
@@ -97,8 +98,7 @@ class Gathering:
         if isinstance(message, NoEvidence):
             self._without.append(f"{name} knows nothing of it: {message.why}")
         else:
-            told = message.passages[: self._asked_for]
-            self._evidence += [msgspec.structs.replace(passage, device=name, score=0.0) for passage in told]
+            self._evidence += [_as_read(passage, name) for passage in message.passages[: self._asked_for]]
         self._go_on()
 
     def on_gone(self, name: str) -> None:
@@ -181,3 +181,8 @@ class Gathering:
         if not self.closed:
             self.close()
             self._done(outcome)
+
+
+def _as_read(passage: Passage, device: str) -> Passage:
+    """Who told it, and nothing that only the device says of it."""
+    return msgspec.structs.replace(passage, device=device, score=0.0, text=passage.text[:MAX_CHARS])

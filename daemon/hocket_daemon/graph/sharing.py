@@ -32,6 +32,7 @@ from ..serving.retrieval import RetrievalClient
 POLL_S = 3.0  # between two looks at the graph
 ANSWER_S = 15.0  # what the cloud gets to say what it holds
 PAGE_BYTES = 2**18
+BEHIND_ALL = 2**32 - 1  # where a page of the graph begins that has its state alone
 log = structlog.get_logger(__name__)
 
 Sent = Summaries | Withdraw
@@ -60,6 +61,7 @@ class Sharing:
         self._graph, self._reading = _Graph(), _Graph()
         self._known = False  # what the cloud holds, of this link
         self._waits = False  # for an answer of the cloud's
+        self._looking = False  # at the state alone, which costs nothing
         self._refused = False  # the cloud has said that it will not take them
 
     # --- events
@@ -94,7 +96,7 @@ class Sharing:
             return
         if self._waits:
             self._waits = self._known = False
-        self._read(0)
+        self._read(BEHIND_ALL)
 
     # --- actions
 
@@ -104,6 +106,7 @@ class Sharing:
         self._send(Withdraw(store=self._graph.store))
 
     def _read(self, offset: int) -> None:
+        self._looking = offset == BEHIND_ALL
         asked = ListSubgraphs(request=os.urandom(16), offset=offset)
         self._retrieval.ask("", asked, self._on_page)
 
@@ -112,6 +115,9 @@ class Sharing:
             return  # the next look may find more
         if (page.store, page.state) == (self._graph.store, self._graph.state):
             self._compare()
+            return
+        if self._looking:
+            self._read(0)
             return
         reading = self._reading
         if (reading.store, reading.state) != (page.store, page.state):

@@ -69,7 +69,7 @@ class Evidence(Message, frozen=True):
     """The answer: passages, best first. The cloud scores them itself."""
 
     session: Id
-    passages: Annotated[list[Passage], Meta(min_length=1, max_length=MAX_EVIDENCE)]
+    passages: Annotated[list[Passage], Meta(max_length=MAX_EVIDENCE)]
 
 
 class NoEvidence(Message, frozen=True):

@@ -1,7 +1,8 @@
 """How long a question takes that goes beyond home, part by part, and what asking the gate first costs.
 
 A cloud and two devices run on this machine, joined by the link emulator. One device asks: what only the other one
-knows, what it knows itself, and what the cloud alone knows, each by `aggregation` and by `auto` in turn.
+knows, what it knows itself, and what the cloud alone knows, each by `aggregation` and by `auto` in turn. Then it asks
+the cloud's questions without the other device.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ COLUMNS = (
     "way",
 )
 KINDS = {"at home": 1, "another device's": 2, "the cloud's": 3}  # and the seed of its sentences
+ALONE = "the cloud's, nobody to ask"
 SHARED_S = 120.0
 
 
@@ -63,15 +65,16 @@ def measure(report: Report, number: int) -> None:
     """A row for each kind of question, round trip and mode; and the gate's own time."""
     if report.find(kind="gate") is None:
         report.add(_gate())
-    cells = [(kind, rtt, mode) for rtt in RTTS_MS for kind in KINDS for mode in ("aggregation", "auto")]
-    if all(report.find(kind=kind, rtt_ms=rtt, mode=mode) for kind, rtt, mode in cells):
-        return
-    with _running(number) as made:
-        for rtt in RTTS_MS:
-            for link in made.links:
-                link.set(Conditions.symmetric(rtt / 1000))
-            for kind in KINDS:
-                report.extend(_ask(made, kind, rtt))
+    for devices in (2, 1):
+        kinds = KINDS if devices == 2 else {ALONE: KINDS["the cloud's"]}
+        if all(report.find(kind=kind, rtt_ms=rtt, mode="auto") for kind in kinds for rtt in RTTS_MS):
+            continue
+        with _running(number, devices) as made:
+            for rtt in RTTS_MS:
+                for link in made.links:
+                    link.set(Conditions.symmetric(rtt / 1000))
+                for kind in kinds:
+                    report.extend(_ask(made, kind, rtt))
 
 
 def claim(report: Report) -> None:
@@ -79,16 +82,16 @@ def claim(report: Report) -> None:
     row = report.find(kind="gate") or {}
     report.claim("the gate beyond its search", "≤ 10 ms", float(row["p90_ms"] or 0), float(row["p90_ms"] or 0) <= 10)
     for rtt in RTTS_MS:
-        auto = report.find(kind="the cloud's", rtt_ms=rtt, mode="auto") or {}
-        pair = report.find(kind="the cloud's", rtt_ms=rtt, mode="aggregation") or {}
+        auto = report.find(kind=ALONE, rtt_ms=rtt, mode="auto") or {}
+        pair = report.find(kind=ALONE, rtt_ms=rtt, mode="aggregation") or {}
         more = float(auto["first_token_ms"] or 0) - float(pair["first_token_ms"] or 0)
         report.claim(f"first token of auto beyond aggregation's, {rtt} ms", "≤ 30 ms", more, more <= 30)
 
 
 @contextmanager
-def _running(number: int) -> Iterator[Trial]:
+def _running(number: int, count: int) -> Iterator[Trial]:
     with temporary_home() as home, ExitStack() as stack:
-        trial.prepare(home, 2)
+        trial.prepare(home, count)
         devices, port = trial.devices(home), int(home.listening("cloud").rpartition(":")[2])
         links = [
             stack.enter_context(start(f"127.0.0.1:{port + offset + 10_000}", f"127.0.0.1:{port + offset}"))
@@ -102,8 +105,10 @@ def _running(number: int) -> Iterator[Trial]:
         for device in devices:
             bring_up(device, START_S, lambda _: None, joined=True)
         known = {kind: canaries(number, seed) for kind, seed in KINDS.items()}
-        for kind, at, side in zip(KINDS, (*devices, home), ("device", "device", "cloud"), strict=True):
-            _read(at, side, known[kind])
+        known[ALONE] = known["the cloud's"]
+        for kind, device in zip(KINDS, devices, strict=False):
+            _read(device, "device", known[kind])
+        _read(home, "cloud", known["the cloud's"])
         _wait_shared(devices)
         yield Trial(devices[0], home, links, known)
 

@@ -52,7 +52,9 @@ def ids(client: Client, aggregation: str, temperature: float) -> list[list[int]]
     return found
 
 
-@pytest.mark.parametrize("kinds", [MIXED, BOTH], ids=["mixed", "both"])
+@pytest.mark.parametrize(
+    "kinds", [pytest.param(MIXED, id="mixed", marks=pytest.mark.long), pytest.param(BOTH, id="both")]
+)
 def test_every_way_gives_the_same_ids_in_float32(gguf_file: Path, kinds: dict[str, str]) -> None:
     """Near or far, coupled or in step: the tokens are those of the models alone."""
     with opened(gguf_file, kinds, "float32") as (_, client, link):
@@ -63,6 +65,7 @@ def test_every_way_gives_the_same_ids_in_float32(gguf_file: Path, kinds: dict[st
                 assert ids(client, "coupled", temperature) == wanted
 
 
+@pytest.mark.long
 def test_sides_of_half_precision_never_disagree_about_a_target(gguf_file: Path) -> None:
     """What they aggregate are integers that both hold, so no cloud is ever corrected, whatever the network does."""
     with opened(gguf_file, MIXED, "auto") as (made, client, link):

@@ -154,9 +154,11 @@ class Federation:
         self._keep(event, keep)
 
     def _on_withdraw(self, event: Received) -> None:
-        """Also of a device that is in no group any more."""
+        """Also of a device that is in no group any more; of one that has not said who it is nothing is held."""
         message = event.message
         assert isinstance(message, Withdraw)
+        if not (event.user or message.store):
+            return
         name = self._name(event, message.store)
         keep = Keep(
             request=os.urandom(16), device=name, store=message.store, dropped=message.ids, drop_all=not message.ids

@@ -32,6 +32,7 @@ from ..serving.retrieval import RetrievalClient
 POLL_S = 3.0  # between two looks at the graph
 ANSWER_S = 15.0  # what the cloud gets to say what it holds
 PAGE_BYTES = 2**18
+ASKER = "the graph"  # in whose turn the graph is looked at
 BEHIND_ALL = 2**32 - 1  # where a page of the graph begins that has its state alone
 log = structlog.get_logger(__name__)
 
@@ -83,17 +84,13 @@ class Sharing:
     def stop(self) -> None:
         """Withdraw everything, and share no more until the next start."""
         self._allowed = False
-        if self._up:
-            self._withdraw_all()
+        self._withdraw_all()
 
     def tick(self, now: float) -> None:
         """Look at the graph, or begin anew with a cloud that has not answered."""
         if now < self.due_s:
             return
         self.due_s = now + POLL_S
-        if not self._allowed:
-            self._withdraw_all()
-            return
         if self._waits:
             self._waits = self._known = False
         self._read(BEHIND_ALL)
@@ -103,16 +100,21 @@ class Sharing:
     def _withdraw_all(self) -> None:
         """Once a link: it is a few bytes, and who forbids sharing need not remember what the cloud holds."""
         self.due_s = inf
-        self._send(Withdraw(store=self._graph.store))
+        if self._up:
+            self._send(Withdraw(store=self._graph.store))
 
     def _read(self, offset: int) -> None:
         self._looking = offset == BEHIND_ALL
         asked = ListSubgraphs(request=os.urandom(16), offset=offset)
-        self._retrieval.ask("", asked, self._on_page)
+        self._retrieval.ask(ASKER, asked, self._on_page)
 
     def _on_page(self, page: Subgraphs | HocketError) -> None:
-        if isinstance(page, HocketError) or not self._allowed:
+        if isinstance(page, HocketError):
             return  # the next look may find more
+        if not self._allowed:
+            self._graph.store = page.store  # by which a cloud on ipc knows whose they are
+            self._withdraw_all()
+            return
         if (page.store, page.state) == (self._graph.store, self._graph.state):
             self._compare()
             return

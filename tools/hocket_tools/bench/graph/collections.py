@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import numpy as np
+
 from hocket_bus import messages as m
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.config import GraphConfig
 from hocket_retrieval.embedder import Embedder, Vectors
 from hocket_retrieval.search import SearchResult
 from hocket_tools import console
+from hocket_tools.bench.corpora import Document
 from hocket_tools.bench.graph.sets import Sets
 
 
@@ -55,6 +59,27 @@ def together(sets: Sets, of: str, folder: Path, embedder: Embedder) -> Iterator[
             documents = [each for name in sets.devices(of) for each in sets.documents[name]]
             collection.add((each.name, each.title, each.text) for each in documents if each.text.strip())
         yield collection
+
+
+class NoVectors(Embedder):
+    """A graph needs none."""
+
+    def __init__(self) -> None:
+        self.dimension, self.fingerprint = 4, "cosine:none"
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """All alike."""
+        return np.tile(np.array([1, 0, 0, 0], np.float32), (len(texts), 1))
+
+
+def summaries_of(shared: Iterable[Document], min_documents: int = 1, entities: int = 40) -> list[str]:
+    """What may leave of a graph of these documents, whose parts have so many `entities` at most."""
+    with tempfile.TemporaryDirectory() as folder:
+        graph = GraphConfig(min_documents=min_documents, entities=entities)
+        with Collection(Path(folder), NoVectors(), graph=graph) as collection:
+            collection.add((each.name, each.title, each.text) for each in shared if each.text.strip())
+            collection.graph.build(lambda: False)
+            return [each.summary for each in collection.graph.page(0, 1_000_000)[1] if each.summary]
 
 
 def as_message(found: SearchResult) -> m.Passages:

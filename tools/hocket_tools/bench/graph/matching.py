@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_retrieval.collection import Collection
+from hocket_retrieval.embedder import Embedder
 from hocket_retrieval.graph.summary_index import Summary, SummaryIndex
 from hocket_retrieval.search import Passage
+from hocket_tools.bench.graph.collections import summaries_of
 from hocket_tools.bench.graph.sets import Question, Sets
 from hocket_tools.bench.report import Report, Row
 
 SUMMARIES, EVIDENCE = 5, 5
+ENTITIES = (20, 80)  # of a part, beside 40
 SETS = ("mtrag", "chunking")
 COLUMNS = ("set", "questions", "devices", "by", "first", "first_two", "recall_1", "recall_2", "recall_all", "one_place")
 
@@ -59,6 +62,9 @@ def measure(report: Report, sets: Sets, world: World) -> None:
         for by, asked, among, text in ways:
             if report.find(set=of, by=by) is None:
                 report.add(_row(world, of, by, asked=asked, among=among, text=text))
+        for entities in ENTITIES:
+            if report.find(set=of, by=f"summaries, {entities} entities") is None:
+                report.add(_sized(sets, of, entities, world.together[of].embedder))
         if report.find(set=of, by="best passage") is None:
             report.add(_by_passages(world, of, questions))
 
@@ -122,6 +128,28 @@ def _gathered(world: World, question: str, names: Iterable[str]) -> Sequence[Pas
     """What these devices tell, the best of it by the cloud's own scores."""
     told = [each for name in names for each in world.collections[name].search(question, EVIDENCE).passages]
     return sorted(told, key=lambda each: -each.score)[:EVIDENCE]
+
+
+def _sized(sets: Sets, of: str, entities: int, embedder: Embedder) -> Row:
+    """With parts of another size than 40 entities."""
+    devices = sets.devices(of)
+    questions = [question for question in sets.questions if question.of == of]
+    with tempfile.TemporaryDirectory() as folder:
+        index = SummaryIndex(Path(folder) / "summaries.sqlite", embedder)
+        for name in devices:
+            texts = summaries_of(sets.documents[name], entities=entities)
+            index.keep(name, "bench", [Summary(id, 1, text) for id, text in enumerate(texts)])
+        ranked = [_ranked(index, question.text, devices) for question in questions]
+        index.close()
+    row: Row = {
+        "set": of,
+        "by": f"summaries, {entities} entities",
+        "questions": len(questions),
+        "devices": len(devices),
+    }
+    row["first"] = _mean(names[:1] == [question.device] for names, question in zip(ranked, questions, strict=True))
+    row["first_two"] = _mean(question.device in names[:2] for names, question in zip(ranked, questions, strict=True))
+    return row
 
 
 def _by_passages(world: World, of: str, questions: Sequence[Question]) -> Row:

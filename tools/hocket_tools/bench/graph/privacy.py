@@ -12,35 +12,21 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from hocket_bus.messages import Summaries, Summary
 from hocket_bus.wire import encode
-from hocket_retrieval.collection import Collection
-from hocket_retrieval.config import GraphConfig
-from hocket_retrieval.embedder import Embedder, Vectors
+from hocket_retrieval.embedder import Embedder
 from hocket_retrieval.graph.extract import mentions
 from hocket_retrieval.graph.summary_index import Summary as Kept
 from hocket_retrieval.graph.summary_index import SummaryIndex
 from hocket_tools.bench.canaries import canaries, documents, grams
 from hocket_tools.bench.corpora import Document
+from hocket_tools.bench.graph.collections import summaries_of
 from hocket_tools.bench.graph.sets import Sets
 from hocket_tools.bench.report import Report, Row
 
 MIN_DOCUMENTS = (1, 2, 3, 5)
 DOMAINS = "mtrag-"
 COLUMNS = ("part", "min_documents", "domain", "documents", "advantage", "first")
-
-
-class NoVectors(Embedder):
-    """A graph needs none."""
-
-    def __init__(self) -> None:
-        self.dimension, self.fingerprint = 4, "cosine:none"
-
-    def documents(self, texts: Sequence[str]) -> Vectors:
-        """All alike."""
-        return np.tile(np.array([1, 0, 0, 0], np.float32), (len(texts), 1))
 
 
 def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: int) -> None:
@@ -76,16 +62,6 @@ def by_source(passages: Iterable[Document]) -> dict[str, Document]:
     for passage in passages:
         texts.setdefault(passage.name.partition("-")[0], []).append(passage.text)
     return {source: Document(source, "", "\n\n".join(parts)) for source, parts in texts.items()}
-
-
-def summaries_of(shared: Iterable[Document], least: int) -> list[str]:
-    """What may leave of a graph of these documents."""
-    with tempfile.TemporaryDirectory() as folder:
-        graph = GraphConfig(min_documents=least)
-        with Collection(Path(folder), NoVectors(), graph=graph) as collection:
-            collection.add((each.name, each.title, each.text) for each in shared if each.text.strip())
-            collection.graph.build(lambda: False)
-            return [each.summary for each in collection.graph.page(0, 1_000_000)[1] if each.summary]
 
 
 def advantage(members: Sequence[float], others: Sequence[float]) -> float:

@@ -16,7 +16,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
 
 from .aggregation.mode import AggregationMode
-from .graph import own
+from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
@@ -86,7 +86,7 @@ class AutoMode(GraphMode):
     def __init__(self, aggregation: AggregationMode, services: Services, settings: GateSettings) -> None:
         super().__init__(aggregation, services)
         self._settings = settings
-        self._calibration = own.load(settings.calibration)
+        self._calibration = calibration_file.load(settings.calibration)
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Search at home, then decide."""

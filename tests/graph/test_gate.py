@@ -10,7 +10,7 @@ import pytest
 
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Passage, Passages
-from hocket_daemon.graph import own
+from hocket_daemon.graph import calibration_file
 from hocket_daemon.graph.calibration import CONFIDENCE, at_most, calibrate, choose, fit
 from hocket_daemon.graph.gate import Calibration, Inputs, decide, inputs, metric
 from hocket_daemon.graph.shipped import SHIPPED
@@ -89,13 +89,13 @@ def test_the_model_finds_what_tells() -> None:
 def test_a_calibration_of_ones_own_comes_back(tmp_path: Path) -> None:
     """Without a file the shipped one holds; a damaged one is one clear line."""
     path = tmp_path / "gate.json"
-    assert own.load(str(path)) == own.load("") == SHIPPED
+    assert calibration_file.load(str(path)) == calibration_file.load("") == SHIPPED
     mine = Calibration("cosine:1", Inputs(1.0, 2.0, 3.0, 4.0, 5.0), -1.0, 0.4)
-    own.save(path, mine)
-    assert own.load(str(path)) == mine
+    calibration_file.save(path, mine)
+    assert calibration_file.load(str(path)) == mine
     path.write_text("{")
     with pytest.raises(BadConfiguration, match="calibrate"):
-        own.load(str(path))
+        calibration_file.load(str(path))
 
 
 def test_calibrating_on_perfect_questions_keeps_them_all() -> None:

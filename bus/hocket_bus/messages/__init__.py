@@ -117,6 +117,7 @@ from .stream import (
     Routing,
     Source,
     Token,
+    Verdict,
 )
 from .table import ANSWERS, BY_CODE, CLASS_OF, CODE_OF, CONVERSATIONS, HAS_PAYLOAD, NEEDS_OF, REQUESTS
 from .types import (
@@ -265,6 +266,7 @@ __all__ = [
     "Target",
     "Task",
     "Token",
+    "Verdict",
     "Weigh",
     "Weights",
     "Welcome",

@@ -33,6 +33,7 @@ from .types import (
 Options = AggregationOptions | DispatchOptions  # of every mode that has some, each with its mode's name as its tag
 Outcome = AggregationOutcome | DispatchOutcome
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
+Verdict = Literal["home", "escalate"]
 Finish = Literal["eos", "stop", "length", "cancelled"]
 MAX_ORIGINS = 129  # the passages of both sides, and what is not told
 Share = Annotated[float, Meta(ge=0)]
@@ -57,7 +58,7 @@ class Origin(Record, frozen=True):
 class GateDecision(Record, frozen=True):
     """Whether home knows enough to answer alone: a metric of what it found, against a threshold."""
 
-    decision: Literal["home", "escalate"]
+    decision: Verdict
     metric: float
     threshold: float
     reason: Line

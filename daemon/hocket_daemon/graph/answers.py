@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from hocket_bus.messages import GateDecision
+from hocket_bus.messages import GateDecision, Verdict
 
 THRESHOLD = 0.75  # of similarity; not in the paper's first version, and chosen by nobody here
 LEAST_LOG_PROBABILITY = -1.5  # nats a token
@@ -82,6 +82,5 @@ def _pairs(candidates: Sequence[Candidate]) -> list[tuple[int, int]]:
     return list(combinations(range(len(candidates)), 2))
 
 
-def _decision(decision: str, metric: float, reason: str) -> GateDecision:
-    assert decision in ("home", "escalate")
-    return GateDecision(decision=decision, metric=metric, threshold=THRESHOLD, reason=reason)  # type: ignore[arg-type]
+def _decision(decision: Verdict, metric: float, reason: str) -> GateDecision:
+    return GateDecision(decision=decision, metric=metric, threshold=THRESHOLD, reason=reason)

@@ -27,6 +27,7 @@ from ..serving.mode import Peer
 from ..serving.retrieval import RetrievalClient
 from ..serving.routes import Routes
 from .answering import Answering
+from .recalling import passed_on
 from .sharing import Sharing
 
 RECALL_S = 10.0
@@ -92,11 +93,7 @@ class GraphDevice:
         assert isinstance(asked, ListShared)
 
         def done(outcome: Recalled | HocketError) -> None:
-            if isinstance(outcome, HocketError):
-                self._server.send(event.route, error_message(outcome, asked.request))
-            else:
-                told = Recalled(request=asked.request, summaries=outcome.summaries, total=outcome.total)
-                self._server.send(event.route, told)
+            self._server.send(event.route, passed_on(outcome, asked.request))
 
         try:
             self._recall(asked.after, done)

@@ -13,7 +13,6 @@ from typing import Any
 import structlog
 
 from hocket_bus.errors import HocketError
-from hocket_bus.faults import error_message
 from hocket_bus.messages import (
     Evidence,
     Expire,
@@ -39,6 +38,7 @@ from ..serving.retrieval import RetrievalClient
 from ..serving.routes import Routes
 from .gathering import Gathering
 from .members import Members
+from .recalling import passed_on
 from .settings import FederationSettings
 
 EXPIRE_S = 60.0  # between two looks for devices that have no key any more, or were not there for long
@@ -182,11 +182,7 @@ class Federation:
         assert isinstance(message, Recall)
 
         def done(outcome: Recalled | HocketError) -> None:
-            if isinstance(outcome, HocketError):
-                self._server.send(event.route, error_message(outcome, message.request))
-            else:
-                told = Recalled(request=message.request, summaries=outcome.summaries, total=outcome.total)
-                self._server.send(event.route, told)
+            self._server.send(event.route, passed_on(outcome, message.request))
 
         name = event.user or self.members.name_at(event.route)
         self._retrieval.ask(event.user, ListHeld(request=os.urandom(16), device=name, after=message.after), done)
@@ -205,6 +201,7 @@ class Federation:
         if now >= self._expire_s:
             self._expire_s = now + EXPIRE_S
             names, keep_s = sorted(self.members.known), DAY_S * self._settings.keep_days
+            self._held = {name: count for name, count in self._held.items() if name in names}
             self._retrieval.ask("", Expire(request=os.urandom(16), devices=names, keep_s=keep_s), self._on_expired)
 
     def _on_expired(self, outcome: Removed | HocketError) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import exp
 from typing import NamedTuple
 
-from hocket_bus.messages import GateDecision, Passages
+from hocket_bus.messages import GateDecision, Passages, Verdict
 from hocket_retrieval.lexical import telling_words
 
 _WORD = re.compile(r"[^\W_]+")
@@ -73,9 +73,8 @@ def decide(question: str, found: Passages, calibration: Calibration) -> GateDeci
     return _decision("home" if value >= threshold else "escalate", value, threshold, reason)
 
 
-def _decision(decision: str, value: float, threshold: float, reason: str) -> GateDecision:
-    assert decision in ("home", "escalate")
-    return GateDecision(decision=decision, metric=value, threshold=threshold, reason=reason)  # type: ignore[arg-type]
+def _decision(decision: Verdict, value: float, threshold: float, reason: str) -> GateDecision:
+    return GateDecision(decision=decision, metric=value, threshold=threshold, reason=reason)
 
 
 def _covered(words: Sequence[str], text: frozenset[str]) -> float:

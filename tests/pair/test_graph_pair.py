@@ -134,6 +134,12 @@ def test_a_cloud_that_restarts_is_told_what_it_lacks(made: Family) -> None:
     made.restart_cloud(forgets="ben")
     until(lambda: made.ledger("ben")["summaries"] > sent)
     made.wait_shared("ben")
+    ben = made.devices["ben"]
+    with Caller(ben.endpoint("device-retrieval"), connect_s=WAIT_S) as caller:
+        own = {each.summary for each in made.graph(caller).subgraphs}
+    with Caller(ben.endpoint("device"), connect_s=WAIT_S) as caller:
+        held = caller.ask(ListShared(request=os.urandom(16)), Recalled, WAIT_S).summaries
+    assert {each.text for each in held} == own != set()
 
 
 def test_the_gate_of_answers_writes_several_and_decides_by_them(made: Family) -> None:

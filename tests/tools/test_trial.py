@@ -12,7 +12,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.keys import Keys
 from hocket_bus.messages import Subgraph
 from hocket_daemon.config import CloudSettings, DeviceSettings
-from hocket_tools import calibrating, graph_picture
+from hocket_tools.graph import calibrating, picture
 from hocket_tools.pair import trial
 from hocket_tools.pair.home import Home
 
@@ -78,17 +78,17 @@ def test_a_picture_shows_what_may_leave(tmp_path: Path) -> None:
     """Names and who stands together; parts of which nothing may leave are left out."""
     shown = Subgraph(id=1, version=1, entities=3, documents=1, summary=SUMMARY)
     hidden = Subgraph(id=2, version=1, entities=9, documents=1, summary="")
-    (part,) = graph_picture.parts([shown, hidden])
+    (part,) = picture.parts([shown, hidden])
     assert part.names == ["Halcyon", "Inge Thorsen", "berth"]
     assert part.pairs == [("Halcyon", "Inge Thorsen"), ("Halcyon", "berth")]
     for name in ("graph.png", "graph.html"):
-        graph_picture.draw(tmp_path / name, [shown, hidden], "a <title>")
+        picture.draw(tmp_path / name, [shown, hidden], "a <title>")
         assert (tmp_path / name).stat().st_size > 1_000
     page = (tmp_path / "graph.html").read_text(encoding="utf-8")
     assert "a &lt;title&gt;" in page
     assert "src=" not in page
     with pytest.raises(BadRequest, match=r"end it in \.png or \.html"):
-        graph_picture.draw(tmp_path / "graph.gif", [shown], "")
+        picture.draw(tmp_path / "graph.gif", [shown], "")
 
 
 @pytest.mark.parametrize(

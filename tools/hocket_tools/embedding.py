@@ -1,4 +1,4 @@
-"""The embedder of a run that asks for the same sentences again and again."""
+"""Embedders of runs: one that is asked for the same texts again and again, and one for runs that need no vectors."""
 
 from __future__ import annotations
 
@@ -30,3 +30,21 @@ class RememberingEmbedder(Embedder):
         if unknown:
             self._documents |= zip(unknown, super().documents(unknown), strict=True)
         return np.stack([self._documents[text] for text in texts])
+
+
+class FlatEmbedder(Embedder):
+    """Every text has the same vector: for graphs, which need none."""
+
+    def __init__(self) -> None:
+        self.dimension, self.fingerprint = 8, "cosine:flat"
+
+    def query(self, text: str) -> Vectors:
+        """That of a query."""
+        first: Vectors = self.documents([text])[0]
+        return first
+
+    def documents(self, texts: Sequence[str]) -> Vectors:
+        """Those of chunks."""
+        rows: Vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        rows[:, 0] = 1
+        return rows

@@ -51,7 +51,7 @@ def show(
         held = {}
         console.err().print(f"what the cloud holds is not known: {error.text}", style="dim", markup=False)
     if picture is not None:
-        from hocket_tools.graph_picture import draw
+        from hocket_tools.graph.picture import draw
 
         draw(picture, [each for page in pages for each in page.subgraphs], f"what {here.at.name}'s documents are about")
     if json_object:
@@ -112,8 +112,8 @@ def calibrate(
     """
     from hocket_bus import config
     from hocket_daemon.config import DeviceSettings
-    from hocket_daemon.graph import own
-    from hocket_tools import calibrating
+    from hocket_daemon.graph import calibration_file
+    from hocket_tools.graph import calibrating
 
     here = _home(home)
     settings = config.load(here.config("device"), DeviceSettings).gate
@@ -121,7 +121,7 @@ def calibrate(
     with _retrieval(here) as caller:
         found = calibrating.calibrated(caller, asked, settings.passages, risk)
     path = Path(settings.calibration or here.at / "device-gate.json")
-    own.save(path, found.calibration)
+    calibration_file.save(path, found.calibration)
     typer.echo(
         f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
         f"threshold {found.calibration.threshold:.3f}"

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-import numpy as np
 
 from hocket_bus import messages as m
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig
-from hocket_retrieval.embedder import Embedder, Vectors
+from hocket_retrieval.embedder import Embedder
 from hocket_retrieval.search import SearchResult
 from hocket_tools import console
 from hocket_tools.bench.corpora import Document
 from hocket_tools.bench.graph.sets import Sets
-
-
-class Remembering(Embedder):
-    """Embeds each question once: it is asked of every device."""
-
-    def __init__(self) -> None:
-        super().__init__(threads=1)
-        self._vectors: dict[str, Vectors] = {}
-
-    def query(self, text: str) -> Vectors:
-        """See its base."""
-        if text not in self._vectors:
-            self._vectors[text] = super().query(text)
-        return self._vectors[text]
+from hocket_tools.embedding import FlatEmbedder, RememberingEmbedder
 
 
 @contextmanager
@@ -38,7 +23,7 @@ def opened(sets: Sets, folder: Path | None) -> Iterator[dict[str, Collection]]:
     """A collection for each device, in `folder` if there is one, else for this run alone."""
     with ExitStack() as stack:
         at = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-graph-")))
-        embedder = Remembering()
+        embedder = RememberingEmbedder()
         yield {name: stack.enter_context(_read(name, at, embedder, sets)) for name in sets.documents}
 
 
@@ -61,22 +46,11 @@ def together(sets: Sets, of: str, folder: Path, embedder: Embedder) -> Iterator[
         yield collection
 
 
-class NoVectors(Embedder):
-    """A graph needs none."""
-
-    def __init__(self) -> None:
-        self.dimension, self.fingerprint = 4, "cosine:none"
-
-    def documents(self, texts: Sequence[str]) -> Vectors:
-        """All alike."""
-        return np.tile(np.array([1, 0, 0, 0], np.float32), (len(texts), 1))
-
-
 def summaries_of(shared: Iterable[Document], min_documents: int = 1, entities: int = 40) -> list[str]:
     """What may leave of a graph of these documents, whose parts have so many `entities` at most."""
     with tempfile.TemporaryDirectory() as folder:
         graph = GraphConfig(min_documents=min_documents, entities=entities)
-        with Collection(Path(folder), NoVectors(), graph=graph) as collection:
+        with Collection(Path(folder), FlatEmbedder(), graph=graph) as collection:
             collection.add((each.name, each.title, each.text) for each in shared if each.text.strip())
             collection.graph.build(lambda: False)
             return [each.summary for each in collection.graph.page(0, 1_000_000)[1] if each.summary]

@@ -13,11 +13,12 @@ from typing import Annotated
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.graph.summary_index import SummaryIndex
 from hocket_tools.bench.graph import gate, latency, living, matching, privacy
-from hocket_tools.bench.graph.collections import Remembering, opened, together
+from hocket_tools.bench.graph.collections import opened, together
 from hocket_tools.bench.graph.sets import FILES, Question, Sets, load
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
+from hocket_tools.embedding import RememberingEmbedder
 
 PARTS = ("matching", "gate", "living", "privacy", "latency")
 
@@ -48,7 +49,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         living.claim(report)
         return report.finish(living.COLUMNS)
     if settings.part == "privacy":
-        privacy.measure(report, sets, Remembering(), settings.canaries, settings.seed)
+        privacy.measure(report, sets, RememberingEmbedder(), settings.canaries, settings.seed)
         privacy.claim(report)
         return report.finish(privacy.COLUMNS)
     beside = json_path.with_suffix(".documents") if json_path is not None else None

@@ -15,13 +15,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
 from rich.progress import track
 
 from hocket_retrieval.chunking import sentences
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig
-from hocket_retrieval.embedder import Embedder, Vectors
 from hocket_retrieval.graph.build import load
 from hocket_retrieval.graph.moves import Moves
 from hocket_retrieval.graph.network import Network
@@ -32,6 +30,7 @@ from hocket_tools import console
 from hocket_tools.bench.corpora import Document
 from hocket_tools.bench.graph.sets import Sets
 from hocket_tools.bench.report import Report, Row
+from hocket_tools.embedding import FlatEmbedder
 
 PASSAGES = 1_000
 CHANGES = {"sentence": 60, "passage": 60, "removal": 85}
@@ -41,25 +40,6 @@ LEAST_PACE = 1_000
 MIN_WORDS = 5  # of a sentence
 ALL = 1 << 30
 COLUMNS = ("kind", "changes", "rewritten", "rewritten_most", "modularity_of_rebuilt", "subgraphs", "milliseconds")
-
-
-class _Flat(Embedder):
-    """Every text has the same vector."""
-
-    def __init__(self) -> None:
-        self.dimension = 8
-        self.fingerprint = "cosine:flat"
-
-    def query(self, text: str) -> Vectors:
-        """See its base."""
-        first: Vectors = self.documents([text])[0]
-        return first
-
-    def documents(self, texts: Sequence[str]) -> Vectors:
-        """See its base."""
-        rows: Vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        rows[:, 0] = 1
-        return rows
 
 
 def measure(report: Report, sets: Sets, seed: int) -> None:
@@ -72,7 +52,7 @@ def measure(report: Report, sets: Sets, seed: int) -> None:
     rng.shuffle(passages)
     limit = GraphConfig().entities
     with tempfile.TemporaryDirectory(prefix="hocket-graph-") as folder:
-        with Collection(Path(folder) / "documents", _Flat()) as collection:
+        with Collection(Path(folder) / "documents", FlatEmbedder()) as collection:
             collection.add(passages[:PASSAGES])
             with Store(Path(folder) / "documents" / "documents.sqlite") as store:
                 rows = [_pace(collection, store, limit)]

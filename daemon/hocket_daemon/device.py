@@ -22,7 +22,7 @@ from .engine.openai import open_server
 from .engine.server import server_of
 from .engine.voices import open_voice
 from .graph.device import GraphDevice
-from .modes import desk
+from .modes import composing, desk
 from .monitoring.counters import labelled
 from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
@@ -64,7 +64,9 @@ class DeviceDaemon(Daemon):
         )
         self._graph.add_to(self.at_server, self.at_peer)
         self.duties.append(self._graph)
-        self._desk = desk(self, self._composing(), self.server, self.sessions, self._own_settings)
+        model, why = composing(self._own_settings, self.services.voice)
+        services = self._composing(model, why)
+        self._desk = desk(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
             self.at_peer.add(mode.answers, self._on_message)
@@ -73,9 +75,10 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
-    def _composing(self) -> Services:
+    def _composing(self, name: str, why: str) -> Services:
         """The services of texts that are composed: a voice and a thread of their own, where a model is named."""
-        name = self._own_settings.composition.model
+        if why:
+            logger.info("composition", model=name or self.services.voice.name, why=why)
         if not name:
             return self.services
         voice = open_voice(structs.replace(self.settings.model, name=name), "device")

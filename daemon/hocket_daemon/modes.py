@@ -9,12 +9,14 @@ from hocket_bus.sockets import Server
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
 from .auto import AutoMode, GraphMode
+from .composition.choice import Choice, chosen
 from .composition.desk import Desk, Host
 from .composition.mode import CompositionMode
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
+from .engine.voice import Voice
 from .graph.settings import GateSettings
 from .serving.mode import Mode
 from .serving.services import Services
@@ -35,9 +37,16 @@ def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
     return {mode.name: mode for mode in made}
 
 
-def desk(host: Host, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings) -> Desk:
-    """Where clients compose texts on a device."""
-    return Desk(host, services, server, sessions, settings.composition)
+def composing(settings: DeviceSettings, answering: Voice) -> Choice:
+    """Which model completes texts on a device."""
+    return chosen(settings.composition.model, answering)
+
+
+def desk(
+    host: Host, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings, *, why: str
+) -> Desk:
+    """Where clients compose texts on a device; `why` its model does that."""
+    return Desk(host, services, server, sessions, settings.composition, why=why)
 
 
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:

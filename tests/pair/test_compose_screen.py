@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyte
 import pytest
@@ -126,6 +127,23 @@ def told(made: Pair, text: str) -> str:
 def first_word(text: str) -> str:
     blanks = len(text) - len(text.lstrip())
     return text[: blanks + len(text.split(maxsplit=1)[0])]
+
+
+def test_a_picture_shows_what_a_writer_would_see(made: Pair, tmp_path: Path) -> None:
+    """Text, suggestion and status line stand in it, and it loads nothing from afar."""
+    (tmp_path / "letter.txt").write_text(TEXT)
+    command = [*HOCKET, "compose", "letter.txt", "--endpoint", made.endpoint("device"), "--picture", "screen.svg"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=WAIT_S, stdin=subprocess.DEVNULL)
+    drawn = ElementTree.fromstring((tmp_path / "screen.svg").read_text())
+    shown = [(each.text or "").replace("\xa0", " ") for each in drawn.iter("{http://www.w3.org/2000/svg}text")]
+    with made.client().compose(TEXT, memory=False) as composer:
+        suggested = composer.wait(WAIT_S)
+    assert suggested is not None
+    assert len(suggested.text) > 1
+    at = shown.index(TEXT)
+    assert shown[at + 1] + shown[at + 2].rstrip() == suggested.text  # the cursor stands on its first letter
+    assert any(text.startswith(" letter.txt | no memory yet | new words may leave") for text in shown)
+    assert "url(http" not in (tmp_path / "screen.svg").read_text()
 
 
 def test_nothing_is_shown_once_it_is_dismissed(terminal: Terminal) -> None:

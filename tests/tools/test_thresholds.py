@@ -11,7 +11,7 @@ from hocket_bus import wire
 from hocket_bus.messages import MemoryRequest, Takeaway
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_retrieval.collection import Collection
-from hocket_tools.bench.composition import thresholds, waits
+from hocket_tools.bench.composition import curves, thresholds, waits
 from hocket_tools.bench.composition.thresholds import AUTO, DEFAULT, KEY_S, settings_for
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.embedding import RememberingEmbedder
@@ -107,6 +107,15 @@ def test_auto_is_claimed_to_ask_for_less_and_to_be_no_worse(requests: int, nats:
     assert summed[DEFAULT]["bytes_a_minute"] == 2000
     assert summed[DEFAULT]["saved_low"] is None
     assert summed[AUTO]["requests"] == 12 * requests
+
+
+def test_curves_are_drawn_of_what_was_typed_with_each_threshold(tmp_path: Path) -> None:
+    """What waiting cost is no point of a curve."""
+    waited: list[Row] = [{"generator": "extractive", "document": "a", "waiting_s": 0.3, "as_it_comes_s": 0.05}]
+    summed = thresholds.summary([*rows("0", 2.0, 20), *rows(DEFAULT, 2.0, 10), *rows(AUTO, 2.0, 12), *waited])
+    assert len(summed) == 4
+    curves.draw(tmp_path / "tau.png", summed)
+    assert (tmp_path / "tau.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_pair_is_claimed_to_ask_as_the_replay_and_waiting_to_be_slower() -> None:

@@ -39,9 +39,17 @@ class Desk:
     """Clients' texts on this device."""
 
     def __init__(
-        self, host: Host, services: Services, server: Server, sessions: Sessions, settings: CompositionSettings
+        self,
+        host: Host,
+        services: Services,
+        server: Server,
+        sessions: Sessions,
+        settings: CompositionSettings,
+        *,
+        why: str,
     ) -> None:
-        """Raises BadConfiguration."""
+        """`why` the voice of `services` composes; empty where there was no choice. Raises BadConfiguration."""
+        self._by = f"{services.voice.name} ({why})" if why else services.voice.name
         self._host = host
         self._services = services
         self._server = server
@@ -63,7 +71,7 @@ class Desk:
         passes = sums["passes"] / max(1, sums["computed"])
         opened = sum(not each.closed for each in self._open.values())
         return {
-            "composition": f"{opened} text(s) open, by {self._services.voice.name}; {sums['suggestions']} suggestions, "
+            "composition": f"{opened} text(s) open, by {self._by}; {sums['suggestions']} suggestions, "
             f"{sums['computed']} of them computed in {passes:.1f} passes each; "
             f"{sums['memory_requests']} requests for memory"
         }

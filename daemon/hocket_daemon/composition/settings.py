@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from ..engine.settings import AUTO
+
 Generator = Literal["extractive", "model", "server"]
 Count = Annotated[int, Meta(ge=0)]
 
@@ -16,10 +18,11 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     model: Annotated[
         str,
         Meta(
-            description="what completes texts: empty is this daemon's own model; a name as under `[model]`, such as "
-            "`bundled-composition` or `smollm2-composition`, which are tuned for it, is a model beside it"
+            description="what completes texts: `auto` is the model that answers, where it suggests within 250 ms on "
+            "this machine, and else `bundled-composition` beside it; empty is the one that answers; a name as under "
+            "`[model]`, such as `smollm2-composition`, is a model beside it"
         ),
-    ] = ""
+    ] = AUTO
     distance: Annotated[
         Count | Literal["auto"],
         Meta(

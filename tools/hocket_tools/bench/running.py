@@ -160,7 +160,7 @@ def bench_pair(
 
     With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
     further keys of both daemons' [model], which is the bundled one, and of their configuration; `sides` has tables of
-    one side's, such as [dispatch] of the device's, and holds where they differ.
+    one side's, such as [dispatch] of the device's, and holds where they differ. The device composes with its own model.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -170,7 +170,9 @@ def bench_pair(
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
             named: dict[str, Value] = {"name": BUNDLED, "hold_decode_s": held_s}
-            given: Tables = {"": settings, "model": named | dict(model or {})}
+            given: dict[str, Mapping[str, Value]] = {"": settings, "model": named | dict(model or {})}
+            if side == "device":
+                given |= {"composition": {"model": ""}}
             _configure(home, ports, side, _over(given, (sides or {}).get(side, {})))
             _configure_search(home, ports, side, chunk_words)
             if stored:

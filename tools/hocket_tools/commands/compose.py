@@ -31,6 +31,10 @@ def compose(
     memory: Memory = True,
     endpoint: Endpoint = None,
     home: PairHome = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE.svg", help="Draw the editor's screen with its suggestion, and leave."),
+    ] = None,
     json_lines: Annotated[
         bool, typer.Option("--json", help="Read a text per line from standard input, print one JSON object per event.")
     ] = False,
@@ -55,6 +59,10 @@ def compose(
             from hocket_tools.editor.lines import serve
 
             serve(client, tokens=tokens, memory=memory)
+        elif picture is not None:
+            from hocket_tools.editor.screen import draw
+
+            draw(client, file, picture, tokens=tokens, memory=memory)
         else:
             from hocket_tools.editor.screen import edit
 

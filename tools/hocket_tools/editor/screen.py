@@ -15,12 +15,16 @@ from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.styles import Style
 
-from hocket_bus.errors import BadRequest, HocketError
+from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_client import Client, Composer, Remembered
+from hocket_client.manuscript import News
 
 from .ghost import Ghost
+from .picture import lines, on_paper, write
 from .status import Status
 
+PATIENCE_S = 30.0  # for the first suggestion
+REST_S = 3.0  # in which nothing comes: the cloud's memory is there, if it can be had
 ESCAPE_S = 0.1  # for what follows Esc where it begins the name of another key
 STYLE = Style.from_dict({"ghost": "ansibrightblack", "status": "reverse"})
 
@@ -30,6 +34,13 @@ def edit(client: Client, file: Path | None, *, tokens: int, memory: bool) -> Non
     text = _read(file)
     with client.compose(text, tokens=tokens, memory=memory) as composer:
         Screen(composer, file, text, asks_cloud=memory).run()
+
+
+def draw(client: Client, file: Path | None, svg: Path, *, tokens: int, memory: bool) -> None:
+    """Write a picture of the screen as it is when nobody types. Raises BadRequest, Unavailable."""
+    text = _read(file)
+    with client.compose(text, tokens=tokens, memory=memory) as composer, on_paper():
+        Screen(composer, file, text, asks_cloud=memory).draw(svg)
 
 
 class Screen:
@@ -53,6 +64,14 @@ class Screen:
             layout=Layout(self._windows()), key_bindings=self._keys(), style=STYLE, full_screen=True
         )
         self._app.ttimeoutlen = self._app.timeoutlen = ESCAPE_S
+
+    def draw(self, svg: Path) -> None:
+        """A picture of what a writer sees who types nothing, once nothing more comes. Raises Unavailable."""
+        if self._composer.wait(PATIENCE_S) is None:
+            raise Unavailable("no suggestion has come", "see: hocket status")
+        for event in self._composer.events(REST_S):
+            self._hear(event)
+        write(svg, lines(self._app), "hocket compose")
 
     def run(self) -> None:
         """Until the writer leaves; a text for which no file was named is printed then."""
@@ -94,12 +113,15 @@ class Screen:
         while not self._left:
             try:
                 for event in self._composer.events():
-                    if isinstance(event, Remembered):
-                        self._status.remember(event)
+                    self._hear(event)
                     self._app.invalidate()
             except HocketError as error:
                 self._status.say(str(error))
                 self._app.invalidate()
+
+    def _hear(self, event: News) -> None:
+        if isinstance(event, Remembered):
+            self._status.remember(event)
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.loading import place_of, tuned
 from hocket_daemon.engine.settings import AUTO, BUNDLED
-from hocket_tools.bench.composition import recall, thresholds, utility
+from hocket_tools.bench.composition import curves, recall, thresholds, utility
 from hocket_tools.bench.composition.facts import make_facts
 from hocket_tools.bench.composition.pages import FILES_OF, Kind, corpus
 from hocket_tools.bench.identity import digest_of_files
@@ -85,4 +85,6 @@ def _thresholds(data: Path, settings: Settings, json_path: Path | None) -> bool:
     how = utility.How(settings.share, settings.label_tokens, settings.written_tokens)
     thresholds.measure(report, corpus(data, "wikitext2", settings.count), settings.tau, settings.model, how)
     report.summary = thresholds.summary(report.rows)
+    if json_path is not None:
+        curves.draw(json_path.with_suffix(".png"), report.summary)
     return report.finish(thresholds.COLUMNS)

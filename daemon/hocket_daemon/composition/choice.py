@@ -1,0 +1,93 @@
+"""Which model completes texts on this machine: the one that answers, where it is quick enough here, or a small one.
+
+Measured once, at the start: suggestions in a text that is typed word by word. One that is too slow twice is too slow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from math import inf
+from typing import NamedTuple
+
+from hocket_bus.messages import SUGGESTED
+
+from ..engine.sequences import at_once
+from ..engine.settings import AUTO, BUNDLED, TUNED
+from ..engine.voice import Voice
+from .completion import Row, complete
+from .lookup import Lookup
+from .path import Path
+from .pieces import Pieces
+from .reference import make_reference
+from .window import Window
+
+QUICK_S = 0.25  # for a suggestion
+SMALL = TUNED[BUNDLED]
+TRIES = 2  # of a suggestion, since other programs start, too
+TEXT = "The old mill stands where the river leaves the town, and its wheel has not turned since"
+WORDS = 4  # of it that are typed one by one
+
+
+class Choice(NamedTuple):
+    """`model` as under `[composition]`, empty for the one that answers; and why that."""
+
+    model: str
+    why: str
+
+
+def chosen(model: str, answering: Voice, quick_s: float = QUICK_S) -> Choice:
+    """What `[composition] model` means here; nothing is smaller than the bundled model, so that is not measured."""
+    if model != AUTO:
+        return Choice(model, "")
+    if answering.name in (BUNDLED, *TUNED.values()):
+        return Choice("", "")
+    took_s = slowest_s(answering, quick_s)
+    told = f"a suggestion of {answering.name} takes {took_s * 1000:.0f} ms here"
+    if took_s <= quick_s:
+        return Choice("", f"{told}, {quick_s * 1000:.0f} at most")
+    return Choice(SMALL, f"{told}, more than {quick_s * 1000:.0f}")
+
+
+def slowest_s(voice: Voice, quick_s: float) -> float:
+    """Of the suggestions behind each word, the quicker of its tries; the first that is too slow ends it."""
+    words, row = TEXT.split(" "), Row(voice)
+    texts = [" ".join(words[:count]) for count in range(len(words) - WORDS, len(words) + 1)]
+    slowest = 0.0
+    try:
+        _took_s(voice, row, texts[0])  # reads the text, and pays for a voice's first pass
+        for text in texts[1:]:
+            took = (_took_s(voice, row, text) for _ in range(TRIES))
+            slowest = max(slowest, _first_quick(took, quick_s))
+            if slowest > quick_s:
+                break
+    finally:
+        row.close()
+    return slowest
+
+
+def _first_quick(took: Iterator[float], quick_s: float) -> float:
+    """The first that is quick enough, or the least of them."""
+    least = inf
+    for each in took:
+        least = min(least, each)
+        if least <= quick_s:
+            break
+    return least
+
+
+def _took_s(voice: Voice, row: Row, text: str) -> float:
+    """Seconds to a whole suggestion behind a text."""
+    began_s = time.perf_counter()
+    window = Window(text, "", voice.continued(text))
+    passes = complete(
+        row,
+        make_reference(voice, (), "", None).ids,
+        Path(window),
+        Pieces(voice),
+        eos=voice.eos,
+        lookup=Lookup([window.ids]),
+        enough=lambda path: len(path.tokens) >= SUGGESTED,
+    )
+    at_once(voice, passes)
+    return time.perf_counter() - began_s

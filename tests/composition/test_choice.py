@@ -1,0 +1,61 @@
+"""Laws of the choice of what completes texts: the model that answers where it is quick enough, and it says why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import pytest
+
+import hocket_models
+from hocket_daemon.composition.choice import SMALL, Choice, chosen
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import AUTO, BUNDLED, ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Rows
+
+FOLDER = str(hocket_models.path("device"))
+
+
+class Counted(TransformersVoice):
+    """A voice that counts its passes."""
+
+    passes = 0
+
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+        self.passes += 1
+        return super().read(segments, interrupt)
+
+
+def voice(name: str) -> Counted:
+    opened = Counted(ModelSettings(name=name, slots=2, context=256), "device")
+    opened.passes = 0
+    return opened
+
+
+@pytest.mark.parametrize("model", ["", "smollm2-composition", FOLDER])
+def test_what_is_named_is_taken_as_it_is(model: str) -> None:
+    answering = voice(FOLDER)
+    assert chosen(model, answering) == Choice(model, "")
+    assert answering.passes == 0
+
+
+def test_the_bundled_model_has_no_smaller_one() -> None:
+    answering = voice(BUNDLED)
+    assert chosen(AUTO, answering) == Choice("", "")
+    assert answering.passes == 0
+
+
+def test_a_quick_model_completes_and_a_slow_one_lets_the_small_one() -> None:
+    """What is too slow at once is not tried to the end; all rows are free again either way."""
+    answering = voice(FOLDER)
+    model, why = chosen(AUTO, answering, quick_s=inf)
+    assert model == ""
+    assert why.startswith(f"a suggestion of {FOLDER} takes ")
+    whole = answering.passes
+    model, why = chosen(AUTO, answering, quick_s=0.0)
+    assert model == SMALL
+    assert why.endswith(", more than 0")
+    assert answering.passes - whole < whole
+    answering.slots.give_back(answering.slots.take(2))

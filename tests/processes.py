@@ -24,3 +24,9 @@ def with_helpers() -> dict[str, str]:
     """The environment of a program that imports what lies beside this file."""
     places = (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
     return os.environ | {"PYTHONPATH": os.pathsep.join(place for place in places if place)}
+
+
+def resident_bytes(pid: int) -> int:
+    """What a process holds of the machine's memory now."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.split("VmRSS:")[1].split()[0]) * 1024

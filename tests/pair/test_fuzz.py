@@ -23,6 +23,7 @@ from hocket_client import Client
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from homes import running
+from processes import resident_bytes
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.programs
@@ -38,11 +39,6 @@ T = TypeVar("T")
 def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
     with running(tiny_models) as home:
         yield home
-
-
-def resident_bytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(status.split("VmRSS:")[1].split()[0]) * 1024
 
 
 def show(text: str) -> None:

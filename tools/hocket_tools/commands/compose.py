@@ -51,8 +51,8 @@ def compose(
     from hocket_client import Client
     from hocket_tools.pair.meant import meant
 
-    if json_lines and file is not None:
-        raise BadRequest("--json reads the text from standard input", "leave FILE out")
+    if json_lines and (file or picture):
+        raise BadRequest("--json reads texts from standard input and draws none", "leave FILE and --picture out")
     where, keys = meant(endpoint, home)
     with Client(where, keys=keys) as client:
         if json_lines:

@@ -78,7 +78,7 @@ async def _render(app: Application[Any]) -> None:
 def write(svg: Path, rows: list[Text], title: str) -> None:
     """In the frame of a terminal."""
     console = Console(record=True, width=SIZE.columns, file=io.StringIO(), force_terminal=True)
-    for row in rows:
+    for row in [*rows, Text()]:  # rich draws the last row without its bounds
         console.print(row, no_wrap=True, crop=True)
     drawn = console.export_svg(title=title, code_format=FORMAT, theme=SVG_EXPORT_THEME, unique_id="compose")
     svg.write_text(drawn, encoding="utf-8")

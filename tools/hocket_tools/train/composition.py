@@ -56,6 +56,8 @@ def train(data: Path, out: Path, settings: Settings, key_file: Path | None = Non
     with _progress() as progress:
         label = label_of(settings.labels, settings.server_model, key_file)
         examples = _examples(data, out, settings, reading, label=label, progress=progress)
+        facts = sum(example.is_fact for example in examples)
+        progress.console.print(f"{len(examples)} examples have a label, {facts} of them are made-up facts")
         lessons = [reading.lesson(example) for example in examples]
         plan = settings.plan
         learner = Learner(pupil.model, plan, out / "checkpoint.pt")

@@ -19,7 +19,7 @@ from waiting import WAIT_S
 
 pytestmark = pytest.mark.programs
 
-WORDS = "kala mira duno soretu limba tano meku raso vilen okat".split()
+WORDS = ["kala", "mira", "duno", "soretu", "limba", "tano", "meku", "raso", "vilen", "okat"]
 STORM = 40  # texts, one after the other, that are undone and done again
 MOST_TEXT = 20_000  # characters, from which on all of it is undone
 GROWTH_BYTES = 24 << 20

@@ -38,12 +38,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def made(folder: Path, count: int, seed: int = 0) -> list[Example]:
+def made(folder: Path, count: int, seed: int = 0, spare: int = 1) -> list[Example]:
     examples = Examples(
-        sections(folder), count, random.Random(seed), lambda text: [ord(letter) for letter in text[::4]]
+        sections(folder), count, random.Random(seed), lambda text: [ord(letter) for letter in text[::4]], spare=spare
     )
     with examples.read(iter) as found:
-        return list(found)
+        drawn = list(found)
+    assert len(drawn) == examples.count
+    return drawn
+
+
+def test_spare_sections_are_drawn_beside_as_many_facts(folder: Path) -> None:
+    drawn = made(folder, 20, spare=3)
+    facts = sum(example.is_fact for example in drawn)
+    assert facts == round(20 * FACTS)
+    assert len(drawn) - facts == 3 * (20 - facts)
 
 
 def test_sections_are_parts_of_texts_and_of_wikitexts_training_file_alone(folder: Path) -> None:

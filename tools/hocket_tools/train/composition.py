@@ -23,6 +23,7 @@ from .weights import Pupil
 
 BATCH, LORA_BATCH = 8, 4
 TIMES = 2  # that an example is learned from
+SPARE = 6  # sections that are drawn for one whose continuation memory supports
 RATE, LORA_RATE = 3e-4, 5e-4
 
 
@@ -88,10 +89,11 @@ def _examples(
     file = out / "examples.jsonl"
     if not file.is_file():
         count = -(-settings.steps * settings.plan.batch // TIMES)
-        made = Examples(sections(data), count, random.Random(settings.seed), reading.encode)
+        spare = SPARE if settings.labels == SUPPORTED else 1
+        made = Examples(sections(data), count, random.Random(settings.seed), reading.encode, spare=spare)
         partial = file.with_suffix(".partial")
         with made.read(lambda read: progress.track(read, description="documents")) as drawn, partial.open("wb") as rows:
-            for example in labelled(progress.track(drawn, total=count, description="examples"), label):
+            for example in labelled(progress.track(drawn, total=made.count, description="examples"), label):
                 rows.write(msgspec.json.encode(example) + b"\n")
         os.replace(partial, file)
     found = [msgspec.json.decode(row, type=Example) for row in file.read_bytes().splitlines()]

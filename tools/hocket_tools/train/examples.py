@@ -40,19 +40,34 @@ class Examples:
     """Examples of sections and of made-up facts, all of whose documents have been read."""
 
     def __init__(
-        self, sections: Sequence[Section], count: int, rng: random.Random, encode: Callable[[str], list[int]]
+        self,
+        sections: Sequence[Section],
+        count: int,
+        rng: random.Random,
+        encode: Callable[[str], list[int]],
+        *,
+        spare: int = 1,
     ) -> None:
-        """So many, in an order of chance; `encode` is the tokenizer of whoever is to learn."""
+        """So many, in an order of chance; `encode` is the tokenizer of whoever is to learn.
+
+        Of sections there are `spare` times as many, where labels leave most of them out.
+        """
         self._rng = rng
         self._encode = encode
         self._settings = CompositionSettings()
         facts = round(FACTS * count)
-        wanted = -(-(count - facts) // EACH)
+        drawn = spare * (count - facts)
+        wanted = -(-drawn // EACH)
         self._sections = _neighbours(sections, wanted, rng)
         maker = Facts(rng, [text for section in sections for text in _lines(section.text)])
         self._facts = [maker.make() for _ in range(facts)]
-        self._turns = [*range(-facts, 0), *range(count - facts)]
+        self._turns = [*range(-facts, 0), *range(drawn)]
         rng.shuffle(self._turns)
+
+    @property
+    def count(self) -> int:
+        """Of all that are drawn."""
+        return len(self._turns)
 
     @contextmanager
     def read(self, track: Callable[[Sequence[Section]], Iterable[Section]]) -> Iterator[Iterator[Example]]:

@@ -9,9 +9,9 @@ import pytest
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Extracted, Finish, Memory, MemoryRequest, Message, Passage, Passages, Refused, Sentence
-from hocket_daemon.composition.follower import Follower, Writer
+from hocket_daemon.composition.follower import WRITE_S, Follower, Writer
 from hocket_daemon.composition.memory_generator import believed, question
-from hocket_daemon.composition.remembering import EXTRACTIVE
+from hocket_daemon.composition.remembering import EXTRACTIVE, REPLY_S
 from hocket_daemon.engine.generator import TextRequest
 
 PASSAGES = [
@@ -57,6 +57,7 @@ class Scripted:
 
     writes: str | HocketError
     finds: list[Passage] = field(default_factory=lambda: PASSAGES)
+    ends: bool = True  # by itself
     cancelled: int = 0
     usage = None
     continues = False
@@ -66,11 +67,14 @@ class Scripted:
     ) -> Scripted:
         if isinstance(self.writes, str):
             on_text(self.writes)
-        on_end("eos" if isinstance(self.writes, str) else self.writes)
+        if self.ends:
+            on_end("eos" if isinstance(self.writes, str) else self.writes)
+        self._on_end = on_end
         return self
 
     def cancel(self) -> None:
         self.cancelled += 1
+        self._on_end("cancelled")
 
     def asker(self, _: str) -> Scripted:
         return self
@@ -107,6 +111,8 @@ def answer(scripted: Scripted, *, by_model: bool = True) -> Message:
     asked = MemoryRequest(session=bytes(16), query="the mill", k=3, takeaways=4)
     follower = Follower(services, asked, device, writer)  # type: ignore[arg-type]
     follower.start()
+    assert follower.closed is scripted.ends
+    follower.tick(follower.due_s())
     assert follower.closed
     (sent,) = device.sent
     return sent
@@ -124,6 +130,15 @@ def test_an_extract_comes_where_the_model_is_not_to_be_believed(writes: str | Ho
     assert isinstance(memory, Memory)
     assert (memory.generator, len(memory.takeaways)) == (EXTRACTIVE, 2)
     assert memory.takeaways == answer(Scripted(""), by_model=False).takeaways  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("writes", "generator"), [(WRITTEN, "scripted"), ("- The mill at", EXTRACTIVE)])
+def test_of_a_text_that_takes_too_long_counts_what_is_written(writes: str, generator: str) -> None:
+    """Before a device gives up."""
+    memory = answer(Scripted(writes, ends=False))
+    assert isinstance(memory, Memory)
+    assert (memory.generator, len(memory.takeaways)) == (generator, 2)
+    assert WRITE_S < REPLY_S
 
 
 def test_no_documents_are_an_empty_memory() -> None:

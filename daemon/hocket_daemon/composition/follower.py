@@ -16,6 +16,8 @@ from ..serving.services import Services
 from .memory_generator import TOKENS, believed, question
 from .remembering import EXTRACTIVE, takeaways_of
 
+WRITE_S = 12.0  # for all of a request; a device takes one for lost soon after
+
 
 @dataclass(frozen=True, slots=True)
 class Writer:
@@ -42,6 +44,7 @@ class Follower:
         self._asker = services.retrieval.asker(peer.user)
         self._generating: Generating | None = None
         self._began_s = time.monotonic()
+        self._due_s = inf
         self._told: Memory | None = None
 
     def start(self) -> None:
@@ -66,11 +69,14 @@ class Follower:
         """A cloud is told nothing of a device's link."""
 
     def due_s(self) -> float:
-        """Retrieval and the writer keep their own deadlines."""
-        return inf
+        """When `tick` is next needed; retrieval keeps its own deadline."""
+        return self._due_s
 
     def tick(self, now: float) -> None:
-        """Nothing is due."""
+        """End a text that takes too long: what is written by then counts."""
+        if now >= self._due_s and self._generating is not None:
+            self._due_s = inf
+            self._generating.cancel()
 
     def cancel(self) -> None:
         """As close."""
@@ -112,7 +118,7 @@ class Follower:
             self._write(outcome.passages)
 
     def _write(self, passages: list[Passage]) -> None:
-        """A text that cannot be believed, or does not come, gives way to an extract."""
+        """A text that cannot be believed, or does not come in time, gives way to an extract."""
         assert self._writer is not None
         name, pieces = self._writer.name, list[str]()
         sampling = Sampling(temperature=0.0, max_tokens=TOKENS * len(passages))
@@ -127,6 +133,7 @@ class Follower:
                 self._extract()
 
         request = TextRequest(question(passages), sampling, session=self.id)
+        self._due_s = self._began_s + WRITE_S
         self._generating = self._writer.generator.generate(request, pieces.append, ended)
 
     def _tell(self, takeaways: list[Takeaway], generator: str) -> None:

@@ -58,7 +58,6 @@ class Scripted:
     writes: str | HocketError
     finds: list[Passage] = field(default_factory=lambda: PASSAGES)
     ends: bool = True  # by itself
-    cancelled: int = 0
     usage = None
     continues = False
 
@@ -73,7 +72,6 @@ class Scripted:
         return self
 
     def cancel(self) -> None:
-        self.cancelled += 1
         self._on_end("cancelled")
 
     def asker(self, _: str) -> Scripted:

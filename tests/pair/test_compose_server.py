@@ -13,16 +13,11 @@ from hocket_client import Client, Remembered
 from hocket_daemon.composition.remembering import EXTRACTIVE
 from hocket_daemon.composition.settings import GeneratorSettings
 from hocket_daemon.engine.settings import ServerSettings
-from hocket_tools.commands.documents import read_in
 from ports import free_port
 from waiting import WAIT_S, until
 
 pytestmark = [pytest.mark.long, needs_serving]
-DOCUMENTS = {
-    "mill": "The mill at Tarnow was built in 1874 by two brothers. It burnt down in 1902 and was never built again.",
-    "ferry": "The ferry to Brightholm costs 14 crowns. It leaves from the old quay every morning at seven.",
-    "bees": "Linnea Varga keeps bees in Oakhaven. She has nine hives behind the chapel and sells honey in autumn.",
-}
+TEXTS = ("kala mira duno soretu limba", "tano meku kala mira duno", "duno soretu kala limba meku")
 
 
 def remembered(client: Client, text: str) -> Remembered:
@@ -32,15 +27,11 @@ def remembered(client: Client, text: str) -> Remembered:
 
 
 def test_memory_comes_in_time_whatever_a_server_writes(tiny_models: dict[str, Path], tmp_path: Path) -> None:
-    """Every text has memory of a document that was read, in time, and the reply says who wrote it.
+    """Every text has memory, and the reply says who wrote it; it is an extract where nobody writes.
 
     A model as small as the bundled one writes nothing to be believed; a larger one may.
     """
     port = free_port()
-    documents = tmp_path / "documents"
-    documents.mkdir()
-    for name, text in DOCUMENTS.items():
-        (documents / f"{name}.txt").write_text(text)
     with (
         started(serve(port), tmp_path) as process,
         tempfile.TemporaryDirectory(prefix="hk") as folder,
@@ -48,15 +39,13 @@ def test_memory_comes_in_time_whatever_a_server_writes(tiny_models: dict[str, Pa
     ):
         until(lambda: listens(process, port))
         made.start_retrieval("cloud")
-        read_in(made.endpoint("cloud-retrieval"), [documents])
         settings = ServerSettings(url=f"http://127.0.0.1:{port}", model=str(MODEL))
         made.start_cloud(server=settings, composition=GeneratorSettings(generator="server"))
         device = made.start_device()
         until(lambda: (peer := device.memory_peer()) is not None and peer.up)
-        told = [remembered(made.client(), f"{text.partition('.')[0]} and") for text in DOCUMENTS.values()]
+        told = [remembered(made.client(), text) for text in TEXTS]
+        assert all(each.takeaways for each in told)
         assert {each.generator for each in told} <= {"server", EXTRACTIVE}
-        for name, each in zip(DOCUMENTS, told, strict=True):
-            assert name in {Path(takeaway.document).stem for takeaway in each.takeaways}
         process.kill()
         process.wait(WAIT_S)
-        assert remembered(made.client(), "Linnea Varga keeps bees and").generator == EXTRACTIVE
+        assert remembered(made.client(), "meku kala duno mira tano").generator == EXTRACTIVE

@@ -106,6 +106,43 @@ def test_newcomers_move_none_but_those_who_gain(seed):
     assert lived >= 0.95 * network.modularity
 
 
+def circles(*groups: range) -> Network:
+    """All of a group are named together three times, and there is a little between the groups."""
+    network = Network()
+    for entity in itertools.chain(*groups):
+        network.mark_name(entity)
+    pairs = [pair for group in groups for pair in itertools.combinations(group, 2)]
+    for chunk, named in enumerate([*pairs * 3, *itertools.pairwise(group[0] for group in groups)]):
+        network.add(chunk, named)
+    return network
+
+
+def test_two_who_live_in_each_others_full_subgraph_change_places():
+    """Neither could go alone."""
+    one, other = range(LIMIT), range(LIMIT, 2 * LIMIT)
+    network = circles(one, other)
+    for entity in (*one, *other):
+        network.put(entity, 1 + (entity in other) if entity not in (3, LIMIT + 3) else 2 - (entity in other))
+    assert set(map(len, network.members.values())) == {LIMIT}
+    moves = Moves(network, LIMIT, lambda: pytest.fail("nobody needs a new subgraph"))
+    moves.settle([3])
+    assert (network.members[1], network.members[2]) == (set(one), set(other))
+    assert moves.moved == {3, LIMIT + 3}
+
+
+def test_a_subgraph_goes_whose_members_gain_elsewhere():
+    """Each pair of it belongs to another circle, which it holds on to only together."""
+    groups = [range(at, at + 6) for at in (0, 6, 12)]
+    network = circles(*groups)
+    strays = {pair for group in groups for pair in (group[-1], group[-2])}
+    for entity in itertools.chain(*groups):
+        network.put(entity, 9 if entity in strays else 1 + entity // 6)
+    before = network.modularity
+    Moves(network, LIMIT, itertools.count(20).__next__).settle(strays)
+    assert sorted(map(sorted, network.members.values())) == [list(group) for group in groups]
+    assert network.modularity > before
+
+
 def test_a_term_sleeps_until_a_second_chunk_holds_it_and_a_name_does_not():
     """One that falls asleep again leaves its subgraph, and the others as if it had never been."""
     network = Network()

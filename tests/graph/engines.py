@@ -18,7 +18,7 @@ def completion(content: str) -> bytes:
 
 def passage(server: Scripted) -> str:
     """The chunk of the last request."""
-    return str(server.body["messages"][0]["content"]).partition("Passage:\n")[2]
+    return str(server.body["messages"][-1]["content"])
 
 
 def finds_people(server: Scripted) -> Iterable[Step]:

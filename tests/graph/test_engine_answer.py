@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_retrieval.graph.answer import BadAnswer, body_of, reading_of
+from hocket_retrieval.graph.answer import EXAMPLE, EXAMPLE_ANSWER, BadAnswer, body_of, reading_of
 from hocket_retrieval.graph.extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_WORD_CHARS, is_name, tells
 
 TEXT = (
@@ -138,4 +138,13 @@ def test_a_chunk_is_asked_for_by_its_text_and_the_models_name_alone():
     """Neither its document's name nor anything else of this machine."""
     asked = json.loads(body_of(TEXT, "m"))
     assert asked.keys() == {"model", "messages", "max_tokens", "temperature", "stream"}
-    assert asked["messages"][0]["content"].endswith(f"Passage:\n{TEXT}")
+    assert asked["messages"][-1] == {"role": "user", "content": TEXT}
+    others = json.loads(body_of("", "m"))["messages"][:-1]
+    assert asked["messages"][:-1] == others
+
+
+def test_the_example_that_is_shown_keeps_to_what_is_asked():
+    """It would be taken as it is."""
+    reading = reading_of(answered(EXAMPLE_ANSWER), EXAMPLE)
+    assert sorted(reading.mentions) == ["Hove", "Lind", "Orlan Museum", "Peer Aas", "tidal clock"]
+    assert len(reading.relations) == 4

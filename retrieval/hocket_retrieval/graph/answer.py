@@ -15,16 +15,17 @@ from msgspec import Struct
 from .extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_TERM_WORDS, WORD, is_long_enough, is_name, most_telling, tells
 from .reading import Reading
 
-MAX_TOKENS = 400  # MAX_MENTIONS names, and as many pairs of them
+MAX_TOKENS = 256  # MAX_MENTIONS names, and as many pairs of them
 PROMPT = f"""\
 List what the passage is about. Answer with one JSON object and nothing else:
 {{"entities": ["..."], "relations": [["...", "..."]]}}
 "entities" are at most {MAX_MENTIONS} people, organisations, places, things and topics, each in one to three words and \
 spelled as in the passage.
-"relations" are pairs of these entities that the passage relates to each other.
-
-Passage:
-"""
+"relations" are pairs of these entities that the passage relates to each other."""
+EXAMPLE = "Ms Lind joined the Orlan Museum in 1998. She restored its tidal clock with Peer Aas, who lives on Hove."
+EXAMPLE_ANSWER = """\
+{"entities": ["Lind", "Orlan Museum", "tidal clock", "Peer Aas", "Hove"], "relations": [["Lind", "Orlan Museum"], \
+["Lind", "tidal clock"], ["Lind", "Peer Aas"], ["Peer Aas", "Hove"]]}"""  # small models copy the passage without one
 _ENTITY = re.compile(rf"{WORD}(?: {WORD})*")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.!?…:•]\s*|\n)$")
 
@@ -54,7 +55,12 @@ def body_of(text: str, model: str) -> bytes:
     """The JSON that asks for the entities and relations of a chunk."""
     asked: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": "user", "content": PROMPT + text}],
+        "messages": [
+            {"role": "system", "content": PROMPT},
+            {"role": "user", "content": EXAMPLE},
+            {"role": "assistant", "content": EXAMPLE_ANSWER},
+            {"role": "user", "content": text},
+        ],
         "max_tokens": MAX_TOKENS,
         "temperature": 0,
         "stream": False,

@@ -123,6 +123,9 @@ class Graph:
             network.remove(chunk)
         tables.clear_gone()
         changed = tables.changed()
+        for entity, subgraph in changed.items():
+            if subgraph is not None and entity in network.near:  # it may have been gone when the network was made
+                network.put(entity, subgraph)
         stale = {subgraph for subgraph in changed.values() if subgraph is not None}
         for spelling in tables.prune():
             del memory.spellings[spelling.text]

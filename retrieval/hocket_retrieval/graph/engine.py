@@ -47,7 +47,6 @@ class Engine:
         self.name = model
         self._server = server
         self._context = ssl.create_default_context() if server.is_encrypted else None
-        self._asking = ThreadPoolExecutor(1, thread_name_prefix="graph engine")
         self._failures = 0
         self._alone_until_s = 0.0
         self._sent_bytes = 0
@@ -85,7 +84,9 @@ class Engine:
     def _ask(self, body: bytes, interrupted: Callable[[], bool]) -> bytes | None:
         """The answer, or None where that was interrupted. Raises HocketError."""
         connection = Connection(self._server, self._context)
-        asked = self._asking.submit(self._exchange, connection, self._server.post(body, "application/json"))
+        thread = ThreadPoolExecutor(1, thread_name_prefix="graph engine")
+        asked = thread.submit(self._exchange, connection, self._server.post(body, "application/json"))
+        thread.shutdown(wait=False)  # it ends with this request, which is left to itself when it is interrupted
         while not wait((asked,), POLL_S).done:
             if interrupted():
                 connection.close()

@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 import structlog
 from engines import KEY, completion, finds_people
+from real_server import listens, needs_serving, serve, started
 from scripted_server import PLAIN, Scripted, Step, refusal, reset, serving
 
 from hocket_bus.errors import BadConfiguration
+from hocket_daemon.engine.published import is_installed, place
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.config import GraphConfig
 from hocket_retrieval.graph import engine
 from ports import free_port
 from toys import ToyEmbedder
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 TEXTS = [
     ("1", "", "Then Ada Merrow met Tomas Quill near the harbour crane."),
@@ -164,8 +166,7 @@ def test_reading_is_interrupted_while_an_engine_hangs(tmp_path):
         assert (collection.graph.extraction().unread, collection.graph.extraction().fallen) == (len(TEXTS), 0)
         building = threading.Thread(target=collection.build)
         building.start()
-        while len(server.requests) < 2:
-            pass
+        until(lambda: len(server.requests) == 2)
         collection.stop()
         building.join(WAIT_S)
         assert not building.is_alive()
@@ -207,6 +208,27 @@ def test_the_key_is_shown_to_the_server_alone(tmp_path):
     assert f"documents' text goes to the server at 127.0.0.1:{server.port}, {sent:,} bytes" in fact
     assert any("left alone" in log["event"] for log in logs)
     assert not any(word in f"{logs}{fact}" for word in (KEY, "Merrow", "harbour"))
+
+
+@pytest.mark.long
+@needs_serving
+@pytest.mark.skipif(not is_installed("smollm2"), reason="SmolLM2 is not here: hocket model get smollm2")
+def test_a_real_server_answers_and_what_is_kept_stands_in_the_documents(tmp_path):
+    """Whatever a small model makes of the passages."""
+    port, model = free_port(), place("smollm2")
+    with started(serve(port, model), tmp_path) as process:
+        until(lambda: listens(process, port))
+        config = GraphConfig(engine=f"http://127.0.0.1:{port}", model=str(model))
+        with Collection(tmp_path / "state", ToyEmbedder(dimension=8), graph=config) as collection:
+            collection.add(TEXTS)
+            collection.build()
+            assert collection.graph.extraction().unread == 0
+            with collection._store.reading() as connection:
+                assert connection.execute("SELECT count(*) FROM fallen WHERE NOT answered").fetchone() == (0,)
+                spelled = [text for (text,) in connection.execute("SELECT text FROM spellings")]
+    said = " ".join(text for _, _, text in TEXTS).lower()
+    assert spelled
+    assert all(text.lower() in said for text in spelled)
 
 
 @pytest.mark.parametrize(

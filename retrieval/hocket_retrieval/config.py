@@ -26,7 +26,7 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     engine: Annotated[
         str,
         Meta(
-            description="a server with OpenAI's API that **gets the documents' text** and finds entities in it; "
+            description="a server with OpenAI's API that is sent the text of all documents and finds entities in it; "
             "`https://host`, or `http://localhost:port` on this machine alone; a path takes the place of `/v1`; "
             "empty: rules of writing find them here"
         ),

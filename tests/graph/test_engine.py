@@ -111,7 +111,7 @@ def test_the_rules_read_what_an_engine_does_not(tmp_path, monkeypatch, script):
         collection.build()
         assert summary(collection) == by_rules(tmp_path)
         assert collection.graph.extraction().fallen == len(TEXTS)
-        assert "3 passages by rules in its place" in collection.graph.extraction().fact
+        assert "3 read by rules in its place" in collection.graph.extraction().fact
 
 
 def test_an_engine_that_is_down_is_not_asked_for_every_chunk(tmp_path, monkeypatch):

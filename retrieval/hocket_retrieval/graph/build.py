@@ -85,7 +85,7 @@ class Graph:
         with self._store.reading() as connection:
             tables = Tables(connection)
             unread, fallen = tables.unread_count(), tables.fallen_count()
-        in_its_place = f"; {fallen} passages by rules in its place" if fallen else ""
+        in_its_place = f"; {fallen} read by rules in its place" if fallen else ""
         return Extraction(self._extractor.fact + in_its_place, unread, fallen)
 
     def page(self, offset: int, limit: int) -> tuple[GraphInfo, list[SubgraphInfo]]:

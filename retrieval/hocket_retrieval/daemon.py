@@ -225,6 +225,7 @@ class Daemon:
     def _work(self) -> None:
         try:
             self._collection = collection = open_collection(self._config)
+            give_way()
             if self._stopped.is_set():
                 collection.stop()
             self._service.watch(**_facts(collection))
@@ -236,7 +237,6 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
-    give_way()
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
     try:

@@ -209,7 +209,8 @@ class Daemon:
             }
             graph = self._collection.graph.info()
             facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
-            facts |= {"passages to read into the graph": str(self._collection.graph.unread())}
+            read = self._collection.graph.extraction()
+            facts |= {"entities are found": read.fact, "passages to read into the graph": str(read.unread)}
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)

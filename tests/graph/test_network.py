@@ -18,13 +18,31 @@ def drawn(rng: random.Random) -> list[int]:
     return [circle + rng.randrange(12) for _ in range(4)] + [rng.randrange(72)]
 
 
+def related(entities: list[int]) -> list[tuple[int, int]]:
+    """Pairs that some chunks relate, in any order, and more than once."""
+    pairs = list(itertools.pairwise(entities)) if entities[0] % 2 else []
+    return pairs + [(other, one) for one, other in pairs[:1]]
+
+
 def made(chunks: dict[int, list[int]]) -> Network:
     network = Network()
     for entity in range(36):
         network.mark_name(entity)
     for chunk, entities in chunks.items():
-        network.add(chunk, entities)
+        network.add(chunk, entities, related(entities))
     return network
+
+
+def test_two_weigh_a_chunk_that_holds_them_once_and_one_that_relates_them_twice():
+    """Wherever they wake or fall asleep; a term that one chunk relates to others sleeps all the same."""
+    network = Network()
+    network.mark_name(1)
+    network.add(10, [1, 2, 3], [(2, 1), (1, 2)])
+    assert network.near == {1: {}}
+    network.add(11, [2, 1])
+    assert (network.near, network.relations) == ({1: {2: 3}, 2: {1: 3}}, 1)
+    network.remove(10)
+    assert (network.near, network.total, network.relations) == ({1: {}}, 0, 0)
 
 
 def modularity(network: Network) -> float:
@@ -54,7 +72,7 @@ def test_a_network_after_many_changes_is_the_one_made_of_what_is_left(seed):
             del chunks[gone]
         else:
             chunks[1_000 + number] = drawn(rng)
-            network.add(1_000 + number, chunks[1_000 + number])
+            network.add(1_000 + number, chunks[1_000 + number], related(chunks[1_000 + number]))
     for entity in sorted(network.near.keys() - network.home.keys()):
         network.put(entity, next(ids))
     fresh = made(chunks)

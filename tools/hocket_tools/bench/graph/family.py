@@ -36,12 +36,11 @@ def wait_shared(devices: Sequence[Home]) -> None:
     """Until the cloud holds what every device shares."""
     deadline = Deadline.after(SHARED_S)
     while not deadline.passed:
-        facts = [daemon_state(device, "device").facts.get("shared summaries", "") for device in devices]
-        if all("0 of 0" not in fact and _whole(fact) for fact in facts):
+        if all(_is_shared(daemon_state(device, "device").metrics) for device in devices):
             return
         time.sleep(1.0)
 
 
-def _whole(fact: str) -> bool:
-    current, _, total = fact.partition("summaries, ")[2].partition(" up to date")[0].partition(" of ")
-    return current != "" and current == total
+def _is_shared(metrics: Mapping[str, float]) -> bool:
+    """All of some summaries; a device that does not answer tells no metrics."""
+    return 0 < metrics.get("summaries_own", 0) == metrics["summaries_current"]

@@ -23,6 +23,7 @@ from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .extract import Sentence, extract
 from .graph.build import Graph
+from .graph.engine import extractor_of
 from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
@@ -64,7 +65,11 @@ class Collection:
         chunk_words: int = DEFAULT_WORDS,
         graph: GraphConfig = DEFAULT_GRAPH,
     ) -> None:
-        """Open, or make, the collection. Raises StoreError when the folder is in use, damaged or of another version."""
+        """Open, or make, the collection.
+
+        Raises StoreError when the folder is in use, damaged or of another version, BadConfiguration for a wrong engine.
+        """
+        extractor = extractor_of(graph)
         self._lock_file = _claim(folder)
         try:
             self._store = Store(folder / "documents.sqlite")
@@ -77,7 +82,7 @@ class Collection:
         self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
         self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
-        self.graph = Graph(self._store, graph.entities, graph.min_documents)
+        self.graph = Graph(self._store, extractor, graph.entities, graph.min_documents)
         self._changing = threading.Lock()  # store and index change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False

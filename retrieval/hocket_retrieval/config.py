@@ -23,6 +23,28 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     min_documents: Annotated[
         int, Meta(ge=1, le=1_000_000, description="a summary names only what at least so many documents hold")
     ] = 1
+    engine: Annotated[
+        str,
+        Meta(
+            description="a server with OpenAI's API that is sent the text of all documents and finds entities in it; "
+            "`https://host`, or `http://localhost:port` on this machine alone; a path takes the place of `/v1`; "
+            "empty: rules of writing find them here"
+        ),
+    ] = ""
+    model: Annotated[
+        str,
+        Meta(
+            description="the model's name there; must be set where `engine` is; another one reads all documents anew "
+            "at the next start"
+        ),
+    ] = ""
+    key_file: Annotated[
+        str,
+        Meta(
+            description="a file with nothing but its key, for this user alone (chmod 600); "
+            "empty: systemd's credential `hocket-server-key` where there is one, or else no key"
+        ),
+    ] = ""
 
 
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

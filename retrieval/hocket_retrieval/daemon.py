@@ -209,7 +209,8 @@ class Daemon:
             }
             graph = self._collection.graph.info()
             facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
-            facts |= {"passages to read into the graph": str(self._collection.graph.unread())}
+            read = self._collection.graph.extraction()
+            facts |= {"entities are found": read.fact, "passages to read into the graph": str(read.unread)}
             facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)
@@ -224,6 +225,7 @@ class Daemon:
     def _work(self) -> None:
         try:
             self._collection = collection = open_collection(self._config)
+            give_way()
             if self._stopped.is_set():
                 collection.stop()
             self._service.watch(**_facts(collection))
@@ -235,7 +237,6 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
-    give_way()
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
     try:

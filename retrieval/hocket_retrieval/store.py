@@ -27,7 +27,7 @@ from .errors import StoreError, StoreFull
 from .graph import tables as graph
 from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -243,11 +243,13 @@ class Store:
     def _prepare(self) -> None:
         version = self._writer.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
-            self._make(_SCHEMA, graph.SCHEMA)
+            self._make(_SCHEMA, graph.SCHEMA, graph.BY_ENGINES)
         elif version == 1:
-            self._make(_FROM_1, graph.SCHEMA)
+            self._make(_FROM_1, graph.SCHEMA, graph.BY_ENGINES)
         elif version == 2:
-            self._make(graph.SCHEMA)
+            self._make(graph.SCHEMA, graph.BY_ENGINES)
+        elif version == 3:
+            self._make(graph.BY_ENGINES)
         elif version != SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",

@@ -21,9 +21,9 @@ needs_serving = pytest.mark.skipif(
 )
 
 
-def serve(port: int) -> list[str]:
-    """The command of transformers' server with a bundled model."""
-    return [str(TRANSFORMERS), "serve", str(MODEL), "--device", "cpu", "--dtype", "float32", "--port", str(port)]
+def serve(port: int, model: Path = MODEL) -> list[str]:
+    """The command of transformers' server with a model, a bundled one by default."""
+    return [str(TRANSFORMERS), "serve", str(model), "--device", "cpu", "--dtype", "float32", "--port", str(port)]
 
 
 @contextmanager

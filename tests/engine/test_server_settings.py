@@ -8,8 +8,9 @@ import pytest
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.web.server import CREDENTIAL, Server, is_here
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.server import CREDENTIAL, Server, is_here, server_of
+from hocket_daemon.engine.server import server_of
 from hocket_daemon.engine.settings import ServerSettings
 
 HERE = "http://localhost:8000"
@@ -119,7 +120,7 @@ def test_a_key_is_read_from_a_file_of_its_owner_alone(tmp_path: Path) -> None:
     path.chmod(0o600)
     server = found(HERE, key_file=str(path))
     assert server.key == "sk-secret"
-    assert "secret" not in f"{server}{server!r}{server.settings!r}{server.place}"
+    assert "secret" not in f"{server}{server!r}{server.place}"
     path.chmod(0o400)
     assert found(HERE, key_file=str(path)).key == "sk-secret"
     for mode in (0o640, 0o604, 0o660):

@@ -94,7 +94,7 @@ def told(collection: Collection) -> list[tuple[str, int, int]]:
 
 def test_a_graph_that_was_interrupted_is_that_of_an_undisturbed_run(tmp_path, monkeypatch):
     """Closed behind every batch and opened again, it comes to the same subgraphs and figures."""
-    monkeypatch.setattr("hocket_retrieval.graph.build.BATCH_CHUNKS", 3)
+    monkeypatch.setattr("hocket_retrieval.graph.reading.Rules.at_once", 3)
     graph = GraphConfig(entities=8)
     with Collection(tmp_path / "one", ToyEmbedder(dimension=8), graph=graph) as whole:
         whole.add(written(20))

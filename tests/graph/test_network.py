@@ -18,13 +18,31 @@ def drawn(rng: random.Random) -> list[int]:
     return [circle + rng.randrange(12) for _ in range(4)] + [rng.randrange(72)]
 
 
+def related(entities: list[int]) -> list[tuple[int, int]]:
+    """Pairs that some chunks relate, in any order, and more than once."""
+    pairs = list(itertools.pairwise(entities)) if entities[0] % 2 else []
+    return pairs + [(other, one) for one, other in pairs[:1]]
+
+
 def made(chunks: dict[int, list[int]]) -> Network:
     network = Network()
     for entity in range(36):
         network.mark_name(entity)
     for chunk, entities in chunks.items():
-        network.add(chunk, entities)
+        network.add(chunk, entities, related(entities))
     return network
+
+
+def test_two_weigh_a_chunk_that_holds_them_once_and_one_that_relates_them_twice():
+    """Wherever they wake or fall asleep; a term that one chunk relates to others sleeps all the same."""
+    network = Network()
+    network.mark_name(1)
+    network.add(10, [1, 2, 3], [(2, 1), (1, 2)])
+    assert network.near == {1: {}}
+    network.add(11, [2, 1])
+    assert (network.near, network.relations) == ({1: {2: 3}, 2: {1: 3}}, 1)
+    network.remove(10)
+    assert (network.near, network.total, network.relations) == ({1: {}}, 0, 0)
 
 
 def modularity(network: Network) -> float:
@@ -54,7 +72,7 @@ def test_a_network_after_many_changes_is_the_one_made_of_what_is_left(seed):
             del chunks[gone]
         else:
             chunks[1_000 + number] = drawn(rng)
-            network.add(1_000 + number, chunks[1_000 + number])
+            network.add(1_000 + number, chunks[1_000 + number], related(chunks[1_000 + number]))
     for entity in sorted(network.near.keys() - network.home.keys()):
         network.put(entity, next(ids))
     fresh = made(chunks)
@@ -104,6 +122,43 @@ def test_newcomers_move_none_but_those_who_gain(seed):
     lived = network.modularity
     divide(network, LIMIT, Moves(network, LIMIT, lambda: next(ids)))
     assert lived >= 0.95 * network.modularity
+
+
+def circles(*groups: range) -> Network:
+    """All of a group are named together three times, and there is a little between the groups."""
+    network = Network()
+    for entity in itertools.chain(*groups):
+        network.mark_name(entity)
+    pairs = [pair for group in groups for pair in itertools.combinations(group, 2)]
+    for chunk, named in enumerate([*pairs * 3, *itertools.pairwise(group[0] for group in groups)]):
+        network.add(chunk, named)
+    return network
+
+
+def test_two_who_live_in_each_others_full_subgraph_change_places():
+    """Neither could go alone."""
+    one, other = range(LIMIT), range(LIMIT, 2 * LIMIT)
+    network = circles(one, other)
+    for entity in (*one, *other):
+        network.put(entity, 1 + (entity in other) if entity not in (3, LIMIT + 3) else 2 - (entity in other))
+    assert set(map(len, network.members.values())) == {LIMIT}
+    moves = Moves(network, LIMIT, lambda: pytest.fail("nobody needs a new subgraph"))
+    moves.settle([3])
+    assert (network.members[1], network.members[2]) == (set(one), set(other))
+    assert moves.moved == {3, LIMIT + 3}
+
+
+def test_a_subgraph_goes_whose_members_gain_elsewhere():
+    """Each pair of it belongs to another circle, which it holds on to only together."""
+    groups = [range(at, at + 6) for at in (0, 6, 12)]
+    network = circles(*groups)
+    strays = {pair for group in groups for pair in (group[-1], group[-2])}
+    for entity in itertools.chain(*groups):
+        network.put(entity, 9 if entity in strays else 1 + entity // 6)
+    before = network.modularity
+    Moves(network, LIMIT, itertools.count(20).__next__).settle(strays)
+    assert sorted(map(sorted, network.members.values())) == [list(group) for group in groups]
+    assert network.modularity > before
 
 
 def test_a_term_sleeps_until_a_second_chunk_holds_it_and_a_name_does_not():

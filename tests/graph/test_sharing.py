@@ -135,10 +135,12 @@ def test_what_is_held_is_not_sent_again_and_quiet_is_silent(world: Callable[...,
     made.sharing.on_peer(True, made.now)
     made.run(60.0)
     assert made.held == made.may_leave
+    assert made.sharing.counts == (len(made.held), len(made.held))
     made.sent.clear()
     made.run(100 * POLL_S)
     assert made.sent == []
     made.sharing.on_peer(True, made.now)
+    assert made.sharing.counts == (0, len(made.held))
     made.run(60.0)
     assert made.sent == [Summaries(store="s")]
 

@@ -115,7 +115,7 @@ class Family:
         """Until the cloud holds all that the device shares."""
         made = self.devices[name]
         with made.client() as client:
-            until(lambda: _settled(client.status(WAIT_S).facts["shared summaries"]))
+            until(lambda: _is_shared(client.status(WAIT_S).metrics))
 
     def ask(self, name: str, question: str, mode: str = "auto") -> tuple[Done, list[str]]:
         """The end of an answer, and the notices on its way."""
@@ -141,11 +141,9 @@ class Family:
         return folder
 
 
-def _settled(fact: str) -> bool:
-    """Of the line in `hocket status`: all of some are up to date."""
-    _, _, counts = fact.partition("summaries, ")
-    current, _, total = counts.partition(" up to date")[0].partition(" of ")
-    return current == total and current != "0"
+def _is_shared(metrics: Mapping[str, float]) -> bool:
+    """All of some summaries."""
+    return 0 < metrics["summaries_own"] == metrics["summaries_current"]
 
 
 @contextmanager

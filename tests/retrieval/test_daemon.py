@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from scripted_server import serving
 
 from hocket_bus import messages as m
 from hocket_bus.config import from_values
@@ -85,7 +86,7 @@ def running(config, toy, monkeypatch):
     def open_collection(config):
         assert toy.loaded.wait(WAIT_S)
         opened.set()
-        return Collection(Path(config.state), toy, chunk_words=config.chunk_words)
+        return Collection(Path(config.state), toy, chunk_words=config.chunk_words, graph=config.graph)
 
     monkeypatch.setattr(daemons, "open_collection", open_collection)
     daemon = Daemon(config)
@@ -139,6 +140,24 @@ def test_ingest_search_list_and_remove(call, files):
     assert (removed.removed, removed.missing) == (3, ["/nowhere"])
     assert call(search()).documents_total == 0
     assert call(m.StatusRequest(request=ID)).facts["documents"] == "0"
+
+
+def test_an_engine_that_hangs_holds_up_nobody(config, toy, monkeypatch, files):
+    """Ingestion, searches and removals go on while it is asked, and the status says who gets the text."""
+    one, other = sorted(files.glob("*.*"))[:2]
+    with serving(lambda _: [lambda connection: connection.recv(1)]) as server:
+        engine = GraphConfig(engine=server.url, model="m")
+        config = msgspec.structs.replace(config, graph=engine)
+        with running(config, toy, monkeypatch), dialled(config.endpoint) as call:
+            wait_until_ready(call)
+            for number, path in enumerate((one, other), start=1):
+                assert call.ingest(path)[1].added == 1
+                until(lambda number=number: len(server.requests) == number)
+            assert call(search()).documents_total == 2
+            facts = call(m.StatusRequest(request=ID)).facts
+            assert f"documents' text goes to the server at 127.0.0.1:{server.port}" in facts["entities are found"]
+            assert facts["passages to read into the graph"] == "2"
+            assert call(m.Remove(request=ID, documents=[str(files)])).removed == 2
 
 
 def test_an_empty_store_says_so(call):

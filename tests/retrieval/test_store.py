@@ -10,6 +10,7 @@ import pytest
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
+from hocket_retrieval.graph.tables import Tables
 from hocket_retrieval.snapshot import Document
 from hocket_retrieval.store import Store, digest
 
@@ -171,6 +172,21 @@ def test_a_store_of_an_earlier_version_is_opened(tmp_path, toy):
     assert states[0] == states[1]
     with Store(tmp_path / "documents.sqlite") as again:
         assert put(again, toy, "b", "blue slate").state.startswith("2-")
+
+
+def test_a_store_from_before_engines_gets_their_tables(tmp_path, toy):
+    """What it holds stays; its graph was read by the rules."""
+    with Store(tmp_path / "documents.sqlite") as old:
+        put(old, toy, "a", "red brick")
+        old._writer.executescript(
+            "DROP TABLE stated; DROP TABLE fallen; DELETE FROM facts WHERE name = 'extractor'; PRAGMA user_version = 3"
+        )
+    for _ in range(2):
+        with Store(tmp_path / "documents.sqlite") as again, again.reading() as connection:
+            assert Tables(connection).stated() == {}
+            assert Tables(connection).fallen_count() == 0
+            assert connection.execute("SELECT value FROM facts WHERE name = 'extractor'").fetchone() == ("rules",)
+            assert Tables(connection).unread_count() == 1
 
 
 def test_the_index_follows_changes(store, toy, tmp_path):

@@ -19,15 +19,16 @@ import structlog
 
 from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Finish
+from hocket_bus.web.connection import BROKEN, Connection
+from hocket_bus.web.server import Server
 
 from ..privacy.egress import EgressSettings, PeerGate
 from ..privacy.ledger import Ledger
-from .completions import Body, Streamed, body_of, continues, error_of
-from .connection import BROKEN, Connection
+from .completions import Streamed, body_of, continues, error_of
 from .generation import Usage
 from .generator import TextRequest
 from .outcome import Post
-from .server import Server, server_of
+from .server import server_of
 from .settings import ServerSettings
 from .sse import Events
 
@@ -40,15 +41,16 @@ log = structlog.get_logger(__name__)
 def open_server(settings: ServerSettings, post: Post, egress: EgressSettings, ledger: Ledger) -> OpenAIGenerator | None:
     """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet."""
     server = server_of(settings)
-    return None if server is None else OpenAIGenerator(server, post, PeerGate(egress, server.host, ledger))
+    return None if server is None else OpenAIGenerator(server, settings, post, PeerGate(egress, server.host, ledger))
 
 
 class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
-    def __init__(self, server: Server, post: Post, gate: PeerGate) -> None:
-        self.continues = continues(server.settings.api)
+    def __init__(self, server: Server, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
+        self.continues = continues(settings.api)
         self._server = server
+        self._settings = settings
         self._post = post
         self._gate = gate
         self._free = threading.BoundedSemaphore(MAX_TEXTS)
@@ -72,7 +74,7 @@ class OpenAIGenerator:
         if refusal is not None:
             self._post(partial(text.end, refusal, None))
             return text
-        worker = _Worker(self._server, connection, request, partial(self._count, request), partial(self._tell, text))
+        worker = _Worker(connection, self._settings, request, partial(self._count, request), partial(self._tell, text))
         threading.Thread(target=self._run, args=(worker,), name="server text", daemon=True).start()
         return text
 
@@ -147,8 +149,8 @@ class _Worker:
 
     def __init__(
         self,
-        server: Server,
         connection: Connection,
+        settings: ServerSettings,
         request: TextRequest,
         count: Callable[[int, int], None],
         tell: Callable[[str, Finish | HocketError | None, Usage | None], None],
@@ -157,13 +159,13 @@ class _Worker:
 
         `tell` gets the pieces, then the one end.
         """
-        self._server = server
-        self._settings = server.settings
+        self._server = connection.server
+        self._settings = settings
         self._connection = connection
         self._request = request
         self._count = count
         self._tell = tell
-        self._streamed = Streamed(request, server.settings.api)
+        self._streamed = Streamed(request, settings.api)
         self._has_text = False
 
     def run(self) -> None:
@@ -192,7 +194,7 @@ class _Worker:
         self._connection.open(time.monotonic() + self._settings.connect_wait_s)
         body = body_of(self._request, self._settings)
         until_s = time.monotonic() + self._settings.first_wait_s
-        asked = self._head(body) + body.data
+        asked = self._server.post(body.data, "text/event-stream")
         self._count(len(asked), body.prefix_bytes)
         answer = self._connection.send(asked, until_s)
         if answer.status != 200:
@@ -216,20 +218,6 @@ class _Worker:
                 until_s = time.monotonic() + USAGE_WAIT_S
             elif has_come:
                 until_s = time.monotonic() + self._settings.piece_wait_s
-
-    def _head(self, body: Body) -> bytes:
-        server = self._server
-        lines = [
-            f"POST {server.path} HTTP/1.1",
-            f"Host: {server.authority}",
-            "User-Agent: hocket",
-            "Accept: text/event-stream",
-            "Content-Type: application/json",
-            f"Content-Length: {len(body.data)}",
-            *([f"Authorization: Bearer {server.key}"] if server.key else []),
-            "Connection: close",
-        ]
-        return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii")
 
     def _refused(self, answer: HTTPResponse, until_s: float) -> HocketError:
         """What a status means, and the error in the body, if one is there in time."""

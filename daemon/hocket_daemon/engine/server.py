@@ -1,111 +1,19 @@
-"""The server of text that a configuration names: its address, and the key that it is shown. Connects to nothing."""
+"""The server of text that [server] names. Connects to nothing."""
 
 from __future__ import annotations
 
-import os
-import re
-from dataclasses import dataclass, field
-from ipaddress import ip_address
-from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
-
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import check_mode
+from hocket_bus.web.server import Server, server_at
 
 from .settings import ServerSettings
 
-CREDENTIAL = "hocket-server-key"
-_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
-_KEY = re.compile(r"[!-~]{1,4096}")
 _PATHS = {"completions": "completions", "chat": "chat/completions"}
-_PORTS = {"http": 80, "https": 443}
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where requests go, and with what. Its key is in no text of it."""
-
-    settings: ServerSettings
-    host: str
-    port: int
-    path: str  # of the requests
-    is_encrypted: bool  # or else it is on this machine
-    key: str = field(repr=False)  # empty: none
-
-    @property
-    def authority(self) -> str:
-        """HOST:PORT."""
-        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-
-    @property
-    def place(self) -> str:
-        """How errors name it."""
-        return f"the server at {self.authority}"
 
 
 def server_of(settings: ServerSettings) -> Server | None:
     """The server, or None where the settings name none. Raises BadConfiguration."""
     if not settings.url:
         return None
-    url = _split(settings.url)
-    host = url.hostname or ""
     if not settings.model:
         raise BadConfiguration("[server] url is set, but no model", "name the server's model in [server] model")
-    if url.scheme == "http" and not is_here(host):
-        raise BadConfiguration(
-            f"[server] url: http to {host} could be read on the way", "use https, or http to localhost alone"
-        )
-    path = f"{url.path.rstrip('/') or '/v1'}/{_PATHS[settings.api]}"
-    return Server(settings, host, url.port or _PORTS[url.scheme], path, url.scheme == "https", _key(settings))
-
-
-def is_here(host: str) -> bool:
-    """Whether a name or an address is that of this machine itself, as seen from here."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _split(url: str) -> SplitResult:
-    """The parts of a url that says where, and nothing else. Raises BadConfiguration, without any password."""
-    wrong = BadConfiguration("[server] url is no address of a server", "write https://host or http://localhost:port")
-    try:
-        parts = urlsplit(url)
-        is_port = parts.port is None or parts.port > 0
-    except ValueError:
-        raise wrong from None
-    if parts.username is not None or parts.password is not None:
-        raise BadConfiguration("[server] url has a name or a password in it", "put the key into a file: key_file")
-    if parts.query or parts.fragment or "?" in url or "#" in url:
-        raise BadConfiguration("[server] url has a query or a fragment", "leave out all from ? or # on")
-    is_plain = bool(re.fullmatch(r"[!-~]+", url)) and bool(_HOST.fullmatch(parts.hostname or ""))
-    if parts.scheme not in _PORTS or not is_port or not is_plain:
-        raise wrong
-    return parts
-
-
-def _key(settings: ServerSettings) -> str:
-    """The key in the file or in systemd's credential; empty where there is neither. Raises BadConfiguration."""
-    handed_over = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), CREDENTIAL)
-    if settings.key_file:
-        return _read(Path(settings.key_file), is_own=True)
-    if handed_over.is_absolute() and handed_over.exists():
-        return _read(handed_over, is_own=False)
-    return ""
-
-
-def _read(path: Path, *, is_own: bool) -> str:
-    """The key in a file, which others may not read unless systemd made it, who keeps them off by itself."""
-    try:
-        if is_own:
-            check_mode(path, 0o600)
-        with path.open(encoding="ascii") as file:
-            key = file.read(8_192).strip()
-    except OSError as error:
-        raise BadConfiguration(f"the server's key in {path}: {error.strerror}", "see [server] key_file") from error
-    except UnicodeDecodeError:
-        key = ""
-    if not _KEY.fullmatch(key):
-        raise BadConfiguration(f"{path} holds no key", "write the server's key into it, on one line and nothing else")
-    return key
+    return server_at("[server] url", settings.url, _PATHS[settings.api], settings.key_file)

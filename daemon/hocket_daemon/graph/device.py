@@ -76,8 +76,13 @@ class GraphDevice:
 
     def metrics(self) -> dict[str, float]:
         """The same for programs."""
-        sent, told = self._sharing.sent_total, self._answering.told_total
-        return {"summaries_sent_total": float(sent), "evidence_passages_total": float(told)}
+        current, own = self._sharing.counts
+        return {
+            "summaries_sent_total": float(self._sharing.sent_total),
+            "summaries_own": float(own),
+            "summaries_current": float(current),
+            "evidence_passages_total": float(self._answering.told_total),
+        }
 
     def _send(self, message: Message) -> None:
         """What does not reach the cloud is lost, and asked for again."""

@@ -173,10 +173,16 @@ class Sharing:
         """A line for `hocket status`."""
         if not self._allowed:
             return "nothing (summaries = false)"
-        subgraphs = self._shareable()
-        current = sum(self.held.get(each.id) == each.version for each in subgraphs.values())
+        current, own = self.counts
         problem = f"; {self.problem}" if self.problem else ""
-        return f"the cloud holds {len(self.held)} summaries, {current} of {len(subgraphs)} up to date{problem}"[:2_000]
+        return f"the cloud holds {len(self.held)} summaries, {current} of {own} up to date{problem}"[:2_000]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many summaries the cloud holds as they are now, none before it has said so, and how many there are."""
+        own = self._shareable().values()
+        current = sum(self.held.get(each.id) == each.version for each in own) if self._known else 0
+        return current, len(own)
 
 
 def _fitting(summaries: Iterable[Summary]) -> list[Summary]:

@@ -1,28 +1,36 @@
 """The graph follows the documents: chunks are read one batch after another, then who has changed finds a place.
 
-What is still to do lies in the tables, and each step is one transaction; the network in memory is made from them when
-it is first wanted, and dropped when a step fails.
+What is still to do lies in the tables, and each step is one transaction, which waits for nobody: chunks are read before
+it. The network in memory is made from the tables when it is first wanted, and dropped when a step fails.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..store import Store
-from .extract import is_name, mentions
+from .extract import is_name
 from .leaving import Quotes, said_outside
 from .moves import Moves
 from .network import Network
 from .partition import divide, gather
+from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary
-from .tables import GraphInfo, Spelling, SubgraphInfo, Tables
+from .tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
 
-BATCH_CHUNKS = 512  # to find the next ones all that are left are put in order
+
+class Extraction(NamedTuple):
+    """Who reads, in a line; chunks that are still to be read, and that the rules read in an engine's place."""
+
+    fact: str
+    unread: int
+    fallen: int
 
 
 @dataclass
@@ -37,21 +45,28 @@ class Memory:
 class Graph:
     """The graph of a store's documents, its subgraphs of at most `entities` each. All methods may be called anywhere.
 
-    A summary names what at least `min_documents` documents hold.
+    A summary names what at least `min_documents` documents hold. `build` is for one thread at a time.
     """
 
-    def __init__(self, store: Store, entities: int, min_documents: int) -> None:
+    def __init__(self, store: Store, extractor: Extractor, entities: int, min_documents: int) -> None:
         self._store = store
+        self._extractor = extractor
         self._limit = entities
         self._min_documents = min_documents
         self._changing = threading.Lock()
         self._held: Memory | None = None
+        with store.write() as connection:
+            Tables(connection).read_by(extractor.name)
 
     def build(self, interrupted: Callable[[], bool]) -> None:
         """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
         while not interrupted():
+            unread = self._next()
+            readings = list(self._readings(unread, interrupted))
             with self._step() as (tables, memory):
-                if not _read(tables, memory):
+                for chunk, reading in readings:
+                    _take(tables, memory, chunk, reading)
+                if not unread:
                     self._follow(tables, memory)
                     return
 
@@ -65,16 +80,31 @@ class Graph:
         with self._store.reading() as connection:
             return Tables(connection).info()
 
-    def unread(self) -> int:
-        """How many chunks are still to be read."""
+    def extraction(self) -> Extraction:
+        """How far reading is, and who reads."""
         with self._store.reading() as connection:
-            return Tables(connection).unread_count()
+            tables = Tables(connection)
+            unread, fallen = tables.unread_count(), tables.fallen_count()
+        in_its_place = f"; {fallen} read by rules in its place" if fallen else ""
+        return Extraction(self._extractor.fact + in_its_place, unread, fallen)
 
     def page(self, offset: int, limit: int) -> tuple[GraphInfo, list[SubgraphInfo]]:
         """How the graph is, and its subgraphs from the `offset`-th on."""
         with self._store.reading() as connection:
             tables = Tables(connection)
             return tables.info(), tables.subgraphs(offset, limit)
+
+    def _next(self) -> list[Unread]:
+        with self._store.reading() as connection:
+            return Tables(connection).unread(self._extractor.at_once)
+
+    def _readings(self, unread: Iterable[Unread], interrupted: Callable[[], bool]) -> Iterator[tuple[int, Reading]]:
+        """What chunks say, up to the one at which it is interrupted."""
+        for chunk, text in unread:
+            reading = self._extractor.read(text, interrupted)
+            if reading is None:
+                return
+            yield chunk, reading
 
     @contextmanager
     def _step(self) -> Iterator[tuple[Tables, Memory]]:
@@ -93,6 +123,9 @@ class Graph:
             network.remove(chunk)
         tables.clear_gone()
         changed = tables.changed()
+        for entity, subgraph in changed.items():
+            if subgraph is not None and entity in network.near:  # it may have been gone when the network was made
+                network.put(entity, subgraph)
         stale = {subgraph for subgraph in changed.values() if subgraph is not None}
         for spelling in tables.prune():
             del memory.spellings[spelling.text]
@@ -135,8 +168,9 @@ def load(tables: Tables) -> Memory:
     memory = Memory()
     for spelling in tables.spellings():
         _keep(memory, spelling)
+    stated = tables.stated()
     for chunk, entities in tables.named():
-        memory.network.add(chunk, entities)
+        memory.network.add(chunk, entities, stated.get(chunk, ()))
     for entity, subgraph in tables.homes():
         if entity in memory.network.near:
             memory.network.put(entity, subgraph)
@@ -150,15 +184,19 @@ def _keep(memory: Memory, spelling: Spelling) -> None:
         memory.network.mark_name(spelling.entity)
 
 
-def _read(tables: Tables, memory: Memory) -> int:
-    """Read a batch of chunks; returns how many."""
-    unread = tables.unread(BATCH_CHUNKS)
-    for chunk, text in unread:
-        spellings = {_spelling(tables, memory, mention) for mention in mentions(text)}
-        tables.add_mentions((chunk, each.id) for each in sorted(spellings))
-        memory.network.add(chunk, (each.entity for each in spellings))
-    tables.read(each.chunk for each in unread)
-    return len(unread)
+def _take(tables: Tables, memory: Memory, chunk: int, reading: Reading) -> None:
+    """Write down what a chunk says, unless it is gone meanwhile, in place of what it said before."""
+    if not tables.begin(chunk):
+        return
+    memory.network.remove(chunk)
+    spelled = {mention: _spelling(tables, memory, mention) for mention in reading.mentions}
+    stated = [(spelled[one], spelled[other]) for one, other in reading.relations]
+    tables.add_mentions(chunk, sorted(each.id for each in spelled.values()))
+    tables.add_stated(chunk, ((one.id, other.id) for one, other in stated))
+    if reading.by != "extractor":
+        tables.add_fallen(chunk, answered=reading.by == "rules: bad answer")
+    entities = (each.entity for each in spelled.values())
+    memory.network.add(chunk, entities, ((one.entity, other.entity) for one, other in stated))
 
 
 def _spelling(tables: Tables, memory: Memory, text: str) -> Spelling:

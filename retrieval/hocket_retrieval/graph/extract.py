@@ -1,12 +1,13 @@
 """Names and noun phrases of a text, by rules of writing alone: capitals, small words, and where a phrase ends.
 
-A name is a run of capitalised words. A term is a run of other words that tell something, its last three at most.
+A name is a run of capitalised words. A term is a run of other words that tell something, its last three at most. An
+engine's mentions keep to the same bounds.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from .words import BEFORE_VERBS, NO_ENTITY
@@ -18,20 +19,35 @@ MAX_WORD_CHARS = 30  # a longer run of letters is no word
 MAX_MENTIONS = 9  # of one chunk: more of them tell little more, and all are related to all
 
 # A dot within a word, as in "U.S" and "example.org", is followed by no capitalised word: that begins a sentence.
-_TOKEN = re.compile(r"[^\W_][\w&'’\-]*(?:\.(?:[a-z\d]\w*|[A-Z]\b))*\.?|\n\s*\n|[^\w\s]")
+WORD = r"[^\W_][\w&'’\-]*(?:\.(?:[a-z\d]\w*|[A-Z]\b))*\.?"
+_TOKEN = re.compile(WORD + r"|\n\s*\n|[^\w\s]")
 _ENDS_SENTENCE = frozenset(".!?…:•")
 _JOINS = frozenset(("of", "de", "la", "del", "der", "van", "von", "&"))
 
 
 def mentions(text: str) -> list[str]:
-    """The MAX_MENTIONS most telling names and terms of a text as they are spelled: names, then long terms."""
-    found = dict.fromkeys(_phrases(_words(text)))
-    return sorted(found, key=lambda each: (not is_name(each), -each.count(" ")))[:MAX_MENTIONS]
+    """The MAX_MENTIONS most telling names and terms of a text as they are spelled."""
+    return most_telling(_phrases(_words(text)))
+
+
+def most_telling(found: Iterable[str]) -> list[str]:
+    """MAX_MENTIONS of them, each once: names, then long terms."""
+    return sorted(dict.fromkeys(found), key=lambda each: (not is_name(each), -each.count(" ")))[:MAX_MENTIONS]
 
 
 def is_name(mention: str) -> bool:
     """Whether it is a name; terms are in lower case."""
     return mention != mention.lower()
+
+
+def tells(word: str) -> bool:
+    """Whether a word in lower case may be an entity, by itself."""
+    return word not in NO_ENTITY and MIN_CHARS - 1 <= len(word) <= MAX_WORD_CHARS and word[0].isalpha()
+
+
+def is_long_enough(mention: str) -> bool:
+    """Whether it tells something; abbreviations may be shorter than words."""
+    return len(mention) >= MIN_CHARS or mention.isupper()
 
 
 class _Word(NamedTuple):
@@ -58,19 +74,11 @@ def _words(text: str) -> Iterator[_Word]:
         lower = word.lower().replace("’", "'")
         if lower in _JOINS:
             yield _Word(word, lower, opens, False)
-        elif (before in BEFORE_VERBS and word == lower) or not _tells(lower):
+        elif (before in BEFORE_VERBS and word == lower) or not tells(lower) or lower.endswith("ly"):
             yield _BREAK
         else:
             yield _Word(word, lower, opens, word != lower and not (opens and word[1:] == lower[1:]))
         opens, before = ends, lower
-
-
-def _tells(word: str) -> bool:
-    """Whether a word may be part of an entity, by itself."""
-    is_adverb = word.endswith("ly")
-    return (
-        word not in NO_ENTITY and MIN_CHARS - 1 <= len(word) <= MAX_WORD_CHARS and not is_adverb and word[0].isalpha()
-    )
 
 
 def _phrases(words: Iterator[_Word]) -> Iterator[str]:
@@ -100,5 +108,5 @@ def _ended(run: list[_Word]) -> Iterator[str]:
         return
     kept = run[:MAX_NAME_WORDS] if run[-1].is_name else run[-MAX_TERM_WORDS:]
     text = " ".join(word.text if word.is_name or run[-1].is_name else word.lower for word in kept)
-    if len(text) >= MIN_CHARS or text.isupper():
+    if is_long_enough(text):
         yield text

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from .network import Network
 
 LEAST_GAIN = 1e-9
+WORTH = 1.0  # what changing places, or letting a subgraph go, gains at least; in weight
 
 
 class Moves:
@@ -26,7 +27,7 @@ class Moves:
         queue = sorted(changed)
         while queue:
             visited = self._move(queue)
-            merged = self._merge(visited)
+            merged = self._merge(visited) | self._dissolve(visited)
             queue = sorted(merged.union(*(self._network.near[entity] for entity in merged)))
 
     def go(self, entity: int, there: int) -> None:
@@ -37,7 +38,7 @@ class Moves:
         self.touched |= {there} if here is None else {here, there}
 
     def _move(self, queue: Iterable[int]) -> set[int]:
-        """Local moves, from these on; returns the subgraphs that anybody moved looked at is in."""
+        """Local moves, from these on; returns the subgraphs that who was looked at is in, or was."""
         network = self._network
         waiting = deque(queue)
         held = set(waiting)
@@ -45,15 +46,22 @@ class Moves:
         while waiting:
             entity = waiting.popleft()
             held.discard(entity)
-            here = network.home.get(entity)
-            there = self._best(entity)
-            if there != here:
-                followers = self._followers(entity, there) - held
-                self.go(entity, there)
+            for one, there in self._going(entity):
+                seen |= {there, network.home.get(one, there)}
+                followers = self._followers(one, there) - held
+                self.go(one, there)
                 held |= followers
                 waiting.extend(sorted(followers))
-            seen.add(there)
-        return seen | self.touched
+            seen.add(network.home[entity])
+        return seen
+
+    def _going(self, entity: int) -> list[tuple[int, int]]:
+        """Who goes where for an entity to gain; nobody where it cannot."""
+        here, weights = self._network.home.get(entity), self._network.weights(entity)
+        there = self._best(entity, weights)
+        if there != here:
+            return [(entity, there)]
+        return self._exchange(entity, weights)
 
     def _followers(self, entity: int, there: int) -> set[int]:
         """Who may gain by following when an entity goes there: its partners, and who finds room where it was."""
@@ -64,11 +72,10 @@ class Moves:
             others |= network.drawn_to(here)
         return {other for other in others if network.home.get(other, there) != there}
 
-    def _best(self, entity: int) -> int:
+    def _best(self, entity: int, weights: Mapping[int, int]) -> int:
         """Where an entity gains most; a new subgraph where it lives nowhere and has no partner with room."""
         network = self._network
         here = network.home.get(entity)
-        weights = network.weights(entity)
         drawn = network.strength[entity] / max(network.total, 1)
         best, most = here, float("-inf")
         if here is not None:
@@ -83,6 +90,66 @@ class Moves:
                 if gain > most:
                     best, most = subgraph, gain + LEAST_GAIN
         return self.new() if best is None else best
+
+    def _exchange(self, entity: int, weights: Mapping[int, int]) -> list[tuple[int, int]]:
+        """Who goes where, if an entity gains by changing places with a member of a full subgraph."""
+        network = self._network
+        here = network.home[entity]
+        for there in sorted(weights, key=lambda each: (-weights[each], each)):
+            gain = self._gain(entity, there, weights)
+            if there == here or gain <= WORTH:
+                break
+            if len(network.members[there]) == self._limit:
+                gains = {other: gain + self._back(other, here, entity) for other in sorted(network.members[there])}
+                best = max(gains, key=lambda other: (gains[other], -other))
+                if gains[best] > WORTH:
+                    return [(entity, there), (best, here)]
+        return []
+
+    def _back(self, other: int, here: int, entity: int) -> float:
+        """What it gains to go where an entity was that has taken its place."""
+        network = self._network
+        apart = network.strength[entity] * network.strength[other] / network.total
+        return self._gain(other, here, network.weights(other)) - 2 * (network.near[entity].get(other, 0) - apart)
+
+    def _gain(self, entity: int, there: int, weights: Mapping[int, int]) -> float:
+        """What going elsewhere gains, in weight; of modularity it is twice that, over the total."""
+        network = self._network
+        here, strength = network.home[entity], network.strength[entity]
+        spread = network.strengths[there] - network.strengths[here] + strength
+        return weights.get(there, 0) - weights.get(here, 0) - strength / network.total * spread
+
+    def _dissolve(self, subgraphs: Iterable[int]) -> set[int]:
+        """Let subgraphs go whose members gain by going up in others, one by one; returns who moved."""
+        moved: set[int] = set()
+        for subgraph in sorted(subgraphs):
+            members = sorted(self._network.members.get(subgraph, ()))
+            if members and self._scattered(subgraph, members):
+                self.touched |= {subgraph, *(self._network.home[entity] for entity in members)}
+                moved |= set(members)
+        self.moved |= moved
+        return moved
+
+    def _scattered(self, subgraph: int, members: list[int]) -> bool:
+        """Whether all members went elsewhere, who has most there first; where that is not worth it they are back."""
+        network, gained = self._network, 0.0
+        outside = {entity: network.strength[entity] - network.weight_to(entity, subgraph) for entity in members}
+        for entity in sorted(members, key=lambda each: (-outside[each], each)):
+            weights = network.weights(entity)
+            gains = {
+                at: self._gain(entity, at, weights)
+                for at in weights
+                if at != subgraph and len(network.members[at]) < self._limit
+            }
+            if not gains:
+                break
+            there = max(gains, key=lambda at: (gains[at], -at))
+            gained += gains[there]
+            network.put(entity, there)
+        scattered = subgraph not in network.members and gained > WORTH
+        for entity in members if not scattered else ():
+            network.put(entity, subgraph)
+        return scattered
 
     def _merge(self, subgraphs: Iterable[int]) -> set[int]:
         """Let small subgraphs go up in others; returns who moved."""

@@ -1,14 +1,15 @@
 """Which entities are named together, and in which subgraph each lives; in memory, and made anew from the mentions.
 
 A term that one chunk alone holds is asleep: it is in no subgraph and weighs nothing until another chunk holds it, too.
-Two entities weigh as much to each other as there are chunks that hold both. The modularity of a partition is the share
+Two entities weigh as much to each other as there are chunks that hold both; one that relates them to each other, as an
+engine says, counts twice. The modularity of a partition is the share
 of weight within subgraphs less what it would be if partners were drawn by strength alone (Newman and Girvan, 2004).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 WAKES_A_TERM = 2  # chunks
 
@@ -26,6 +27,7 @@ class Network:
         self.relations = 0
         self._names: set[int] = set()
         self._named: dict[int, tuple[int, ...]] = {}
+        self._related: dict[int, frozenset[tuple[int, int]]] = {}
         self._chunks: defaultdict[int, set[int]] = defaultdict(set)
         self._inside = 0  # twice the weight within subgraphs
 
@@ -33,18 +35,21 @@ class Network:
         """This one is a name: one chunk is enough for it."""
         self._names.add(entity)
 
-    def add(self, chunk: int, entities: Iterable[int]) -> None:
-        """A chunk names these entities."""
+    def add(self, chunk: int, entities: Iterable[int], related: Iterable[tuple[int, int]] = ()) -> None:
+        """A chunk names these entities, and relates these pairs of them to each other."""
         named = self._named[chunk] = tuple(sorted(set(entities)))
+        if pairs := frozenset((min(pair), max(pair)) for pair in related if pair[0] != pair[1]):
+            self._related[chunk] = pairs
         for entity in named:
             if entity not in self.near and len(self._chunks[entity]) + 1 >= self._wakes(entity):
                 self._wake(entity)
             self._chunks[entity].add(chunk)
-        self._pair(self._awake(chunk), 1)
+        self._pair(chunk, 1)
 
     def remove(self, chunk: int) -> None:
         """The chunk is gone; nothing happens where it never was."""
-        self._pair(self._awake(chunk), -1)
+        self._pair(chunk, -1)
+        self._related.pop(chunk, None)
         for entity in self._named.pop(chunk, ()):
             self._chunks[entity].discard(chunk)
             if entity in self.near and len(self._chunks[entity]) < self._wakes(entity):
@@ -112,20 +117,30 @@ class Network:
         """It weighs what its earlier chunks say."""
         self.near[entity], self.strength[entity] = {}, 0
         for chunk in self._chunks[entity]:
-            self._link(entity, (other for other in self._awake(chunk) if other != entity), 1)
+            self._link(entity, self._partners(entity, chunk), 1)
 
     def _sleep(self, entity: int) -> None:
         self.leave(entity)
         for chunk in self._chunks[entity]:
-            self._link(entity, (other for other in self._awake(chunk) if other != entity), -1)
+            self._link(entity, self._partners(entity, chunk), -1)
         del self.near[entity], self.strength[entity]
 
-    def _pair(self, entities: Sequence[int], change: int) -> None:
+    def _partners(self, entity: int, chunk: int) -> list[int]:
+        """All others who are awake in a chunk that names it; those whom the chunk relates to it come twice."""
+        beside = [other for other in self._awake(chunk) if other != entity]
+        related = {other for pair in self._related.get(chunk, ()) if entity in pair for other in pair}
+        return [*beside, *(other for other in beside if other in related)]
+
+    def _pair(self, chunk: int, change: int) -> None:
+        entities = self._awake(chunk)
         for at, entity in enumerate(entities):
             self._link(entity, entities[at + 1 :], change)
+        for one, other in self._related.get(chunk, ()):
+            if one in self.near and other in self.near:
+                self._link(one, (other,), change)
 
     def _link(self, one: int, others: Iterable[int], change: int) -> None:
-        """Change what an entity weighs to others, each of which is given once."""
+        """Change what an entity weighs to others, for each time that one is given."""
         near, home, count = self.near, self.home, 0
         own, here = near[one], self.home.get(one)
         for other in others:

@@ -2,7 +2,8 @@
 
 `pending` chunks are still to be read; `gone` ones were, and are no more; `changed` entities gained or lost a mention.
 These three are what the next step starts from, so that a process that dies in the middle is followed by one that does
-the same.
+the same. `stated` are pairs of a chunk's spellings that it relates to each other, as an engine says; `fallen` are
+chunks that the rules read in an engine's place.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ CREATE TRIGGER mention_removed AFTER DELETE ON mentions BEGIN
     INSERT OR IGNORE INTO changed SELECT entity FROM spellings WHERE id = old.spelling; END;
 INSERT INTO pending SELECT id FROM chunks;
 INSERT INTO facts VALUES ('graph', '0'), ('relations', '0'), ('modularity', '0.0');
+"""
+BY_ENGINES = """
+CREATE TABLE stated (chunk INTEGER NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
+    one INTEGER NOT NULL, other INTEGER NOT NULL, PRIMARY KEY (chunk, one, other)) WITHOUT ROWID;
+CREATE TABLE fallen (chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE, answered INTEGER NOT NULL);
+INSERT INTO facts VALUES ('extractor', 'rules');
 """
 
 
@@ -134,6 +141,10 @@ class Tables:
         """How many chunks are still to be read."""
         return int(self._one("SELECT count(*) FROM pending"))
 
+    def fallen_count(self) -> int:
+        """How many chunks the rules read in an engine's place."""
+        return self._one("SELECT count(*) FROM fallen")
+
     def unread(self, limit: int) -> list[Unread]:
         """The next chunks to read, in the order of their documents' names."""
         sql = """SELECT c.id, c.text FROM pending p JOIN chunks c ON c.id = p.chunk
@@ -151,6 +162,15 @@ class Tables:
         sql = "SELECT m.chunk, s.entity FROM mentions m JOIN spellings s ON s.id = m.spelling ORDER BY m.chunk"
         for chunk, rows in groupby(self._connection.execute(sql), itemgetter(0)):
             yield chunk, [entity for _, entity in rows]
+
+    def stated(self) -> dict[int, list[tuple[int, int]]]:
+        """By chunk the pairs of entities that it relates to each other."""
+        sql = """SELECT t.chunk, a.entity, b.entity FROM stated t JOIN spellings a ON a.id = t.one
+                 JOIN spellings b ON b.id = t.other ORDER BY t.chunk"""
+        return {
+            chunk: [(one, other) for _, one, other in rows]
+            for chunk, rows in groupby(self._connection.execute(sql), itemgetter(0))
+        }
 
     def homes(self) -> list[tuple[int, int]]:
         """Each entity that lives in a subgraph, and that subgraph."""
@@ -199,13 +219,35 @@ class Tables:
         sql = "INSERT INTO spellings (text, entity) VALUES (?, ?)"
         return int(self._connection.execute(sql, (text, entity)).lastrowid or 0)
 
-    def add_mentions(self, rows: Iterable[tuple[int, int]]) -> None:
-        """Chunks, and spellings in them."""
+    def read_by(self, extractor: str) -> None:
+        """Let this one read what the last one read, if that was another, and what it did not answer for."""
+        sql = "UPDATE facts SET value = ? WHERE name = 'extractor' AND value <> ?"
+        if self._connection.execute(sql, (extractor, extractor)).rowcount:
+            self._connection.execute("INSERT OR IGNORE INTO pending SELECT id FROM chunks")
+            self._connection.execute("DELETE FROM fallen")
+        self._connection.execute("INSERT OR IGNORE INTO pending SELECT chunk FROM fallen WHERE NOT answered")
+
+    def begin(self, chunk: int) -> bool:
+        """Whether a chunk is still to be read; from now on it is not, and says nothing yet."""
+        if not self._connection.execute("DELETE FROM pending WHERE chunk = ?", (chunk,)).rowcount:
+            return False
+        for table in ("mentions", "stated", "fallen"):
+            self._connection.execute(f"DELETE FROM {table} WHERE chunk = ?", (chunk,))
+        return True
+
+    def add_mentions(self, chunk: int, spellings: Iterable[int]) -> None:
+        """What a chunk names."""
+        rows = ((chunk, spelling) for spelling in spellings)
         self._connection.executemany("INSERT INTO mentions (chunk, spelling) VALUES (?, ?)", rows)
 
-    def read(self, chunks: Iterable[int]) -> None:
-        """These chunks are read."""
-        self._connection.executemany("DELETE FROM pending WHERE chunk = ?", ((chunk,) for chunk in chunks))
+    def add_stated(self, chunk: int, pairs: Iterable[tuple[int, int]]) -> None:
+        """Which of its spellings a chunk relates to each other."""
+        rows = ((chunk, one, other) for one, other in pairs)
+        self._connection.executemany("INSERT INTO stated (chunk, one, other) VALUES (?, ?, ?)", rows)
+
+    def add_fallen(self, chunk: int, *, answered: bool) -> None:
+        """The rules read a chunk in an engine's place, which has `answered`, and badly, or has not."""
+        self._connection.execute("INSERT INTO fallen VALUES (?, ?)", (chunk, answered))
 
     def prune(self) -> list[Spelling]:
         """Delete what no chunk names any more, of the changed entities; returns the spellings that went."""

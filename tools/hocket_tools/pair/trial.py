@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Mapping
 
 from hocket_bus import keys
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.keys import Peer
 from hocket_bus.sockets import new_key_pair
-from hocket_tools.pair.home import Home
+from hocket_tools.pair.home import NOTHING, Home
+from hocket_tools.settings import Value
 
 GROUP = "family"
 _NAME = re.compile(r"device-[1-9]\d*")
@@ -32,8 +34,13 @@ def members(home: Home) -> list[Home]:
     return [home, *devices(home)]
 
 
-def prepare(home: Home, count: int) -> None:
-    """Make a cloud and `count` devices. Raises BadConfiguration where something else is there."""
+def prepare(
+    home: Home, count: int, cloud: Mapping[str, Value] = NOTHING, device: Mapping[str, Value] = NOTHING
+) -> None:
+    """Make a cloud and `count` devices; `cloud` and `device` are what else stands in their files, by dotted name.
+
+    Raises BadConfiguration where something else is there.
+    """
     if home.config("device").exists() or (home.config("cloud").exists() and not devices(home)):
         raise BadConfiguration(
             f"{home.at} has a pair already", "choose another folder: hocket up --devices 3 --home PATH"
@@ -45,18 +52,18 @@ def prepare(home: Home, count: int) -> None:
         return
     names = [f"device-{number}" for number in range(1, count + 1)]
     at = f"tcp://127.0.0.1:{_free_ports()}"
-    home.prepare_side("cloud", "cloud", at, {"federation.groups": {GROUP: names}})
+    home.prepare_side("cloud", "cloud", at, {"federation.groups": {GROUP: names}, **cloud})
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)
     peers = {"self": Peer(own.public, at, frozenset({"dial", "watch"}))}
     for name in names:
-        peers[name] = Peer(_device(Home(home.at / name), name, own.public, at), may=frozenset({"pair"}))
+        peers[name] = Peer(_device(Home(home.at / name), own.public, at, device), may=frozenset({"pair"}))
     keys.write_peers(home.at / "keys", peers)
 
 
-def _device(home: Home, name: str, cloud_key: str, at: str) -> str:
+def _device(home: Home, cloud_key: str, at: str, more: Mapping[str, Value]) -> str:
     """Its files, with both classes of data on; returns its public key."""
-    home.prepare_side("device", name, "", {"egress.summaries": True, "egress.evidence": True})
+    home.prepare_side("device", home.at.name, "", {"egress.summaries": True, "egress.evidence": True, **more})
     home.set_peer(at)
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)

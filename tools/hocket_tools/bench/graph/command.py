@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.graph.summary_index import SummaryIndex
-from hocket_tools.bench.graph import gate, latency, living, matching, privacy
+from hocket_tools.bench.graph import answers, gate, latency, living, matching, privacy
 from hocket_tools.bench.graph.collections import opened, together
 from hocket_tools.bench.graph.sets import FILES, Question, Sets, load
 from hocket_tools.bench.identity import digest_of_files
@@ -20,7 +21,7 @@ from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 from hocket_tools.embedding import RememberingEmbedder
 
-PARTS = ("matching", "gate", "living", "privacy", "latency")
+PARTS = ("matching", "gate", "answers", "living", "privacy", "latency")
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,11 @@ class Settings:
     splits: Annotated[int, Option("Halves of the questions, part gate.", min=1)] = 200
     chats: Annotated[int, Option("Questions about the chats, part gate.", min=0)] = 150
     canaries: Annotated[int, Option("Private sentences, part privacy.", min=1)] = 200
-    questions: Annotated[int, Option("Questions of each kind and round trip, part latency.", min=1)] = 20
+    questions: Annotated[int, Option("Questions of each kind, parts answers and latency.", min=1)] = 20
+    model: Annotated[str, Option("All sides' model, part answers: a published name, a folder or a .gguf file.")] = (
+        BUNDLED
+    )
+    half: Annotated[str, Option("Which of SQuAD's articles, part answers: reported, or tuning.")] = "reported"
     seed: Annotated[int, Option("Draws questions, halves and sentences.", min=0)] = 0
 
 
@@ -43,6 +48,10 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         latency.measure(report, settings.questions)
         latency.claim(report)
         return report.finish(latency.COLUMNS)
+    if settings.part == "answers":
+        answers.measure(report, data, settings.model, settings.questions, settings.half)
+        report.summary = answers.summary(report)
+        return report.finish(answers.COLUMNS)
     sets = load(data)
     if settings.part == "living":
         living.measure(report, sets, settings.seed)
@@ -62,6 +71,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 _USED = {
     "matching": (),
     "gate": ("splits", "chats", "seed"),
+    "answers": ("questions", "model", "half"),
     "living": ("seed",),
     "privacy": ("canaries", "seed"),
     "latency": ("questions",),

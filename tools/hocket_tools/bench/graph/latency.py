@@ -12,25 +12,20 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
-from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Done, Passage, Passages
 from hocket_client import Client
 from hocket_daemon.graph.gate import decide
 from hocket_daemon.graph.shipped import SHIPPED
 from hocket_daemon.serving import decisions
 from hocket_tools.bench.canaries import Canary, canaries, documents
+from hocket_tools.bench.graph import family
 from hocket_tools.bench.report import Report, Row, percentile
-from hocket_tools.commands.documents import read_in
-from hocket_tools.commands.pair import START_S
 from hocket_tools.link import Conditions, Link, start
 from hocket_tools.pair import trial
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.processes import stop
-from hocket_tools.pair.state import daemon_state
 from hocket_tools.pair.temporary import temporary_home
-from hocket_tools.pair.up import bring_up
 
 RTTS_MS = (0, 100)
 TOKENS = 8
@@ -48,7 +43,6 @@ COLUMNS = (
 )
 KINDS = {"at home": 1, "another device's": 2, "the cloud's": 3}  # and the seed of its sentences
 ALONE = "the cloud's, nobody to ask"
-SHARED_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,39 +95,14 @@ def _running(number: int, count: int) -> Iterator[Trial]:
             stack.callback(stop, each, list(NAMES))
         for device in devices:
             trial.dial(device, home.listening("cloud"), f"tcp://127.0.0.1:{port + 10_000}")
-        bring_up(home, START_S, lambda _: None)
-        for device in devices:
-            bring_up(device, START_S, lambda _: None, joined=True)
+        family.start(home, devices)
         known = {kind: canaries(number, seed) for kind, seed in KINDS.items()}
         known[ALONE] = known["the cloud's"]
         for kind, device in zip(KINDS, devices, strict=False):
-            _read(device, "device", known[kind])
-        _read(home, "cloud", known["the cloud's"])
-        _wait_shared(devices)
+            family.read(device, "device", documents(known[kind]))
+        family.read(home, "cloud", documents(known["the cloud's"]))
+        family.wait_shared(devices)
         yield Trial(devices[0], home, links, known)
-
-
-def _read(home: Home, side: str, sentences: list[Canary]) -> None:
-    folder = home.at / "read"
-    folder.mkdir()
-    for name, text in documents(sentences).items():
-        (folder / Path(name).name).write_text(text, encoding="utf-8")
-    read_in(home.listening(f"{side}-retrieval"), [folder])
-
-
-def _wait_shared(devices: Sequence[Home]) -> None:
-    """Until the cloud holds what every device shares."""
-    deadline = Deadline.after(SHARED_S)
-    while not deadline.passed:
-        facts = [daemon_state(device, "device").facts.get("shared summaries", "") for device in devices]
-        if all("0 of 0" not in fact and _whole(fact) for fact in facts):
-            return
-        time.sleep(1.0)
-
-
-def _whole(fact: str) -> bool:
-    current, _, total = fact.partition("summaries, ")[2].partition(" up to date")[0].partition(" of ")
-    return current != "" and current == total
 
 
 def _ask(made: Trial, kind: str, rtt: int) -> list[Row]:

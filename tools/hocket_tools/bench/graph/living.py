@@ -104,7 +104,7 @@ def claim(report: Report) -> None:
 def _pace(collection: Collection, store: Store, limit: int) -> Row:
     """Extraction, graph and partition in processor time, with their tables; and how long all took with summaries."""
     chunks, started = collection.status().chunks, time.process_time()
-    collection.graph.build(lambda: collection.graph.unread() == 0)
+    collection.graph.build(lambda: collection.graph.extraction().unread == 0)
     read = time.process_time()
     collection.build()
     whole = time.process_time()

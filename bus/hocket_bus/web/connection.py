@@ -17,8 +17,7 @@ from http.client import HTTPException, HTTPResponse
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from hocket_bus.errors import Cancelled, DeadlineExceeded, ProtocolError, Unavailable, Untrusted
-
+from ..errors import Cancelled, DeadlineExceeded, ProtocolError, Unavailable, Untrusted
 from .server import Server, is_here
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class Connection:
 
     def __init__(self, server: Server, context: ssl.SSLContext | None) -> None:
         """`context` is None where nothing is encrypted."""
-        self._server = server
+        self.server = server
         self._context = context
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
@@ -75,8 +74,8 @@ class Connection:
                 connected = self._encrypt(connected, self._context, until_s)
         except TimeoutError as error:
             raise DeadlineExceeded(
-                f"no connection to {self._server.place} in time",
-                "see that it runs, or raise [server] connect_wait_s",
+                f"no connection to {self.server.place} in time",
+                f"see that it runs, and {self.server.setting}",
             ) from error
         self._waiting = _Waiting(connected)
 
@@ -124,7 +123,9 @@ class Connection:
         if isinstance(why, TimeoutError):
             raise why
         said = "nobody listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
-        raise Unavailable(f"{self._server.place} cannot be reached: {said}", "start it, or see [server] url") from why
+        raise Unavailable(
+            f"{self.server.place} cannot be reached: {said}", f"start it, or see {self.server.setting}"
+        ) from why
 
     def _connect_to(self, family: int, address: _Address, wait_s: float) -> socket.socket:
         connecting = self._hold(socket.socket(family, socket.SOCK_STREAM))
@@ -143,29 +144,31 @@ class Connection:
     def _addresses(self, until_s: float) -> list[tuple[int, _Address]]:
         """Families and addresses; those of this machine alone where nothing is encrypted."""
         try:
-            found = _resolved(self._server, until_s)
+            found = _resolved(self.server, until_s)
         except (socket.gaierror, UnicodeError) as error:
             raise Unavailable(
-                f"the name of {self._server.place} is not known here", "see [server] url, and the network"
+                f"the name of {self.server.place} is not known here", f"see {self.server.setting}, and the network"
             ) from error
         return [each for each in found if self._context is not None or is_here(each[1][0])]
 
     def _encrypt(self, connected: socket.socket, context: ssl.SSLContext, until_s: float) -> socket.socket:
         try:
-            wrapped = context.wrap_socket(connected, server_hostname=self._server.host, do_handshake_on_connect=False)
+            wrapped = context.wrap_socket(connected, server_hostname=self.server.host, do_handshake_on_connect=False)
             self._hold(wrapped)
             wrapped.settimeout(_left(until_s))
             wrapped.do_handshake()
         except ssl.SSLCertVerificationError as error:
             raise Untrusted(
-                f"{self._server.place} shows a certificate that is not trusted here: {error.verify_message}",
+                f"{self.server.place} shows a certificate that is not trusted here: {error.verify_message}",
                 "see that the name in url is the certificate's; SSL_CERT_FILE names authorities of your own",
             ) from error
         except TimeoutError:
             raise
         except OSError as error:
             self._heed()
-            raise ProtocolError(f"{self._server.place} speaks no TLS", "see [server] url: is it https?") from error
+            raise ProtocolError(
+                f"{self.server.place} speaks no TLS", f"see {self.server.setting}: is it https?"
+            ) from error
         return wrapped
 
     def _hold(self, opened: socket.socket) -> socket.socket:

@@ -1,0 +1,139 @@
+"""What an engine is asked of a chunk, and what is believed of its answer: names that stand in the chunk, no more.
+
+Nothing here waits or remembers. What the answer says of names, or beside them, is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_TERM_WORDS, WORD, is_long_enough, is_name, most_telling, tells
+from .reading import Reading
+
+MAX_TOKENS = 256  # MAX_MENTIONS names, and as many pairs of them
+PROMPT = f"""\
+List what the passage is about. Answer with one JSON object and nothing else:
+{{"entities": ["..."], "relations": [["...", "..."]]}}
+"entities" are at most {MAX_MENTIONS} people, organisations, places, things and topics, each in one to three words and \
+spelled as in the passage.
+"relations" are pairs of these entities that the passage relates to each other."""
+EXAMPLE = "Ms Lind joined the Orlan Museum in 1998. She restored its tidal clock with Peer Aas, who lives on Hove."
+EXAMPLE_ANSWER = """\
+{"entities": ["Lind", "Orlan Museum", "tidal clock", "Peer Aas", "Hove"], "relations": [["Lind", "Orlan Museum"], \
+["Lind", "tidal clock"], ["Lind", "Peer Aas"], ["Peer Aas", "Hove"]]}"""  # small models copy the passage without one
+_ENTITY = re.compile(rf"{WORD}(?: {WORD})*")
+_OPENS_SENTENCE = re.compile(r"(?:^|[.!?…:•]\s*|\n)$")
+
+
+class BadAnswer(ValueError):
+    """It is not what was asked for, or names nothing that the chunk holds."""
+
+
+class _Message(Struct, frozen=True):
+    content: str
+
+
+class _Choice(Struct, frozen=True):
+    message: _Message
+
+
+class _Completion(Struct, frozen=True):
+    choices: list[_Choice]
+
+
+class _Said(Struct, frozen=True):
+    entities: list[str]
+    relations: list[list[str]] = []
+
+
+def body_of(text: str, model: str) -> bytes:
+    """The JSON that asks for the entities and relations of a chunk."""
+    asked: dict[str, Any] = {
+        "model": model,
+        "messages": [
+            {"role": "system", "content": PROMPT},
+            {"role": "user", "content": EXAMPLE},
+            {"role": "assistant", "content": EXAMPLE_ANSWER},
+            {"role": "user", "content": text},
+        ],
+        "max_tokens": MAX_TOKENS,
+        "temperature": 0,
+        "stream": False,
+    }
+    return msgspec.json.encode(asked)
+
+
+def reading_of(answer: bytes, text: str) -> Reading:
+    """What the answer to `body_of` says of the chunk, as far as the chunk bears it out. Raises BadAnswer."""
+    said = _said(answer)
+    spelled = {name: found for name in said.entities if (found := _spelled(name, text))}
+    mentions = most_telling(spelled.values())
+    if not mentions:
+        raise BadAnswer
+    return Reading(mentions, _related(said.relations, spelled, frozenset(mentions)))
+
+
+def _said(answer: bytes) -> _Said:
+    """The object in an answer, of which some models say that it is JSON."""
+    try:
+        content = msgspec.json.decode(answer, type=_Completion).choices[0].message.content
+        found = content[content.index("{") : content.rindex("}") + 1]
+        return msgspec.json.decode(found, type=_Said)
+    except (ValueError, IndexError, RecursionError):  # those of msgspec are ValueErrors
+        raise BadAnswer from None
+
+
+def _related(
+    relations: Iterable[list[str]], spelled: dict[str, str], mentions: frozenset[str]
+) -> list[tuple[str, str]]:
+    """Pairs of two different mentions, each once."""
+    found = set()
+    for pair in relations:
+        ends = sorted({spelled[name] for name in pair if name in spelled} & mentions)
+        if len(pair) == len(ends) == 2:
+            found.add((ends[0], ends[1]))
+    return sorted(found)
+
+
+def _spelled(name: str, text: str) -> str | None:
+    """An entity as the chunk has it, where it stands there as words and is neither too long nor too small.
+
+    A capital that begins a sentence alone makes no name.
+    """
+    entity = " ".join(_without_small_words(name.split()))
+    if not _ENTITY.fullmatch(entity):
+        return None
+    pattern = r"\s+".join(re.escape(word) for word in entity.split())
+    found = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
+    if not found:
+        return None
+    inside = [each for each in found if not _OPENS_SENTENCE.search(text, 0, each.start())]
+    spellings = [" ".join(each.group().split()) for each in inside or found]
+    lower = spellings[0].lower()
+    best = lower if lower in spellings or (not inside and spellings[0][1:] == lower[1:]) else spellings[0]
+    return best if _is_bounded(best) else None
+
+
+def _without_small_words(words: list[str]) -> list[str]:
+    """What is left between small words at the ends, without marks of the sentence."""
+    while words and not tells(_bare(words[0]).lower()):
+        words = words[1:]
+    while words and not tells(_bare(words[-1]).lower()):
+        words = words[:-1]
+    return [*words[:-1], _bare(words[-1])] if words else []
+
+
+def _bare(word: str) -> str:
+    word = word.rstrip(".,;'’-")
+    return word[:-2] if word[-2:] in {"'s", "’s"} else word
+
+
+def _is_bounded(mention: str) -> bool:
+    words = mention.split()
+    limit = MAX_NAME_WORDS if is_name(mention) else MAX_TERM_WORDS
+    return len(words) <= limit and is_long_enough(mention)

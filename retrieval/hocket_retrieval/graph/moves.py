@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from .network import Network
 
 LEAST_GAIN = 1e-9
-WORTH = 1.0  # what changing places, or letting a subgraph go, gains at least; in weight
+WORTH = 1.2  # what a change gains at least for each subgraph that it rewrites; in weight
 
 
 class Moves:
@@ -102,7 +102,7 @@ class Moves:
             if len(network.members[there]) == self._limit:
                 gains = {other: gain + self._back(other, here, entity) for other in sorted(network.members[there])}
                 best = max(gains, key=lambda other: (gains[other], -other))
-                if gains[best] > WORTH:
+                if gains[best] > 2 * WORTH:
                     return [(entity, there), (best, here)]
         return []
 
@@ -146,7 +146,8 @@ class Moves:
             there = max(gains, key=lambda at: (gains[at], -at))
             gained += gains[there]
             network.put(entity, there)
-        scattered = subgraph not in network.members and gained > WORTH
+        changed = {subgraph, *(network.home[entity] for entity in members)}
+        scattered = subgraph not in network.members and gained > WORTH * len(changed)
         for entity in members if not scattered else ():
             network.put(entity, subgraph)
         return scattered

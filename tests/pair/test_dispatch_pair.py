@@ -133,11 +133,11 @@ def together(herd: Herd) -> None:
 @pytest.mark.parametrize(
     ("script", "read"),
     [
-        pytest.param("cloud", 0, id="in the race"),
+        pytest.param("cloud", 0, id="in the race", marks=pytest.mark.long),
         pytest.param("cloud", 20, id="while it writes"),
         pytest.param("device,10:cloud", 10, id="while it reads to take over"),
-        pytest.param("device,5:cloud", 30, id="after the hand-over"),
-        pytest.param("cloud,5:device", 30, id="when it has handed over"),
+        pytest.param("device,5:cloud", 30, id="after the hand-over", marks=pytest.mark.long),
+        pytest.param("cloud,5:device", 30, id="when it has handed over", marks=pytest.mark.long),
     ],
 )
 def test_a_cloud_that_is_killed_costs_no_token(herd: Herd, script: str, read: int) -> None:

@@ -63,8 +63,8 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
 @pytest.mark.parametrize(
     ("rtt_ms", "jitter"),
     [
-        (0, 0.0), (30, 0.2), (150, 0.2),
-        *(pytest.param(*rest, marks=pytest.mark.long) for rest in ((0, 0.2), (30, 0.0), (150, 0.0))),
+        (0, 0.0), (150, 0.2),
+        *(pytest.param(*rest, marks=pytest.mark.long) for rest in ((0, 0.2), (30, 0.0), (30, 0.2), (150, 0.0))),
     ],
 )  # fmt: skip
 def test_fifty_questions_give_the_reference_ids_at_any_round_trip(
@@ -134,7 +134,7 @@ def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, 
         assert again.token_ids == done[0].token_ids
 
 
-@pytest.mark.parametrize("number", [100, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [50, pytest.param(500, marks=pytest.mark.long)])
 def test_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link], number: int) -> None:
     """Every stream is whole from token 0: steps count up, pieces join to the text, ids equal those of the end."""
     made, _, link = linked

@@ -25,9 +25,9 @@ QUESTIONS = [" ".join(WORDS[(i * k + 2 * k) % len(WORDS)] for k in range(1, 6)) 
 OPTIONS: dict[str, object] = {"max_tokens": 32, "ignore_eos": True, "documents": 3, "temperature": 1.0, "top_p": 1.0}
 
 
-@pytest.mark.parametrize("late_s", [0.0, 0.05, 0.5])
+@pytest.mark.parametrize("late_s", [0.05, *(pytest.param(late_s, marks=pytest.mark.long) for late_s in (0.0, 0.5))])
 def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: float) -> None:
-    """Scores that take 0, 50 or 500 ms give the reference's ids; without dynamic weights the ids are others."""
+    """Scores that come late give the reference's ids; without dynamic weights the ids are others."""
     reference = Reference(tiny_models)
     differing = 0
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:

@@ -1,4 +1,7 @@
-"""Local moves: who has changed goes where modularity gains most, who lived with it follows, until nobody gains."""
+"""Local moves: who has changed goes where modularity gains most, who lived with it follows, until nobody gains.
+
+Two may also change places, and a subgraph may go, where that gains enough for each subgraph that it rewrites.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from .network import Network
 
 LEAST_GAIN = 1e-9
-WORTH = 1.2  # what a change gains at least for each subgraph that it rewrites; in weight
+WORTH = 1.2  # what such a change gains at least for each subgraph, in weight
 
 
 class Moves:

@@ -180,6 +180,7 @@ def test_what_a_stalled_reader_can_no_longer_get_is_named(publisher: tuple[Publi
     stalled.connection.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("publisher", [ROOMY], indirect=True)
 def test_a_reader_whose_thread_stands_still_misses_nothing(publisher: tuple[Publisher, str]) -> None:
     """With credit for all 100,000 at once, they wait in its socket; no process ends, no event is missing."""

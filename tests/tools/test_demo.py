@@ -72,7 +72,10 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     assert list((folder / "t").iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long), (signal.SIGKILL, -9)],
+)
 def test_an_interrupted_demo_leaves_nothing_behind(
     folder: Path, tiny_models: dict[str, Path], number: signal.Signals, status: int
 ) -> None:

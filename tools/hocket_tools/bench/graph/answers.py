@@ -65,6 +65,7 @@ def _line(who: str, place: str, own: Sequence[Row]) -> Row:
     right = [float(bool(row["right"])) for row in own]
     low, high = bootstrap(right)
     kept = [row for row in own if row["way"] == "home"]
+    chose = any(row["metric"] is not None for row in own)
     return {
         "who": who,
         "asked": place,
@@ -72,9 +73,9 @@ def _line(who: str, place: str, own: Sequence[Row]) -> Row:
         "right": fmean(right),
         "low": low,
         "high": high,
-        "kept": len(kept) / len(own),
+        "kept": len(kept) / len(own) if chose else None,
         "found": fmean(float(bool(row["found"])) for row in own),
-        "risk": fmean(float(not row["found"]) for row in kept) if kept else None,
+        "risk": fmean(float(not row["found"]) for row in kept) if chose and kept else None,
         "first_token_s": median(float(row["first_token_s"] or 0) for row in own),
     }
 

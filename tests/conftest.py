@@ -31,13 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The running pair comes last, as programs last of all: by then its parts are known to work.
-
-    Among several processes these come first, for they take longest, and the last of them would leave the others idle.
-    """
-    side_by_side = hasattr(config, "workerinput")
-    items.sort(key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts), reverse=side_by_side)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The running pair comes last, as programs last of all: by then its parts are known to work."""
+    items.sort(key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

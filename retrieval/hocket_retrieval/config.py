@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hocket_bus.log import Format, Level
+from hocket_bus.web.server import KeyFile
 
 from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
 
@@ -38,13 +39,7 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "at the next start"
         ),
     ] = ""
-    key_file: Annotated[
-        str,
-        Meta(
-            description="a file with nothing but its key, for this user alone (chmod 600); "
-            "empty: systemd's credential `hocket-server-key` where there is one, or else no key"
-        ),
-    ] = ""
+    key_file: KeyFile = ""
 
 
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,12 +7,22 @@ import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Meta
 
 from ..errors import BadConfiguration
 from ..private import check_mode
 
 CREDENTIAL = "hocket-server-key"
+KeyFile = Annotated[
+    str,
+    Meta(
+        description="a file with nothing but its key, for this user alone (chmod 600); "
+        f"empty: systemd's credential `{CREDENTIAL}` where there is one, or else no key"
+    ),
+]
 _HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
 _KEY = re.compile(r"[!-~]{1,4096}")
 _PORTS = {"http": 80, "https": 443}

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hocket_bus.web.server import KeyFile
+
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 Api = Literal["completions", "chat"]
@@ -68,13 +70,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "which cannot go on from a text that is begun"
         ),
     ] = "completions"
-    key_file: Annotated[
-        str,
-        Meta(
-            description="a file with nothing but its key, for this user alone (chmod 600); "
-            "empty: systemd's credential `hocket-server-key` where there is one, or else no key"
-        ),
-    ] = ""
+    key_file: KeyFile = ""
     connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take")] = 5.0
     first_wait_s: Annotated[float, Meta(gt=0, description="how long the first piece of a text may take")] = 60.0
     piece_wait_s: Annotated[float, Meta(gt=0, description="how long each further piece may take")] = 20.0

@@ -2,8 +2,10 @@
 
 A term that one chunk alone holds is asleep: it is in no subgraph and weighs nothing until another chunk holds it, too.
 Two entities weigh as much to each other as there are chunks that hold both; one that relates them to each other, as an
-engine says, counts twice. The modularity of a partition is the share
-of weight within subgraphs less what it would be if partners were drawn by strength alone (Newman and Girvan, 2004).
+engine says, counts twice.
+
+The modularity of a partition is the share of weight within subgraphs less what it would be if partners were drawn by
+strength alone (Newman and Girvan, 2004).
 """
 
 from __future__ import annotations

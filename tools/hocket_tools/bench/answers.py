@@ -26,7 +26,7 @@ from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.lies import alarm
-from hocket_tools.bench.question_sets import FILES, SETS, Question, questions
+from hocket_tools.bench.question_sets import FILES, HALVES, SETS, Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
 from hocket_tools.bench.two_sides import Asked, TwoSides
@@ -52,7 +52,7 @@ class Settings:
     squad: Annotated[int, Option("SQuAD's questions, half of them the device's.", min=0)] = 300
     two_sided: Annotated[int, Option("Questions of two parts, one on each side.", min=0)] = 100
     chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
-    half: Annotated[str, Option("Which of SQuAD's articles: reported, or tuning.")] = "reported"
+    half: Annotated[str, Option("Which of SQuAD's articles.", choices=tuple(HALVES))] = "reported"
     who: Annotated[Sequence[str], Option("Who answers.", choices=WHO)] = WHO
     weights: Annotated[Weights, Option("How one side alone weighs, and the pair that is compared with it.")] = (
         DEFAULT_WEIGHTS

@@ -17,6 +17,8 @@ from hocket_tools.bench.graph import answers, gate, latency, living, matching, p
 from hocket_tools.bench.graph.collections import opened, together
 from hocket_tools.bench.graph.sets import FILES, Question, Sets, load
 from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.question_sets import FILES as SQUAD_AND_CHATS
+from hocket_tools.bench.question_sets import HALVES
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 from hocket_tools.embedding import RememberingEmbedder
@@ -36,14 +38,15 @@ class Settings:
     model: Annotated[str, Option("All sides' model, part answers: a published name, a folder or a .gguf file.")] = (
         BUNDLED
     )
-    half: Annotated[str, Option("Which of SQuAD's articles, part answers: reported, or tuning.")] = "reported"
+    half: Annotated[str, Option("Which of SQuAD's articles, part answers.", choices=tuple(HALVES))] = "reported"
     seed: Annotated[int, Option("Draws questions, halves and sentences.", min=0)] = 0
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure what is not in the report yet; returns whether every claim holds."""
     of_rows = {name: getattr(settings, name) for name in ("part", *_USED[settings.part])}
-    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in FILES])}, json_path)
+    files = SQUAD_AND_CHATS if settings.part == "answers" else FILES
+    report = Report(of_rows | {"inputs": digest_of_files([data / file for file in files])}, json_path)
     if settings.part == "latency":
         latency.measure(report, settings.questions)
         latency.claim(report)

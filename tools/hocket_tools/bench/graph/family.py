@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
+from hocket_bus.errors import DeadlineExceeded
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
 from hocket_tools.pair.home import Home
@@ -33,12 +34,14 @@ def read(home: Home, side: str, texts: Mapping[str, str]) -> None:
 
 
 def wait_shared(devices: Sequence[Home]) -> None:
-    """Until the cloud holds what every device shares."""
+    """Until the cloud holds what every device shares. Raises DeadlineExceeded."""
     deadline = Deadline.after(SHARED_S)
     while not deadline.passed:
         if all(_is_shared(daemon_state(device, "device").metrics) for device in devices):
             return
         time.sleep(1.0)
+    text = f"the cloud does not hold what the devices share within {SHARED_S:g} s"
+    raise DeadlineExceeded(text, "run it again when this machine has less to do")
 
 
 def _is_shared(metrics: Mapping[str, float]) -> bool:

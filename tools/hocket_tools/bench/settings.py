@@ -23,4 +23,4 @@ class Option:
     min: float | None = None  # of the number, or of each number of a sequence
     max: float | None = None
     metavar: str | None = None
-    choices: Sequence[str] = ()  # of each word of a sequence; empty: any
+    choices: Sequence[str] = ()  # of the word, or of each word of a sequence; empty: any

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -52,7 +52,8 @@ class _Field:
         bounds: dict[str, Any] = {} if self.item else {"min": option.min, "max": option.max}
         info = typer.Option(self.name, help=option.help, metavar=option.metavar, **bounds)
         default = ",".join(map(_shown, self.default)) if self.item else self.default
-        return _parameter(self.field, Annotated[self.type, info], default)
+        type = Literal[tuple(option.choices)] if option.choices and not self.item else self.type
+        return _parameter(self.field, Annotated[type, info], default)
 
     def value(self, given: object) -> object:
         """The setting for what was given. Raises BadParameter that names the option."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from math import inf
@@ -16,7 +17,7 @@ import tiny_gguf
 import torch
 from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from hocket_daemon.engine.published import PUBLISHED, place
 
@@ -31,9 +32,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The running pair comes last, as programs last of all: by then its parts are known to work."""
-    items.sort(key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The running pair comes last, as programs last of all: by then its parts are known to work.
+
+    Several test processes take it first of all: it is the longest work, and none is left alone with it at the end.
+    """
+    items.sort(
+        key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts),
+        reverse=hasattr(config, "workerinput"),
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -118,6 +125,23 @@ def gguf_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("gguf") / "tiny.gguf"
     tiny_gguf.write(file)
     return file
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_load_in_turn() -> Iterator[None]:
+    """Tests run several daemons in one process, on threads. transformers puts `tie_weights` aside while it loads.
+
+    Two loads at once can put it back in the wrong order, and no model with tied weights loads from then on.
+    """
+    loading, load = threading.Lock(), PreTrainedModel.from_pretrained.__func__
+
+    def in_turn(cls: type[PreTrainedModel], /, *arguments: object, **options: object) -> object:
+        with loading:
+            return load(cls, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PreTrainedModel, "from_pretrained", classmethod(in_turn))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
+from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
@@ -22,6 +23,7 @@ from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S
 
 ABOUT_VOICES = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
+UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
 AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
@@ -134,7 +136,7 @@ class Pair:
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
                 aggregation=AggregationSettings(**ABOUT_VOICES | set_here),  # type: ignore[arg-type]
-                **options,  # type: ignore[arg-type]
+                **{"composition": UNMEASURED} | options,  # type: ignore[arg-type]
             )
         )
         self.run(self.device)

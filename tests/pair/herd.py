@@ -11,6 +11,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic, sleep
 
+from harness import UNMEASURED
+
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Done, Ingest, Ingested, Token
@@ -49,7 +51,9 @@ def serve(name: str, folder: str, model: str) -> None:
         CloudDaemon(CloudSettings(**common)).run()  # type: ignore[arg-type]
     else:
         waits = AggregationSettings(connect_wait_s=5.0, rejoin_wait_s=10.0)
-        DeviceDaemon(DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits)).run()  # type: ignore[arg-type]
+        DeviceDaemon(
+            DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits, composition=UNMEASURED)  # type: ignore[arg-type]
+        ).run()
 
 
 @dataclass

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import WORDS, Pair, pair
+from harness import UNMEASURED, WORDS, Pair, pair
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled
 from hocket_bus.messages import (
@@ -47,7 +47,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def tapped(made: Pair, composition: CompositionSettings = CompositionSettings(), **policy: bool) -> Tap:  # noqa: B008
+def tapped(made: Pair, composition: CompositionSettings = UNMEASURED, **policy: bool) -> Tap:
     """A running pair with a tap in the wire and a ledger."""
     tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud")))
     for side in ("device", "cloud"):
@@ -164,7 +164,7 @@ def test_queries_are_short_and_redacted_and_the_ledger_has_every_byte(
     """Canaries of four kinds, typed between words; none is in what left."""
     chance = random.Random(5)
     with pair(folder, tiny_models, start=False) as made:
-        tap = tapped(made, CompositionSettings(distance=2, redact=(r"QX-\w+",)))
+        tap = tapped(made, CompositionSettings(model="", distance=2, redact=(r"QX-\w+",)))
         linked(made)
         with made.client().compose() as composer:
             for _ in range(count):
@@ -190,7 +190,7 @@ def test_queries_are_short_and_redacted_and_the_ledger_has_every_byte(
 def test_no_part_of_a_mail_address_leaves_while_it_is_typed(tiny_models: dict[str, Path], folder: Path) -> None:
     """Letter by letter, memory being asked for as often as it can be."""
     with pair(folder, tiny_models, start=False) as made:
-        tap = tapped(made, CompositionSettings(distance=0))
+        tap = tapped(made, CompositionSettings(model="", distance=0))
         linked(made)
         with made.client().compose("Please write soon") as composer:
             typed(composer, " to annalena.varga@example.org about kala mira duno")
@@ -335,7 +335,7 @@ def test_a_cloud_that_comes_and_goes_costs_no_suggestion(tiny_models: dict[str, 
     with pair(folder, tiny_models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
-        made.start_device(composition=CompositionSettings(distance=0))
+        made.start_device(composition=CompositionSettings(model="", distance=0))
         composer = made.stack.enter_context(made.client().compose(TEXT))
         for round_ in range(3):
             cloud = made.start_cloud()

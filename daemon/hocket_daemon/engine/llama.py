@@ -92,7 +92,10 @@ class Model:
         self._c, complaints, _ = library()
         _look_at(file)
         complaints.clear()
-        self.handle = self._c.llama_model_load_from_file(str(file).encode(), self._c.llama_model_default_params())
+        how = self._c.llama_model_default_params()
+        # llama.cpp's kernels for AMX end the process with quantised weights (its issue 20824); the others do not.
+        how.use_extra_bufts = b"AMX_INT8 = 1" not in self._c.llama_print_system_info()
+        self.handle = self._c.llama_model_load_from_file(str(file).encode(), how)
         if not self.handle:
             raise _refused(file, _reason(complaints), "take a whole GGUF file of a language model")
         self._vocabulary = self._c.llama_model_get_vocab(self.handle)

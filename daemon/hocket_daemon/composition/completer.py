@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from hocket_bus.errors import HocketError
@@ -180,11 +180,8 @@ class Completer:
         return next((Path(each) for each in windows if self._kept.find(self._reference, each) is None), None)
 
     def _passes(self, path: Path, enough: Callable[[Path], bool]) -> Prefill[Path]:
-        latest = self._kept.latest
-        sources: list[Sequence[int]] = [self._reference.ids, path.window.ids]
-        if latest is not None:
-            sources.append([*latest.window.ids[-TAIL:], *latest.tokens])
-        lookup = Lookup(sources)
+        late = ([*each.window.ids[-TAIL:], *each.tokens] for each in self._kept.late())
+        lookup = Lookup([self._reference.ids, path.window.ids, *late])
         return complete(
             self._row, self._reference.ids, path, self._pieces, eos=self._voice.eos, lookup=lookup, enough=enough
         )

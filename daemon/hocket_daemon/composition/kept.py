@@ -9,6 +9,7 @@ from .window import Window
 
 MOST = 256  # paths
 LATEST = 4  # of them that what is typed may lie on
+LATE = 128  # of them that proposals are taken from
 
 
 class Kept:
@@ -18,11 +19,11 @@ class Kept:
         self._pieces = pieces
         self._paths: dict[tuple[str, str], Path] = {}
         self._reference: Reference | None = None
+        self._earlier: list[Path] = []
 
-    @property
-    def latest(self) -> Path | None:
-        """The one that was put last."""
-        return next(reversed(self._paths.values()), None)
+    def late(self) -> list[Path]:
+        """Those that were put last, the very last one last: behind this reference or behind earlier ones."""
+        return [*self._earlier, *self._paths.values()][-LATE:]
 
     def put(self, reference: Reference, path: Path) -> None:
         """Keep a path, unless a longer one is here."""
@@ -45,4 +46,5 @@ class Kept:
 
     def _begin(self, reference: Reference) -> None:
         if reference is not self._reference:
+            self._earlier = self.late()
             self._reference, self._paths = reference, {}

@@ -1,0 +1,39 @@
+"""What is kept of earlier suggestions: told again behind the same reference alone, proposed behind any."""
+
+from __future__ import annotations
+
+import pytest
+
+from hocket_daemon.composition.kept import LATE, Kept
+from hocket_daemon.composition.path import Path
+from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.composition.reference import Reference
+from hocket_daemon.composition.window import Window
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.transformers_voice import TransformersVoice
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Pieces:
+    return Pieces(TransformersVoice(ModelSettings(name="bundled", slots=1, context=64), "device"))
+
+
+def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: Pieces) -> None:
+    kept, window = Kept(pieces), Window("The ferry", "", [5, 6])
+    old, new = Reference([1]), Reference([1, 2])
+    before, behind = Path(window, (7, 8)), Path(window, (7, 9))
+    kept.put(old, before)
+    assert kept.find(old, window) is before
+    assert kept.find(new, window) is None
+    assert kept.late() == [before]
+    kept.put(new, behind)
+    assert kept.find(new, window) is behind
+    assert kept.late() == [before, behind]  # the likeliest source last
+
+
+def test_what_is_proposed_from_has_an_end(pieces: Pieces) -> None:
+    kept = Kept(pieces)
+    paths = [Path(Window(f"text {number}", "", [5]), (number,)) for number in range(2 * LATE + 3)]
+    for number, path in enumerate(paths):
+        kept.put(Reference([number // 50]), path)
+    assert kept.late() == paths[-LATE:]

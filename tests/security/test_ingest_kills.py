@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from slow_daemon import BATCH
 
 from hocket_bus import messages as m
 from hocket_bus.sockets import Bus, LinkUp, Received
@@ -41,7 +42,7 @@ def let_go(process: subprocess.Popen[str], batches: int) -> None:
         if number:
             process.stdin.write("\n")
             process.stdin.flush()
-        assert process.stdout.readline()
+        assert any(line.startswith(BATCH) for line in iter(process.stdout.readline, ""))
 
 
 @contextmanager

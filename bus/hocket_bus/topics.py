@@ -8,33 +8,23 @@ MAX_TOPICS = 4_096  # remembered of one user
 
 
 class Topics:
-    """An open topic is everybody's. Every other one is its first subscriber's, also after that connection broke: others
-    may have waited for it to break.
+    """A topic is its first subscriber's, also after that connection broke: others may have waited for it to break.
 
     Of each user the newest topics are remembered, so that nobody can make others' be forgotten.
     """
 
     def __init__(self, max_topics: int = MAX_TOPICS) -> None:
-        self._open: set[bytes] = set()
         self._owners: dict[bytes, str] = {}
         self._topics: dict[str, deque[bytes]] = defaultdict(deque)
         self._max_topics = max_topics
 
-    def open(self, topic: bytes) -> None:
-        """Make it everybody's from here on, whoever had it."""
-        self._open.add(topic)
-
-    def opened(self, topic: bytes) -> bool:
-        """Whether it is everybody's."""
-        return topic in self._open
-
     def owner(self, topic: bytes) -> str | None:
-        """Whose it is; None for one that is open, or nobody's."""
-        return None if topic in self._open else self._owners.get(topic)
+        """Whose it is; None for nobody's."""
+        return self._owners.get(topic)
 
     def give(self, topic: bytes, user: str) -> None:
-        """Make it this user's, whoever had it; an open one stays open."""
-        if topic in self._open or self._owners.get(topic) == user:
+        """Make it this user's, whoever had it."""
+        if self._owners.get(topic) == user:
             return
         self._owners[topic] = user
         self._topics[user].append(topic)

@@ -190,35 +190,6 @@ def test_a_topic_belongs_to_its_first_reader(tmp_path: Path, server: Machine, la
         assert mallory.inbox.empty()
 
 
-def test_an_open_topic_is_read_by_all_that_may_connect(tmp_path: Path, server: Machine, laptop: Machine) -> None:
-    """Also one whose first subscriber came before it was opened, and who could not be read then; strangers do not."""
-    mallory, stranger = Machine(tmp_path / "mallory"), Machine(tmp_path / "stranger")
-    for machine in (mallory, stranger):
-        machine.knows(server=Peer(server.own.public, AT))
-    server.knows(bob=asks(laptop), mallory=asks(mallory))
-    captured, fresh = os.urandom(16), os.urandom(16)
-    with server.bus() as there, laptop.bus() as here, mallory.bus() as elsewhere, stranger.bus() as outside:
-        serving = serve(there)
-        dial(elsewhere, captured)
-        mallory.until(is_up)
-        serving.open_topic(captured)
-        serving.open_topic(fresh)
-        for bus, machine, topics in ((elsewhere, mallory, [fresh]), (here, laptop, [captured, fresh])):
-            for topic in topics:
-                dial(bus, topic)
-                machine.until(is_up)
-        dial(outside, fresh)
-        stranger.until(lambda event: isinstance(event, LinkDown))
-        for topic in (captured, fresh):
-            serving.publish(topic, NOTICE)
-            assert laptop.received().message == mallory.received().message == NOTICE
-        server.knows(bob=asks(laptop))
-        there.reload_keys()
-        serving.publish(captured, NOTICE)
-        assert laptop.received().message == NOTICE, "its first subscriber's key was revoked, and it goes on"
-        assert stranger.inbox.empty() or not isinstance(stranger.inbox.get(), Received)
-
-
 def test_a_revoked_key_gets_no_more(server: Machine, laptop: Machine) -> None:
     """Though still connected: after the reload neither its messages nor its streams pass, and it is told at once."""
     server.knows(bob=asks(laptop))

@@ -43,13 +43,3 @@ def test_a_topic_that_changed_hands_is_not_forgotten_with_the_former_owner() -> 
     for number in range(3):
         topics.give(bytes([number]), "former")
     assert topics.owner(b"x") == "present"
-
-
-def test_an_open_topic_is_nobodys_whoever_had_it_or_asks_for_it() -> None:
-    """To open another one, or to ask for ever more, takes it from nobody."""
-    topics = Topics(max_topics=2)
-    topics.give(b"x", "first")
-    topics.open(b"x")
-    topics.give(b"x", "second")
-    topics.give(b"y", "second")
-    assert (topics.owner(b"x"), topics.owner(b"y")) == (None, "second")

@@ -74,11 +74,6 @@ class Server:
         """How long nothing has come from a connected end, not counting times in which nothing could be read."""
         return self._loop.awake.s - self._ends.heard_s(route)
 
-    def open_topic(self, topic: bytes) -> None:
-        """Let every allowed end read a topic, 16 bytes; whoever asked for another's before asks again."""
-        assert len(topic) == TOPIC_BYTES
-        self._loop.do(lambda: self._topics.open(topic))
-
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
         frames = [topic, *encode(message)]
@@ -210,12 +205,10 @@ class Server:
             self._refuse_topic(topic, user)
 
     def _may_read(self, topic: bytes, user: str) -> bool:
-        """Who may ask reads its own topics, and every end an open one.
+        """Who may ask reads its own topics.
 
         A topic is its first subscriber's for as long as that one is allowed; on ipc, of everybody who knows it.
         """
-        if self._topics.opened(topic):
-            return self._allowed(user)
         owner = self._topics.owner(topic) or user
         return may(user, "ask", self._keys) and (owner == user or not self._allowed(owner))
 

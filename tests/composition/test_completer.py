@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from mainthread import MainThread
-from typing_text import TIE, Typist, plain
+from typing_text import REQUEST, TIE, Typist, plain
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Takeaway
+from hocket_bus.messages import Edit, Takeaway
 from hocket_daemon.composition.completer import Completer, Told
+from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Rows
+from waiting import WAIT_S
 
 SENTENCES = [
     "The ferry to Brightholm costs 14 crowns.",
@@ -102,6 +108,41 @@ def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int, e
         assert tokens == list(told.path.tokens) or lead < TIE
         assert told.path.suggested(desk.pieces, MOST) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
+
+
+def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(desk: Desk) -> None:
+    """One key falls into each pass, and what the pass reads is there for the next key."""
+    text = " ".join(SENTENCES * 12)
+    document = Document(text, len(text), 0)
+    begun, typed = threading.Event(), threading.Event()
+    passes: list[int] = []
+    read = desk.compute._read
+
+    def read_slowly(segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+        begun.set()
+        desk.main.post(lambda: None)
+        assert typed.wait(WAIT_S)
+        typed.clear()
+        behind = read(segments, interrupt)
+        passes.append(sum(len(row) for segment in segments for row in segment.tokens))
+        return behind
+
+    desk.compute._read = read_slowly
+    desk.completer.suggest(document)
+    tokens = len(desk.completer.context(document))
+    for version in range(1, tokens // PART + 2):
+        desk.main.until(begun.is_set)
+        begun.clear()
+        at = document.cursor
+        assert document.apply(Edit(REQUEST, version - 1, version, at, 0, "z", at + 1))
+        desk.completer.suggest(document)
+        typed.set()
+    desk.main.until(begun.is_set)
+    have_read = sum(passes)
+    desk.compute._read = read
+    typed.set()
+    assert desk.suggested(document.version).passes
+    assert have_read > tokens - PART
 
 
 def test_a_text_that_is_closed_takes_no_row_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ class Compute:
         """Make the forward passes that `passes` asks for, together with the requests of others.
 
         `done` gets what it returns, or a Preempted when the interrupt was set before the end. Those that are `urgent`
-        come before all others, and are to be short.
+        come before all others, and are to be short: they are interrupted between two passes only.
         """
         self._tell(lambda: self._prompts.append(Prompt(passes, interrupt, done, urgent)))
 
@@ -186,7 +186,8 @@ class Compute:
             prompt_segment = NOTHING
         else:
             prompt_segment = prompt.segment
-            interrupts.append(prompt.interrupt)
+            # Who types faster than a pass would else have nothing read: what it reads, the next key needs, too.
+            interrupts.append(Interrupt() if prompt.urgent else prompt.interrupt)
         with self._undisturbed(len(requests)):
             return decode(self._read, guarded, Together(interrupts), prompt_segment)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fakes import FakePeer, part
 from msgspec import structs
-from two_sides import SETTINGS, TEXTS, Sides, ask, strange, weighed_rows
+from two_sides import SETTINGS, TEXTS, Sides, ask, leaning, strange, weighed_rows
 
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import METHODS, WEIGHTS, Done, Draft, End, Message, Sources, Target
@@ -35,7 +35,11 @@ def expected(both: Sides, done: Done) -> list[dict[tuple[str, int], float]]:
             travels = truncate(mix(rows, own), SETTINGS.wire_mass).of(token)
             of_side.append((side, travels * parts / parts.sum()))
             log_h.append(claim)
-        eta = 1.0 if step in done.aggregation.solo_steps else eta_device(log_h[0], log_h[1])
+        eta = (
+            1.0
+            if step in done.aggregation.solo_steps
+            else eta_device(leaning(log_h[0], [both.device, both.cloud], both.asked), log_h[1])
+        )
         table = {
             (side.side, number): by * float(share)
             for (side, found), by in zip(of_side, (eta, 1 - eta), strict=True)

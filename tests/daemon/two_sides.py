@@ -11,24 +11,26 @@ import msgspec
 import numpy as np
 from fake_voice import FakeVoice
 from fakes import ID, FakePeer, Part, Reader, part, relevance
+from numpy.typing import NDArray
 from simulation import token_of
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Sampling
 from hocket_bus.wire import decode, encode
-from hocket_daemon.aggregation import drafter, follower, leader
+from hocket_daemon.aggregation import drafter, follower, leader, lean
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.prompt import Layout
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import stream
-from hocket_daemon.serving.relevance import weigh
+from hocket_daemon.serving.relevance import explained, weigh
 
 SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
     connect_wait_s=2.0,
@@ -200,6 +202,7 @@ def reference(asked: Ask, sides: list[Part], solo: frozenset[int]) -> list[int]:
     rule, ids = Rule(sampling.seed, sampling.temperature, sampling.top_p), list[int]()
     while len(ids) < sampling.max_tokens and not (ids and ids[-1] in sides[0].voice.eos and not asked.ignore_eos):
         (device, h_device), (cloud, h_cloud) = (distribution(side, asked, options.weights, ids) for side in sides)
+        h_device = leaning(h_device, sides, asked)
         alone = len(ids) in solo
         ids.append(token_of(options.method, rule, len(ids), device, cloud, (h_device, h_cloud), alone=alone))
     return ids
@@ -218,21 +221,37 @@ def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
     layout = voice.layout(asked.task)
-    heard = [surprise(voice, layout, each, asked.question) for each in texts] if weights in HEARD else []
-    shares, log_h = weigh(scores, SETTINGS.relevance_temperature, heard)
+    shares, log_h = weigh(
+        scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in HEARD else NOTHING_HEARD
+    )
     behind = layout.question(asked.question) + ids
     rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
     return rows, shares, log_h
 
 
-def surprise(voice: FakeVoice, layout: Layout, text: str, question: str) -> float:
-    """The log of the question's probability behind a document and what the layout has between them."""
+def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
+    """The device's log h, and what its passages explain of the question beyond the cloud's, where that is weighed."""
+    assert asked.options is not None
+    explains = [heard(side, asked) for side in sides] if asked.options.weights == "likelihood" else [NOTHING_HEARD]
+    if log_h is None or not all(map(len, explains)):
+        return log_h
+    return log_h + lean.lean(*(lean.decode(lean.encode(explained(each))) for each in explains))
+
+
+def heard(side: Part, asked: Ask) -> NDArray[np.float64]:
+    """The logs of the question's tokens behind each of a side's documents."""
+    layout, texts = side.voice.layout(asked.task), side.retrieval.texts[: asked.documents]
+    return np.array([surprise(side.voice, layout, each, asked.question) for each in texts])
+
+
+def surprise(voice: FakeVoice, layout: Layout, text: str, question: str) -> list[float]:
+    """The logs of the question's tokens behind a document and what the layout has between them."""
     row = [*layout.document(text), *layout.encode(layout.between, "", "")]
-    total = 0.0
+    logs = []
     for token in layout.encode("", question, ""):
-        total += math.log(voice.distribution(row)[token])
+        logs.append(math.log(voice.distribution(row)[token]))
         row.append(token)
-    return total
+    return logs
 
 
 def strange(message: Message) -> Message:

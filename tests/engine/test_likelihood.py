@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from fake_voice import FakeVoice
 
-from hocket_daemon.engine.likelihood import LEAST, LEAST_LOG, MOST_TOKENS, Likelihoods
+from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS, Likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
@@ -36,41 +36,41 @@ def test_a_group_hears_what_teacher_forcing_says(
         )
         for passage, heard in zip(PASSAGES, group.likelihoods, strict=True):
             said = voice.score([*layout.document(passage), *query], len(query))
-            assert heard == pytest.approx(sum(np.log(said[at][query[at]]) for at in own), abs=1e-3)
+            np.testing.assert_allclose(heard, [np.log(said[at][query[at]]) for at in own], atol=1e-3)
         group.close()
         assert voice.stored is not None
         voice.stored.close()
-    assert plain.likelihoods == []
+    assert plain.likelihoods.shape == (0, 0)
 
 
 @pytest.mark.parametrize("most", [1, 5, 1000])
-def test_passes_of_any_size_give_the_same_sums(most: int) -> None:
+def test_passes_of_any_size_give_the_same_logs(most: int) -> None:
     """To the last bit, so that who else is served has no say in a weight."""
     voice, text, part = FakeVoice(seed=3), list(range(2, 40)), range(4, 30)
 
-    def sums(size: int) -> list[float]:
+    def logs(size: int) -> list[list[float]]:
         rows = voice.slots.take(3)
         heard = Likelihoods(rows, text, part)
         for segment in in_passes(rows, [text] * 3, size, every=True):
             heard.add(segment, voice.read([segment])[0])
         voice.slots.give_back(rows)
         assert heard.last.shape == (3, voice.vocabulary)
-        return heard.sums
+        assert heard.logs.shape == (3, len(part))
+        return heard.logs.tolist()  # type: ignore[no-any-return]
 
-    assert sums(most) == sums(13)
+    assert logs(most) == logs(13)
 
 
-def test_no_text_is_less_likely_than_the_bound() -> None:
-    """However long it is and however little its tokens are expected; a text of one token has no part to count."""
+def test_no_token_is_less_likely_than_the_bound() -> None:
+    """Of a long text the end counts; a text of one token has no part to count."""
     text = [1] * (MOST_TOKENS + 50)
     never = np.tile(np.array([[1.0, 0.0]], np.float32), (len(text), 1))
     heard = Likelihoods([0], text, range(len(text)))
     heard.add(Segment([0], [text], every=True), never)
-    assert heard.sums == [pytest.approx(LEAST_LOG)]
-    assert pytest.approx(MOST_TOKENS * np.log(LEAST)) == LEAST_LOG
+    np.testing.assert_allclose(heard.logs, np.full((1, MOST_TOKENS), np.log(LEAST)))
     short = Likelihoods([0], [1], range(1))
     short.add(Segment([0], [[1]], every=True), never[:1])
-    assert short.sums == [0.0]
+    assert short.logs.shape == (1, 0)
 
 
 def test_what_is_wanted_stands_in_the_order_of_the_segments() -> None:

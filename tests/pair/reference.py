@@ -9,19 +9,22 @@ from pathlib import Path
 
 import numpy as np
 from harness import ListRetrieval
+from numpy.typing import NDArray
 from simulation import token_of
 
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
+from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
-from hocket_daemon.serving.relevance import weigh
+from hocket_daemon.serving.relevance import explained, weigh
 
 DEFAULTS = AggregationSettings()
 
@@ -77,7 +80,7 @@ class Reference:
         *,
         alone: bool,
     ) -> dict[str, float]:
-        weights = {side: self._weigh(ask, ids[:step], found[side], side) for side in readings}
+        weights = self._weighed(ask, ids[:step], found)
         eta = 1.0 if alone else eta_device(weights["device"][1], weights["cloud"][1])
         parts = {}
         for side, by in (("device", eta), ("cloud", 1 - eta)):
@@ -102,7 +105,7 @@ class Reference:
         ids: list[int] = []
         margins: list[float] = []
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
-            weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
+            weights = self._weighed(ask, ids, found)
             device, cloud = (
                 truncate(readings[side].distribution(ids, weights[side][0]), DEFAULTS.wire_mass)
                 for side in ("device", "cloud")
@@ -111,6 +114,17 @@ class Reference:
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
             ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
+
+    def _weighed(
+        self, ask: Ask, ids: list[int], found: dict[str, list[Passage]]
+    ) -> dict[str, tuple[list[float], float | None]]:
+        """Of either side. The device's log h has what its passages explain of the question beyond the cloud's."""
+        weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
+        shares, log_h = weights["device"]
+        if _options(ask).weights == "likelihood" and log_h is not None and weights["cloud"][1] is not None:
+            told = [lean.encode(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
+            weights["device"] = shares, log_h + lean.lean(*map(lean.decode, told))
+        return weights
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:
         """The weights of the step behind `ids`."""
@@ -121,17 +135,20 @@ class Reference:
             text = query(ask.question, self._models["device"].text(ids[:length]))
             if text != ask.question:  # those scores came with the passages
                 scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
-        heard = [self._surprise(ask, passage.text, side) for passage in found] if weights == "likelihood" else []
+        heard = self._heard(ask, found, side) if weights == "likelihood" else NOTHING_HEARD
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
-    def _surprise(self, ask: Ask, passage: str, side: str) -> float:
-        """The log of the question's probability behind a passage, by teacher forcing and without slots."""
+    def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
+        return np.array([self._surprise(ask, passage.text, side) for passage in found])
+
+    def _surprise(self, ask: Ask, passage: str, side: str) -> list[float]:
+        """The logs of the question's tokens behind a passage, by teacher forcing and without slots."""
         model = self._models[side]
         layout = model.layout(ask.task)
         query, own = layout.question(ask.question), layout.own(ask.question)
         tokens = [*layout.document(passage), *query]
         said = model.score(tokens, len(query))
-        return float(sum(np.log(max(said[at][query[at]], 1e-12)) for at in own))
+        return [min(0.0, float(np.log(max(said[at][query[at]], 1e-12)))) for at in own]
 
 
 def _options(ask: Ask) -> AggregationOptions:

@@ -69,6 +69,7 @@ def draft(begin: Begin, prefix: int, token: int = 1, payload: bytes = PAYLOAD) -
         token=token,
         log_h=0.0,
         decode_s=0.01,
+        likelihoods=b"",
         payload=payload,
     )
 

@@ -73,6 +73,6 @@ class Liar:
             Draft(
                 session=session, epoch=epoch, step=at, prefix=digest, confirmed=at, digest=digest,
                 token=int(said.ids[0]), log_h=self._log_h if forces else -self._log_h, decode_s=0.01,
-                payload=codec.encode(said),
+                likelihoods=b"", payload=codec.encode(said),
             )
         ]  # fmt: skip

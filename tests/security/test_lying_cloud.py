@@ -17,7 +17,7 @@ from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import GIVEN, PUSHED, Steering
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.likelihood import LEAST_LOG
+from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import weigh
 
@@ -69,7 +69,8 @@ class Device:
             at.append(token)
         message = Draft(
             session=self._begin.session, epoch=0, step=len(at), prefix=at.digest, confirmed=len(at), digest=at.digest,
-            token=int(distribution.ids[0]), log_h=log_h, decode_s=0.01, payload=codec.encode(distribution),
+            token=int(distribution.ids[0]), log_h=log_h, decode_s=0.01, likelihoods=b"",
+            payload=codec.encode(distribution),
         )  # fmt: skip
         self.sent += self.dialogue.receive(message).send
 
@@ -89,11 +90,12 @@ class Device:
 )
 def test_every_honest_claim_is_in_range(scores: list[float], temperature: float, fewer: int) -> None:
     """Whatever a cosine or a probability is, and where fewer passages were found than were asked for."""
-    least, most = claims("dynamic", len(scores) + fewer, temperature)
+    least, most = claims("likelihood", len(scores) + fewer, temperature)
     assert least <= (weigh(scores, temperature)[1] or 0.0) <= most
-    for likelihood in (0.0, -80.0, LEAST_LOG):
-        least, most = claims("likelihood", len(scores) + fewer, temperature)
-        assert least <= (weigh(scores, temperature, [likelihood] * len(scores))[1] or 0.0) <= most
+    heard = np.random.default_rng(len(scores)).uniform(np.log(LEAST), 0.0, (len(scores), MOST_TOKENS))
+    for at in range(len(scores)):
+        explains_all = np.where(np.arange(len(scores))[:, None] == at, 0.0, heard)
+        assert least <= (weigh(scores, temperature, explains_all)[1] or 0.0) <= most
     least, most = claims("off", len(scores) + fewer, temperature)
     assert least <= (weigh([0.0] * len(scores), temperature)[1] or 0.0) <= most
 
@@ -104,7 +106,6 @@ def test_every_honest_claim_is_in_range(scores: list[float], temperature: float,
         (weights, log_h)
         for weights in WEIGHTS
         for log_h in (1e6, -1e6, 11.0, -10.1, float("inf"), float("-inf"), float("nan"))
-        if (weights, log_h) != ("likelihood", -10.1)  # which a question of few words may well have
     ],
 )
 def test_a_claim_that_no_scorer_gives_is_refused(weights: str, log_h: float) -> None:

@@ -38,7 +38,7 @@ def drafted(before: list[int], token: int, payload: bytes = PAYLOAD, *, confirme
         chain.append(each)
     return Draft(
         session=BEGIN.session, epoch=0, step=len(before), prefix=chain.digest, confirmed=confirmed, digest=0,
-        token=token, log_h=0.0, decode_s=0.0, payload=payload,
+        token=token, log_h=0.0, decode_s=0.0, likelihoods=None, payload=payload,
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ Method = Literal["coupled", "independent", "sync", "sync-both"]
 Weights = Literal["off", "static", "dynamic", "likelihood"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
-DEFAULT_WEIGHTS: Weights = "dynamic"
+DEFAULT_WEIGHTS: Weights = "likelihood"
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):
@@ -104,7 +104,8 @@ class Ready(Message, frozen=True):
 class Draft(Message, frozen=True):
     """A side's draft of one step. `payload` is its encoded distribution; `prefix` digests the tokens before it.
 
-    `digest` is that of the `confirmed` tokens which the side has confirmed.
+    `digest` is that of the `confirmed` tokens which the side has confirmed. With `weights` "likelihood" the first draft
+    of an epoch tells how likely the side's passages make each of the question's tokens.
     """
 
     session: Id
@@ -116,6 +117,7 @@ class Draft(Message, frozen=True):
     token: TokenId
     log_h: float | None
     decode_s: Seconds
+    likelihoods: Annotated[bytes, Meta(max_length=256)] | None
     payload: bytes
 
 

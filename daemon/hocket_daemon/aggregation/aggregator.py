@@ -113,7 +113,7 @@ class AggregatorExchange(Exchange):
 
     def _observe(self, own: Draft, remote: Draft) -> Laws:
         device, cloud = self._sides(own, remote)
-        found = laws(self._terms.rule, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
+        found = laws(self._terms.rule, device.distribution, cloud.distribution, self._log_h(device, cloud))
         alpha = (acceptance(found.device, found.target), acceptance(found.cloud, found.target))
         self.scheduler.observe("device", device.decode_s, alpha[0])
         self.scheduler.observe("cloud", cloud.decode_s, alpha[1])

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
@@ -16,10 +19,11 @@ from ..engine.distribution import Distribution
 from ..engine.sampling import Rule
 from ..engine.voice import Rows
 from ..serving.sources import Told, heard, telling
+from . import lean
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
-from .relevance import claims
-from .schedule import Aggregating
+from .relevance import HEARD, claims
+from .schedule import Aggregating, other
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -63,6 +67,15 @@ class Dialogue:
         self._session = begin.session
         self._vocabulary = vocabulary
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
+        self._compares = begin.weights in HEARD
+        self._likelihoods: dict[Side, list[int]] = {}  # of the question's tokens, as each side's passages make them
+        self._to_tell: bytes | None = None  # the own ones, with the next draft
+        self._own_likelihoods: bytes | None = None
+
+    def hear(self, logs: NDArray[np.float64]) -> None:
+        """How likely this side's passages make the question's tokens, [tokens]: known before the first own draft."""
+        self._own_likelihoods = self._to_tell = lean.encode(logs)
+        self._compare(self._side, self._own_likelihoods)
 
     def own(
         self,
@@ -108,8 +121,7 @@ class Dialogue:
             self._check([message.token])
             self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
-            self.exchange.add_remote(self._draft(message), message.confirmed, message.digest)
-            self.remote_drafts += 1
+            self._hear(message)
         return self._advance(effects)
 
     def go_alone(self) -> Effects:
@@ -124,9 +136,7 @@ class Dialogue:
 
     def kept(self) -> list[wire.Message]:
         """Own drafts that are not confirmed, for a cloud that joins late."""
-        exchange = self.exchange
-        drafts = exchange.kept_drafts(len(exchange.confirmed)) if exchange.sends_drafts else []
-        return [self._message(own) for own in drafts]
+        return self._kept(len(self.exchange.confirmed))
 
     def shared(self, length: int) -> bool:
         """Whether the other side has a part in any of the first `length` tokens."""
@@ -149,7 +159,8 @@ class Dialogue:
         return heard(message, self.exchange.confirmed)
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
-        self.epoch, self._asked = epoch, False
+        self.epoch, self._asked, self._to_tell = epoch, False, self._own_likelihoods
+        self._likelihoods.pop(other(self._side), None)  # it may have begun anew
         self.exchange.begin_epoch(confirmed)
 
     def _answer(self, sync: Sync, effects: Effects) -> None:
@@ -158,8 +169,13 @@ class Dialogue:
             effects.send.append(self._target(0))
         else:
             effects.send.append(self._sync())
-        if self.exchange.sends_drafts:
-            effects.send += [self._message(kept) for kept in self.exchange.kept_drafts(sync.confirmed)]
+        effects.send += self._kept(sync.confirmed)
+
+    def _kept(self, from_step: int) -> list[wire.Message]:
+        """Own drafts from there on, for a side that may have heard nothing before."""
+        self._to_tell = self._own_likelihoods
+        drafts = self.exchange.kept_drafts(from_step) if self.exchange.sends_drafts else []
+        return [self._message(own) for own in drafts]
 
     def _advance(self, effects: Effects) -> Effects:
         first = len(self.exchange.confirmed)
@@ -180,6 +196,20 @@ class Dialogue:
         shared = self.exchange.sends_drafts and not self.exchange.solo
         return not shared or self.exchange.next_step() is None
 
+    def _hear(self, message: wire.Draft) -> None:
+        draft = self._draft(message)
+        if message.likelihoods is not None:
+            self._compare(other(self._side), message.likelihoods)
+        if self._compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
+            return  # what told them was lost: without them this side would judge otherwise than the other one
+        self.exchange.add_remote(draft, message.confirmed, message.digest)
+        self.remote_drafts += 1
+
+    def _compare(self, side: Side, payload: bytes) -> None:
+        self._likelihoods[side] = lean.decode(payload)
+        if self._compares and len(self._likelihoods) == 2:
+            self.exchange.lean = lean.lean(self._likelihoods["device"], self._likelihoods["cloud"])
+
     def _draft(self, message: wire.Draft) -> Draft:
         distribution = codec.decode(message.payload)
         self._check([message.token, int(distribution.ids[-1])])
@@ -192,6 +222,7 @@ class Dialogue:
             raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
     def _message(self, own: Draft) -> wire.Draft:
+        likelihoods, self._to_tell = self._to_tell, None
         return wire.Draft(
             session=self._session,
             epoch=self.epoch,
@@ -203,6 +234,7 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
+            likelihoods=likelihoods,
         )
 
     def _aggregated(self, verdict: Verdict) -> Aggregated:

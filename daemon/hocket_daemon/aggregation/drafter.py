@@ -17,6 +17,7 @@ from ..engine.preemption import Interrupt, Preempted
 from ..engine.sequences import SequenceGroup, read
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
+from ..serving.relevance import explained
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Made, made
@@ -222,7 +223,9 @@ class Drafter:
             return
         self.prefill_s = seconds
         assert self.weights is not None
-        self.weights.hear(outcome.likelihoods)
+        if len(outcome.likelihoods):
+            self.weights.hear(outcome.likelihoods)
+            self.dialogue.hear(explained(outcome.likelihoods))
         self._owner.on_read()
         self.draft_next()
 

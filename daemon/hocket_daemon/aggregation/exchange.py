@@ -86,6 +86,7 @@ class Exchange:
         self.solo = False
         self.out_of_step = False
         self.steered = False  # by the other side: nothing more is decided with it
+        self.lean = 0.0  # nats that the device's passages weigh more since they explain the question better
         self.corrections = 0
         self.rollbacks = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
@@ -240,7 +241,7 @@ class Exchange:
         if own is None or remote is None or (self._side == "cloud" and self._terms.method == "sync"):
             return None
         device, cloud = self._sides(own, remote)
-        token = target(self._terms.rule, step, device.distribution, cloud.distribution, (device.log_h, cloud.log_h))
+        token = target(self._terms.rule, step, device.distribution, cloud.distribution, self._log_h(device, cloud))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
     def _is_steered(self, confirmed: Confirmed) -> bool:
@@ -259,12 +260,15 @@ class Exchange:
         if own is None or remote is None:
             return Trace(0.0, rows)
         device, cloud = self._sides(own, remote)
-        eta = eta_device(device.log_h, cloud.log_h)
+        eta = eta_device(*self._log_h(device, cloud))
         part = device_part(device.distribution, cloud.distribution, eta, confirmed.token)
         return Trace(part if self._side == "device" else 1.0 - part, rows)
 
     def _sides(self, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
         return (own, remote) if self._side == "device" else (remote, own)
+
+    def _log_h(self, device: Draft, cloud: Draft) -> tuple[float | None, float | None]:
+        return None if device.log_h is None else device.log_h + self.lean, cloud.log_h
 
     def _valid(self, drafts: dict[int, Draft], step: int) -> Draft | None:
         found = drafts.get(step)

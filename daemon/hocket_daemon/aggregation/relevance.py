@@ -9,11 +9,8 @@ from __future__ import annotations
 import math
 import re
 
-from ..engine.likelihood import LEAST_LOG
-from ..serving.relevance import LIKELIHOOD_SHARE
-
 REWEIGHED = frozenset(("dynamic", "likelihood"))  # the ways that weigh again by the sentence under way
-HEARD = frozenset(("likelihood",))  # the ways of weighing that hear how likely each passage makes the question
+HEARD = frozenset(("likelihood",))  # those that weigh by how much of the question each passage explains
 
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _FEWEST_WORDS = 2
@@ -23,9 +20,8 @@ _ROUNDING = 1e-6
 def claims(weights: str, documents: int, temperature: float) -> tuple[float, float]:
     """The least and the largest log h of at most so many documents whose scores lie in [-1, 1]; all 0 with `off`."""
     most = 0.0 if weights == "off" else 1.0 / temperature
-    heard = LIKELIHOOD_SHARE * LEAST_LOG if weights in HEARD else 0.0
-    rounding = _ROUNDING * (1.0 + most - heard)
-    return heard - most - rounding, most + math.log(max(1, documents)) + rounding
+    rounding = _ROUNDING * (1.0 + most)
+    return -most - rounding, most + math.log(max(1, documents)) + rounding
 
 
 def weighed_by(step: int, every: int) -> int:

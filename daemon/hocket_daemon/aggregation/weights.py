@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
+from ..engine.likelihood import NOTHING_HEARD
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import weigh
 from .relevance import REWEIGHED, query, weighed_by
@@ -26,7 +30,7 @@ class Weighing:
 class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
 
-    Likelihood: dynamic, and at every step by how likely the model finds the question behind the passage.
+    Likelihood: dynamic, and at every step by how much of the question the passage explains.
     """
 
     def __init__(
@@ -52,13 +56,13 @@ class RelevanceWeights:
         self._on_static = on_static
         self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
         self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
-        self._likelihoods: list[float] = []
+        self._likelihoods = NOTHING_HEARD
         self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
-    def hear(self, likelihoods: list[float]) -> None:
-        """How likely each passage makes the question: told before any step is weighed, empty where it has no part."""
+    def hear(self, likelihoods: NDArray[np.float64]) -> None:
+        """How likely each passage makes the question's tokens: told before any step is weighed."""
         self._likelihoods = likelihoods
         self._static = self._weighing(self._scores)
         self._by_query[self._begin.question] = self._static

@@ -1,8 +1,7 @@
-"""How likely each row makes a text that is appended to all of them: added up pass by pass, no pass is kept."""
+"""How likely each row makes every token of a text that is appended to all of them; no pass is kept."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,11 +12,11 @@ from .voice import Rows
 
 MOST_TOKENS = 128  # of the text's end are counted
 LEAST = 1e-12  # of a probability: no single token decides alone
-LEAST_LOG = MOST_TOKENS * math.log(LEAST)  # of a whole text
+NOTHING_HEARD: NDArray[np.float64] = np.zeros((0, 0))
 
 
 class Likelihoods:
-    """Natural logs of the probability of a part of a text, for each row, of any size in [LEAST_LOG, 0]."""
+    """Natural logs of the probabilities of a text's tokens behind each row, in [log LEAST, 0]."""
 
     def __init__(self, rows: Sequence[int], text: Sequence[int], part: range) -> None:
         """`text` is what all rows are to read, and `part` which of its tokens count; the first one cannot."""
@@ -47,6 +46,6 @@ class Likelihoods:
         return np.stack(list(self._last.values()))
 
     @property
-    def sums(self) -> list[float]:
-        """Of each row. The same however the text was cut into passes."""
-        return [min(0.0, math.fsum(logs)) for logs in self._logs.values()]
+    def logs(self) -> NDArray[np.float64]:
+        """[rows, tokens], of the part of the text that counts. The same however the text was cut into passes."""
+        return np.asarray(np.minimum(0.0, np.array(list(self._logs.values()))))

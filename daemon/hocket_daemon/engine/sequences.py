@@ -16,7 +16,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from .documents import place_documents, prefix_of
-from .likelihood import Likelihoods
+from .likelihood import NOTHING_HEARD, Likelihoods
 from .preemption import Interrupt
 from .prompt import Prefix
 from .segments import NOTHING, Segment, in_passes
@@ -36,7 +36,7 @@ class SequenceGroup:
         self.rows = voice.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the voice to keep
         self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
-        self.likelihoods: list[float] = []  # of the question under each row, where they were wanted
+        self.likelihoods = NOTHING_HEARD  # of the question's tokens under each row, where they were wanted
         self._fed: list[int] = []
 
     def prefill(self) -> Prefill[None]:
@@ -49,7 +49,7 @@ class SequenceGroup:
         self._first = np.stack([first[row] for row in self.rows])
 
     def prefill_heard(self, query: list[int], own: range) -> Prefill[None]:
-        """The same, and how likely each row makes the `own` tokens of `query`, with which all prompts end."""
+        """The same, and how likely each row makes each of the `own` tokens of `query`, with which all prompts end."""
         held = self.voice.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         for segment in in_passes(self.rows, before, self.voice.prefill_tokens):
@@ -57,7 +57,7 @@ class SequenceGroup:
         heard = Likelihoods(self.rows, query, own)
         for segment in in_passes(self.rows, [query] * len(self.rows), self.voice.prefill_tokens, every=True):
             heard.add(segment, (yield segment))
-        self._first, self.likelihoods = heard.last, heard.sums
+        self._first, self.likelihoods = heard.last, heard.logs
 
     def roll_back(self, tokens: list[int]) -> Segment:
         """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
@@ -99,7 +99,7 @@ def read(
 ) -> Prefill[SequenceGroup]:
     """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
-    With `heard` the group tells how likely each passage makes the question.
+    With `heard` the group tells how likely each passage makes every token of the question.
 
     Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
     when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.

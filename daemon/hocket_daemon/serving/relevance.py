@@ -1,26 +1,46 @@
-"""From retrieval scores to the weights of passages within a side (DRAGON §4.1, A.1)."""
+"""From retrieval scores to the weights of passages within a side (DRAGON §4.1, A.1), and what they explain."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import NDArray
 
-LIKELIHOOD_SHARE = 0.25  # of its natural log: chosen on questions apart from those reported (docs/lab-log.md)
+from ..engine.likelihood import NOTHING_HEARD
+
+LEAST_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
+_ROUNDS = 30
 
 
 def weigh(
-    scores: list[float], temperature: float, likelihoods: Sequence[float] = ()
+    scores: list[float], temperature: float, likelihoods: NDArray[np.float64] = NOTHING_HEARD
 ) -> tuple[list[float], float | None]:
     """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None.
 
-    With `likelihoods`, the natural logs of the question's probability under each document, LIKELIHOOD_SHARE of them is
-    added to R/τ: a tempered posterior of the document given the question.
+    With `likelihoods`, [documents, tokens], each weight is multiplied by the document's part in the question.
     """
     if not scores:
         return [], None
     logits = np.array(scores) / temperature
-    if likelihoods:
-        logits += LIKELIHOOD_SHARE * np.array(likelihoods)
+    if likelihoods.size:
+        logits += np.log(parts(likelihoods))
     log_h = float(logits.max() + np.log(np.exp(logits - logits.max()).sum()))
     return [float(weight) for weight in np.exp(logits - log_h)], log_h
+
+
+def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much of a text each document explains, summing to 1, from the logs of its tokens, [documents, tokens].
+
+    They are the weights of the mixture of the documents' distributions that makes the text likeliest, by expectation
+    maximisation from equal ones (Dempster, Laird and Rubin 1977), and no less than about LEAST_PART.
+    """
+    said = np.exp(likelihoods - likelihoods.max(axis=0, initial=-np.inf))
+    found = np.full(len(said), 1.0 / len(said))
+    for _ in range(_ROUNDS if said.size else 0):
+        responsible = found[:, None] * said
+        found = (responsible / responsible.sum(axis=0)).mean(axis=1)
+    return np.asarray((found + LEAST_PART) / (1.0 + len(found) * LEAST_PART))
+
+
+def explained(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The natural logs of the text's tokens under the mixture of the documents by their `parts`, [tokens]."""
+    return np.asarray(np.log(parts(likelihoods) @ np.exp(likelihoods)))

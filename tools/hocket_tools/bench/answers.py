@@ -38,6 +38,7 @@ WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
 AT_ONCE = 8
 _SLOTS_EACH = 6
+_KV_BYTES = 8_000_000_000  # float32 takes 4.5 of them with SmolLM2
 _RATIO, _RATIO_LOW = 0.95, 0.85
 _LEFT = 0.01
 
@@ -86,7 +87,7 @@ def _measure(report: Report, asked: Sequence[Question], settings: Settings) -> N
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Progress(console=console.err()) as progress:
         model = ModelSettings(
             name=settings.model, dtype=settings.dtype, threads=settings.threads, slots=AT_ONCE * _SLOTS_EACH,
-            context=2048, prefill_tokens=512,
+            context=2048, prefill_tokens=512, kv_bytes=_KV_BYTES,
         )  # fmt: skip
         voice = open_voice(model, "device", KVSettings(folder=folder))
         assert voice.stored is not None

@@ -15,14 +15,16 @@ import numpy as np
 
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Begin, Sampling
+from hocket_bus.messages import Begin, Sampling, Weights
 from hocket_daemon.aggregation.dialogue import Dialogue
+from hocket_daemon.aggregation.relevance import HEARD
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import MAX_IDS, Distribution, truncate
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.relevance import explained
 
 Manner = Literal["loud", "in range", "steady", "guessing", "soft"]
 MANNERS: tuple[Manner, ...] = ("loud", "in range", "steady", "guessing", "soft")
@@ -112,13 +114,15 @@ class LyingCloud:
 
 
 def attack(
-    voice: TransformersVoice, case: Forced, manner: Manner, sampling: Sampling, *, drafts: bool, watches: bool
+    voice: TransformersVoice, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, watches: bool
 ) -> Heard:
     """One question with a lying cloud; `drafts`: the device shares its drafts, `watches`: it is on its guard."""
-    begin = opening(case, sampling)
-    own = read_at_once(voice, case.question, list(case.passages), task="answer", room=sampling.max_tokens)
+    sampling, heard = begin.sampling, begin.weights in HEARD
+    own = read_at_once(voice, case.question, list(case.passages), task="answer", room=sampling.max_tokens, heard=heard)
     other = read_at_once(voice, case.question, [], task="answer", room=sampling.max_tokens)
     device = Dialogue("device", begin, shares_drafts=drafts, watches=watches, vocabulary=voice.vocabulary)
+    if heard:
+        device.hear(explained(own.likelihoods))
     try:
         wanted = list(voice.tokenizer(case.beginning, add_special_tokens=False)["input_ids"])
         return _Attack(voice, case, own, LyingCloud(voice, manner, wanted, other)).run(begin, device)
@@ -127,8 +131,8 @@ def attack(
         other.close()
 
 
-def opening(case: Forced, sampling: Sampling) -> Begin:
-    """The session of a case, as the device's settings have it when nothing is set."""
+def opening(case: Forced, sampling: Sampling, weights: Weights) -> Begin:
+    """The session of a case, as the device's settings have it when nothing else is set."""
     settings = AggregationSettings()
     return Begin(
         session=bytes(16),
@@ -139,7 +143,7 @@ def opening(case: Forced, sampling: Sampling) -> Begin:
         method="coupled",
         documents=len(case.passages),
         eos=[],
-        weights="static",
+        weights=weights,
         reweigh_every=settings.reweigh_every,
         relevance_temperature=settings.relevance_temperature,
         wire_mass=settings.wire_mass,
@@ -194,6 +198,7 @@ class _Attack:
             token=int(distribution.ids[distribution.counts.argmax()]),
             log_h=log_h,
             decode_s=DECODE_S,
+            likelihoods=bytes(2 * self._group.likelihoods.shape[1]),  # it claims to foretell every word
             payload=codec.encode(distribution),
         )
         try:

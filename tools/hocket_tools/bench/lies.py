@@ -17,7 +17,7 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools import console
 from hocket_tools.bench.dealt import FILES, KINDS, Scores, dealt
-from hocket_tools.bench.forced import ENOUGH, MANNERS, Manner, attack, forced
+from hocket_tools.bench.forced import ENOUGH, MANNERS, Manner, attack, forced, opening
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.settings import Option
@@ -35,7 +35,7 @@ class Settings:
         BUNDLED
     )
     dtype: Annotated[str, Option("Of its weights.")] = "bfloat16"
-    weights: Annotated[Weights, Option("How an honest answer's passages and sides are weighed.")] = DEFAULT_WEIGHTS
+    weights: Annotated[Weights, Option("How passages and sides are weighed.")] = DEFAULT_WEIGHTS
     answers: Annotated[int, Option("Honest answers.", min=0)] = 500
     max_tokens: Annotated[int, Option("Longest honest answer.", min=1)] = 32
     beginnings: Annotated[int, Option("Forced beginnings, at most 50.", min=0, max=50)] = 50
@@ -68,7 +68,8 @@ def _lying(voice: TransformersVoice, manner: Manner, settings: Settings, *, draf
     for at, case in enumerate(track(cases, manner, console=console.err(), transient=True)):
         seed, room = settings.seed + at, _ROOM + ENOUGH
         sampling = Sampling(temperature=settings.temperature, top_p=0.9, seed=seed, max_tokens=room)
-        heard.append(attack(voice, case, manner, sampling, drafts=drafts, watches=watches))
+        begin = opening(case, sampling, settings.weights)
+        heard.append(attack(voice, case, manner, begin, drafts=drafts, watches=watches))
     return {
         "answers": len(heard),
         "heard": sum(one.value for one in heard),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hocket_bus.messages import Side, Weights
+from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -18,7 +19,7 @@ from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
 from hocket_daemon.engine.voice import Voice
-from hocket_daemon.serving.relevance import weigh
+from hocket_daemon.serving.relevance import explained, weigh
 
 SIDES: tuple[Side, Side] = ("device", "cloud")
 Scores = Callable[[str, Sequence[str]], list[float]]  # how well passages match a text
@@ -51,6 +52,7 @@ class _Writing:
     asked: Asked
     rule: Rule
     groups: dict[Side, SequenceGroup]
+    lean: float  # to the device
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -89,7 +91,13 @@ class TwoSides:
     def _begin(self, asked: Asked, rule: Rule) -> _Writing:
         texts = {"device": asked.device, "cloud": asked.cloud}
         groups = {side: self._read(asked.question, list(texts[side])) for side in SIDES}
-        return _Writing(asked, rule, groups)
+        return _Writing(asked, rule, groups, self._lean(groups))
+
+    def _lean(self, groups: dict[Side, SequenceGroup]) -> float:
+        heard = [groups[side].likelihoods for side in SIDES]
+        if not all(map(len, heard)):
+            return 0.0
+        return lean.lean(*(lean.decode(lean.encode(explained(each))) for each in heard))
 
     def _read(self, question: str, texts: list[str]) -> SequenceGroup:
         heard = self._weights in HEARD and bool(texts)
@@ -109,6 +117,7 @@ class TwoSides:
             found[id(one), side] = truncate(mix(taken, weights), self._settings.wire_mass), log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
+            own = None if own is None else own + one.lean
             token = target(one.rule, len(one.ids), device, cloud, (own, other))
             one.steps.append(Step(token, (own, other), device, cloud))
 

@@ -97,7 +97,7 @@ def message_of(head: Distribution, token: int, step: int) -> messages.Draft:
     """A draft as a session in its middle sends it."""
     return messages.Draft(
         session=os.urandom(16), epoch=0, step=step, prefix=(1 << 63) + step, confirmed=step, digest=(1 << 63) + step,
-        token=token, log_h=1.2345, decode_s=0.0251234, payload=codec.encode(head),
+        token=token, log_h=1.2345, decode_s=0.0251234, likelihoods=None, payload=codec.encode(head),
     )  # fmt: skip
 
 

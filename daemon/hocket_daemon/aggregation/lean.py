@@ -1,0 +1,46 @@
+"""Which side explains the question: its tokens, as each side's passages make them likely, told once and compared."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket_bus.errors import BadMessage
+
+from ..engine.likelihood import LEAST, MOST_TOKENS
+from ..serving.relevance import LEAST_PART
+
+_STEPS = 2_000  # to a nat: two bytes hold the log of any probability from LEAST on
+_MOST = round(-math.log(LEAST) * _STEPS)
+_ROUNDS = 30
+
+
+def encode(logs: NDArray[np.float64]) -> bytes:
+    """Two bytes a token (big-endian), for natural logs in [log LEAST, 0]."""
+    return np.clip(np.rint(-logs * _STEPS), 0, _MOST).astype(">u2").tobytes()
+
+
+def decode(payload: bytes) -> list[int]:
+    """What `encode` made of each token. Raises BadMessage."""
+    if len(payload) % 2 or len(payload) > 2 * MOST_TOKENS:
+        raise BadMessage("likelihoods of half a token, or of too many")
+    steps: list[int] = np.frombuffer(payload, ">u2").tolist()
+    if max(steps, default=0) > _MOST:
+        raise BadMessage("a likelihood below the least one")
+    return steps
+
+
+def lean(device: list[int], cloud: list[int]) -> float:
+    """The log of the device's part in the question over the cloud's; 0 where the two read it as other tokens.
+
+    The parts are as in serving/relevance.py. They are computed without numpy, since both sides need the same ones.
+    """
+    if len(device) != len(cloud):
+        return 0.0
+    ratios = [math.exp((a - b) / _STEPS) for a, b in zip(device, cloud, strict=True)]  # of the cloud's to the device's
+    part = 0.5
+    for _ in range(_ROUNDS if ratios else 0):
+        part = math.fsum(part / (part + (1.0 - part) * ratio) for ratio in ratios) / len(ratios)
+    return math.log(part + LEAST_PART) - math.log(1.0 - part + LEAST_PART)

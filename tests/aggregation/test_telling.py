@@ -13,7 +13,8 @@ from hocket_daemon.engine.distribution import truncate
 FLAT = truncate(np.full(8, 1 / 8, np.float32), 1.0)
 BEGIN = Begin(
     session=bytes(16), epoch=0, question="Who?", task="answer", sampling=Sampling(seed=1, max_tokens=6),
-    method="coupled", documents=1, eos=[], weights="likelihood", reweigh_every=4, relevance_temperature=0.1, wire_mass=1.0,
+    method="coupled", documents=1, eos=[], weights="likelihood",
+    reweigh_every=4, relevance_temperature=0.1, wire_mass=1.0,
 )  # fmt: skip
 HEARD: dict[Side, np.ndarray] = {"device": np.array([-0.1, -4.0]), "cloud": np.array([-3.0, -0.5])}
 

@@ -21,7 +21,7 @@ from hocket_daemon.aggregation import drafter, follower, leader, lean
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
-from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.likelihood import NOTHING_HEARD
@@ -220,6 +220,8 @@ def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
     text = query(asked.question, voice.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
+    if text != asked.question:
+        scores = compared(weights, scores, [relevance(asked.question, each) for each in texts])
     layout = voice.layout(asked.task)
     shares, log_h = weigh(
         scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in HEARD else NOTHING_HEARD

@@ -14,7 +14,7 @@ from simulation import token_of
 
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
 from hocket_daemon.aggregation import lean
-from hocket_daemon.aggregation.relevance import query, weighed_by
+from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import truncate
@@ -134,7 +134,8 @@ class Reference:
         if length:
             text = query(ask.question, self._models["device"].text(ids[:length]))
             if text != ask.question:  # those scores came with the passages
-                scores = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
+                now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
+                scores = compared(weights, now, scores)
         heard = self._heard(ask, found, side) if weights == "likelihood" else NOTHING_HEARD
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 

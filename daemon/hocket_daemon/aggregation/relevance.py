@@ -12,6 +12,8 @@ import re
 REWEIGHED = frozenset(("dynamic", "likelihood"))  # the ways that weigh again by the sentence under way
 HEARD = frozenset(("likelihood",))  # those that weigh by how much of the question each passage explains
 
+NEWS = 0.5  # of a rise in a passage's score, counted once more: chosen on questions apart from those reported
+
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]*\s+|\n+")
 _FEWEST_WORDS = 2
 _ROUNDING = 1e-6
@@ -27,6 +29,16 @@ def claims(weights: str, documents: int, temperature: float) -> tuple[float, flo
 def weighed_by(step: int, every: int) -> int:
     """The length of the prefix that weighs `step`; 0 means the question itself."""
     return max(0, every * (step // every) - every)
+
+
+def compared(weights: str, sentence: list[float], question: list[float]) -> list[float]:
+    """The scores that weigh passages while a sentence is under way, from those against it and against the question.
+
+    A passage that explains none of the question may hold what the answer has led to: its score has risen since.
+    """
+    if weights not in HEARD:
+        return sentence
+    return [max(-1.0, min(1.0, now + NEWS * (now - before))) for now, before in zip(sentence, question, strict=True)]
 
 
 def query(question: str, answer: str) -> str:

@@ -14,7 +14,7 @@ from hocket_bus.messages import Begin, Passage, Passages
 from ..engine.likelihood import NOTHING_HEARD
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import weigh
-from .relevance import REWEIGHED, query, weighed_by
+from .relevance import REWEIGHED, compared, query, weighed_by
 
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 
@@ -30,7 +30,7 @@ class Weighing:
 class RelevanceWeights:
     """Off: every passage weighs the same. Static: by the question. Dynamic: by the answer so far, too.
 
-    Likelihood: dynamic, and at every step by how much of the question the passage explains.
+    Likelihood: dynamic, and at every step by how much of the question the passage explains, and what the answer led to.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class RelevanceWeights:
                 self._dynamic = False
                 self._on_static(outcome)
         else:
-            self._by_query[text] = self._weighing(outcome)
+            self._by_query[text] = self._weighing(compared(self._begin.weights, outcome, self._scores))
         self._on_news()
 
     def _weighing(self, scores: list[float]) -> Weighing:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hocket_bus.messages import Side, Weights
 from hocket_daemon.aggregation import lean
-from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, query, weighed_by
+from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
@@ -123,8 +123,13 @@ class TwoSides:
 
     def _weigh(self, one: _Writing, side: Side) -> tuple[list[float], float | None]:
         texts = one.asked.device if side == "device" else one.asked.cloud
-        scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._scores(self._query(one), texts)
+        scores = [0.0] * len(texts) if self._weights == "off" or not texts else self._compared(one, texts)
         return weigh(scores, self._settings.relevance_temperature, one.groups[side].likelihoods)
+
+    def _compared(self, one: _Writing, texts: Sequence[str]) -> list[float]:
+        question, text = one.asked.question, self._query(one)
+        by_question, scores = self._scores(question, texts), self._scores(text, texts)
+        return scores if text == question else compared(self._weights, scores, by_question)
 
     def _query(self, one: _Writing) -> str:
         if self._weights not in REWEIGHED:

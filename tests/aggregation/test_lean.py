@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hocket_bus.errors import BadMessage
 from hocket_daemon.aggregation.lean import decode, encode, lean
+from hocket_daemon.aggregation.relevance import compared
 from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
 from hocket_daemon.serving.relevance import LEAST_PART, explained, parts, weigh
 
@@ -83,3 +84,14 @@ def test_no_token_counted_says_nothing() -> None:
     assert list(parts(np.zeros((4, 0)))) == [0.25] * 4
     assert encode(explained(np.zeros((4, 0)))) == b""
     assert lean([], []) == 0.0
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), max_size=6))
+def test_only_a_rise_since_the_question_counts_once_more(scores: list[tuple[float, float]]) -> None:
+    """And only where the question is explained; what comes of it is a score."""
+    sentence, question = [list(each) for each in zip(*scores, strict=True)] or [[], []]
+    assert compared("dynamic", sentence, question) == sentence
+    assert compared("likelihood", question, question) == question
+    for now, before, counted in zip(sentence, question, compared("likelihood", sentence, question), strict=True):
+        assert -1 <= counted <= 1
+        assert (counted - now) * (now - before) >= 0

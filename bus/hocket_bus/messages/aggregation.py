@@ -33,7 +33,7 @@ Method = Literal["coupled", "independent", "sync", "sync-both"]
 Weights = Literal["off", "static", "dynamic", "likelihood"]
 METHODS: tuple[str, ...] = get_args(Method)
 WEIGHTS: tuple[str, ...] = get_args(Weights)
-DEFAULT_WEIGHTS: Weights = "dynamic"
+DEFAULT_WEIGHTS: Weights = "likelihood"
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):

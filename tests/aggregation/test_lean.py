@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadMessage
-from hocket_daemon.aggregation.lean import decode, encode, lean
+from hocket_daemon.aggregation.lean import decode, encode, lean, steps_of
 from hocket_daemon.aggregation.relevance import compared
 from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
 from hocket_daemon.serving.relevance import LEAST_PART, explained, parts, weigh
@@ -26,7 +26,8 @@ tables = st.tuples(st.integers(1, 5), st.integers(1, 40), st.integers(0, 1000)).
 @given(logs)
 def test_what_is_told_is_what_was_heard(heard: np.ndarray) -> None:
     """To half of a step."""
-    told = decode(encode(heard))
+    told = decode(encode(steps_of(heard)))
+    assert told == steps_of(heard)
     np.testing.assert_allclose(np.array(told) / -2_000, heard, atol=STEP)
 
 
@@ -40,7 +41,7 @@ def test_what_nobody_tells_is_refused(payload: bytes) -> None:
 @given(logs, logs)
 def test_neither_side_is_favoured(one: np.ndarray, other: np.ndarray) -> None:
     """Changing places changes the sign; no claim leans further than the least part allows."""
-    device, cloud = decode(encode(one)), decode(encode(other))
+    device, cloud = steps_of(one), steps_of(other)
     assert lean(device, cloud) == pytest.approx(-lean(cloud, device), abs=1e-9)
     assert abs(lean(device, cloud)) <= MOST_LEAN + 1e-9
     assert lean(device, device) == pytest.approx(0.0, abs=1e-12)
@@ -82,7 +83,7 @@ def test_a_question_of_two_parts_keeps_both_documents() -> None:
 def test_no_token_counted_says_nothing() -> None:
     """A question of one token."""
     assert list(parts(np.zeros((4, 0)))) == [0.25] * 4
-    assert encode(explained(np.zeros((4, 0)))) == b""
+    assert encode(steps_of(explained(np.zeros((4, 0))))) == b""
     assert lean([], []) == 0.0
 
 

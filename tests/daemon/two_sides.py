@@ -237,7 +237,7 @@ def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
     explains = [heard(side, asked) for side in sides] if asked.options.weights == "likelihood" else [NOTHING_HEARD]
     if log_h is None or not all(map(len, explains)):
         return log_h
-    return log_h + lean.lean(*(lean.decode(lean.encode(explained(each))) for each in explains))
+    return log_h + lean.lean(*(lean.steps_of(explained(each)) for each in explains))
 
 
 def heard(side: Part, asked: Ask) -> NDArray[np.float64]:

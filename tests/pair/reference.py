@@ -122,8 +122,8 @@ class Reference:
         weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
         shares, log_h = weights["device"]
         if _options(ask).weights == "likelihood" and log_h is not None and weights["cloud"][1] is not None:
-            told = [lean.encode(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
-            weights["device"] = shares, log_h + lean.lean(*map(lean.decode, told))
+            told = [lean.steps_of(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
+            weights["device"] = shares, log_h + lean.lean(*told)
         return weights
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:

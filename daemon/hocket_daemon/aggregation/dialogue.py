@@ -69,13 +69,11 @@ class Dialogue:
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
         self._compares = begin.weights in HEARD
         self._likelihoods: dict[Side, list[int]] = {}  # of the question's tokens, as each side's passages make them
-        self._to_tell: bytes | None = None  # the own ones, with the next draft
-        self._own_likelihoods: bytes | None = None
+        self._told = False  # with a draft, of the own ones
 
     def hear(self, logs: NDArray[np.float64]) -> None:
         """How likely this side's passages make the question's tokens, [tokens]: known before the first own draft."""
-        self._own_likelihoods = self._to_tell = lean.encode(logs)
-        self._compare(self._side, self._own_likelihoods)
+        self._compare(self._side, lean.steps_of(logs))
 
     def own(
         self,
@@ -159,7 +157,7 @@ class Dialogue:
         return heard(message, self.exchange.confirmed)
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
-        self.epoch, self._asked, self._to_tell = epoch, False, self._own_likelihoods
+        self.epoch, self._asked, self._told = epoch, False, False
         self._likelihoods.pop(other(self._side), None)  # it may have begun anew
         self.exchange.begin_epoch(confirmed)
 
@@ -173,7 +171,7 @@ class Dialogue:
 
     def _kept(self, from_step: int) -> list[wire.Message]:
         """Own drafts from there on, for a side that may have heard nothing before."""
-        self._to_tell = self._own_likelihoods
+        self._told = False
         drafts = self.exchange.kept_drafts(from_step) if self.exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
 
@@ -199,14 +197,14 @@ class Dialogue:
     def _hear(self, message: wire.Draft) -> None:
         draft = self._draft(message)
         if message.likelihoods is not None:
-            self._compare(other(self._side), message.likelihoods)
+            self._compare(other(self._side), lean.decode(message.likelihoods))
         if self._compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
             return  # what told them was lost: without them this side would judge otherwise than the other one
         self.exchange.add_remote(draft, message.confirmed, message.digest)
         self.remote_drafts += 1
 
-    def _compare(self, side: Side, payload: bytes) -> None:
-        self._likelihoods[side] = lean.decode(payload)
+    def _compare(self, side: Side, likelihoods: list[int]) -> None:
+        self._likelihoods[side] = likelihoods
         if self._compares and len(self._likelihoods) == 2:
             self.exchange.lean = lean.lean(self._likelihoods["device"], self._likelihoods["cloud"])
 
@@ -222,7 +220,7 @@ class Dialogue:
             raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
     def _message(self, own: Draft) -> wire.Draft:
-        likelihoods, self._to_tell = self._to_tell, None
+        heard, self._told = None if self._told else self._likelihoods.get(self._side), True
         return wire.Draft(
             session=self._session,
             epoch=self.epoch,
@@ -234,7 +232,7 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
-            likelihoods=likelihoods,
+            likelihoods=None if heard is None else lean.encode(heard),
         )
 
     def _aggregated(self, verdict: Verdict) -> Aggregated:

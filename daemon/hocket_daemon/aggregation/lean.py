@@ -10,20 +10,25 @@ from numpy.typing import NDArray
 from hocket_bus.errors import BadMessage
 
 from ..engine.likelihood import LEAST, MOST_TOKENS
-from ..serving.relevance import LEAST_PART
+from ..serving.relevance import LEAST_PART, ROUNDS
 
 _STEPS = 2_000  # to a nat: two bytes hold the log of any probability from LEAST on
 _MOST = round(-math.log(LEAST) * _STEPS)
-_ROUNDS = 30
 
 
-def encode(logs: NDArray[np.float64]) -> bytes:
-    """Two bytes a token (big-endian), for natural logs in [log LEAST, 0]."""
-    return np.clip(np.rint(-logs * _STEPS), 0, _MOST).astype(">u2").tobytes()
+def steps_of(logs: NDArray[np.float64]) -> list[int]:
+    """What travels of natural logs in [log LEAST, 0], [tokens], and what is compared."""
+    steps: list[int] = np.clip(np.rint(-logs * _STEPS), 0, _MOST).astype(int).tolist()
+    return steps
+
+
+def encode(steps: list[int]) -> bytes:
+    """Two bytes a token (big-endian)."""
+    return np.array(steps, ">u2").tobytes()
 
 
 def decode(payload: bytes) -> list[int]:
-    """What `encode` made of each token. Raises BadMessage."""
+    """The steps in `payload`. Raises BadMessage."""
     if len(payload) % 2 or len(payload) > 2 * MOST_TOKENS:
         raise BadMessage("likelihoods of half a token, or of too many")
     steps: list[int] = np.frombuffer(payload, ">u2").tolist()
@@ -41,6 +46,6 @@ def lean(device: list[int], cloud: list[int]) -> float:
         return 0.0
     ratios = [math.exp((a - b) / _STEPS) for a, b in zip(device, cloud, strict=True)]  # of the cloud's to the device's
     part = 0.5
-    for _ in range(_ROUNDS if ratios else 0):
+    for _ in range(ROUNDS if ratios else 0):
         part = math.fsum(part / (part + (1.0 - part) * ratio) for ratio in ratios) / len(ratios)
     return math.log(part + LEAST_PART) - math.log(1.0 - part + LEAST_PART)

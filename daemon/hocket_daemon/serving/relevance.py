@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..engine.likelihood import NOTHING_HEARD
 
 LEAST_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
-_ROUNDS = 30
+ROUNDS = 30  # of expectation maximisation
 
 
 def weigh(
@@ -35,7 +35,7 @@ def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     said = np.exp(likelihoods - likelihoods.max(axis=0, initial=-np.inf))
     found = np.full(len(said), 1.0 / len(said))
-    for _ in range(_ROUNDS if said.size else 0):
+    for _ in range(ROUNDS if said.size else 0):
         responsible = found[:, None] * said
         found = (responsible / responsible.sum(axis=0)).mean(axis=1)
     return np.asarray((found + LEAST_PART) / (1.0 + len(found) * LEAST_PART))

@@ -97,7 +97,7 @@ class TwoSides:
         heard = [groups[side].likelihoods for side in SIDES]
         if not all(map(len, heard)):
             return 0.0
-        return lean.lean(*(lean.decode(lean.encode(explained(each))) for each in heard))
+        return lean.lean(*(lean.steps_of(explained(each)) for each in heard))
 
     def _read(self, question: str, texts: list[str]) -> SequenceGroup:
         heard = self._weights in HEARD and bool(texts)

@@ -12,7 +12,7 @@ from harness import ListRetrieval
 from numpy.typing import NDArray
 from simulation import token_of
 
-from hocket_bus.messages import AggregationOptions, Ask, Passage, Search
+from hocket_bus.messages import AggregationOptions, Ask, Passage, Search, Task
 from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
@@ -42,6 +42,7 @@ class Reference:
 
     def __init__(self, models: dict[str, Path], scorer: str = "list") -> None:
         self._scorer = scorer
+        self._surprises: dict[tuple[str, Task, str, str], list[float]] = {}  # a pass each, and asked for at every step
         self._models = {
             side: TransformersVoice(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
@@ -140,13 +141,17 @@ class Reference:
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
-        return np.array([self._surprise(ask, passage.text, side) for passage in found])
+        keys = [(ask.question, ask.task, passage.text, side) for passage in found]
+        for key in keys:
+            if key not in self._surprises:
+                self._surprises[key] = self._surprise(*key)
+        return np.array([self._surprises[key] for key in keys])
 
-    def _surprise(self, ask: Ask, passage: str, side: str) -> list[float]:
+    def _surprise(self, question: str, task: Task, passage: str, side: str) -> list[float]:
         """The logs of the question's tokens behind a passage, by teacher forcing and without slots."""
         model = self._models[side]
-        layout = model.layout(ask.task)
-        query, own = layout.question(ask.question), layout.own(ask.question)
+        layout = model.layout(task)
+        query, own = layout.question(question), layout.own(question)
         tokens = [*layout.document(passage), *query]
         said = model.score(tokens, len(query))
         return [min(0.0, float(np.log(max(said[at][query[at]], 1e-12)))) for at in own]

@@ -25,7 +25,7 @@ test: install ## run the test suite
 
 test-long: install ## run every test, the long ones too, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
-	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py)
+	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
 
 check: install ## check style and types
 	$(BIN)/ruff check .

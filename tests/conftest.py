@@ -105,11 +105,18 @@ def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, Path]:
+def voice(pytestconfig: pytest.Config) -> Path | None:
+    """The folder that `--voice` names, if it does."""
+    folder = pytestconfig.stash[VOICE]
+    if folder and not folder.is_dir():
+        pytest.skip(f"{folder.name} is not on this machine: hocket model get {folder.name}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory, voice: Path | None) -> dict[str, Path]:
     """A folder per side: same tokenizer, other weights; and one with another tokenizer. Or `--voice` on both sides."""
-    if voice := pytestconfig.stash[VOICE]:
-        if not voice.is_dir():
-            pytest.skip(f"{voice.name} is not on this machine: hocket model get {voice.name}")
+    if voice:
         return {"device": voice, "cloud": voice}
     base = tmp_path_factory.mktemp("models")
     return {

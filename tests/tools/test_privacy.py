@@ -11,6 +11,7 @@ import pytest
 from hocket_bus import wire
 from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
 from hocket_daemon.engine.distribution import encode, truncate
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_tools.bench import leaks, privacy
 from hocket_tools.bench.canaries import canaries, documents, grams
@@ -48,13 +49,15 @@ def target(first: int, ids: list[int]) -> Target:
 
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", [4, pytest.param(200, marks=pytest.mark.long)])
-def test_no_sentence_reaches_the_cloud_but_in_the_answer(tmp_path: Path, number: int) -> None:
+def test_no_sentence_reaches_the_cloud_but_in_the_answer(tmp_path: Path, voice: Path | None, number: int) -> None:
     """Four daemons, real models, every frame read: the claims of `hocket bench privacy`, 200 of 200 in the long run."""
-    settings = privacy.Settings(canaries=number, max_tokens=16 if number < 200 else 32, temperature=0.7, seed=3)
+    longest = 16 if number < 200 else 32
+    settings = privacy.Settings(number, longest, temperature=0.7, seed=3, model=str(voice or BUNDLED))
     assert privacy.run(settings, tmp_path / "privacy.json")
     shared, kept = json.loads((tmp_path / "privacy.json").read_text())["rows"]
     assert (shared["drafts"], kept["drafts"]) == (True, False)
     assert shared["distributions"] > number
+    assert 0 < shared["bytes of a draft, median"] <= shared["bytes of a draft, 95 %"]
     assert kept["messages"] > number
     assert shared["answers"] == kept["answers"], "the same tokens in both settings"
     for row in (shared, kept):

@@ -6,7 +6,7 @@ import json
 import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,13 +18,15 @@ from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voices import open_voice
 from hocket_daemon.privacy.ledger import read
 from hocket_tools import console
 from hocket_tools.bench import leaks
 from hocket_tools.bench.canaries import Canary, canaries, documents, grams
-from hocket_tools.bench.report import Report, Row
+from hocket_tools.bench.report import Report, Row, percentile
+from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.wire import framed_bytes
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
 from hocket_tools.link.tap import Tap, messages
@@ -47,6 +49,7 @@ class Settings:
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 32
     temperature: Annotated[float, Option("0 is greedy.", min=0)] = 0.7
     seed: Annotated[int, Option("Chooses sentences and tokens.", min=0)] = 0
+    model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Capture:
     size_bytes: int
     ledger_bytes: int
     published: dict[str, list[int]]  # by question
+    draft_bytes: Sequence[int] = ()  # of each on the wire, unencrypted, with all headers
     names: int = 0  # of private documents that are in a frame
     sourced: int = 0  # answers that named a private document to their reader
 
@@ -79,6 +83,8 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 def _pair(settings: Settings, private: list[Canary]) -> Iterator[Home]:
     """A pair whose device has read the sentences, and whose cloud has read others."""
     with temporary_home() as home:
+        for side in SIDES:
+            home.prepare_side(side, side, "", {"model.name": settings.model})
         bring_up(home, START_S, lambda _: None)
         public = canaries(settings.canaries, settings.seed + _PUBLIC)
         for side, sentences in (("device", private), ("cloud", public)):
@@ -93,7 +99,7 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
     """Start the device anew with a tap in its wire, ask every question, stop it, and read what left."""
     ledger = home.at / f"ledger-{drafts}"
     stop(home, ["device"])
-    _configure(home, ledger, drafts=drafts)
+    _configure(home, ledger, settings, drafts=drafts)
     done, names = {}, [name.removesuffix(".txt") for name in documents(private)]
     with Tap(_tap(home), home.endpoint("cloud")) as tap:
         bring_up(home, START_S, lambda _: None)
@@ -108,7 +114,8 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
     published = {question: each.token_ids for question, each in done.items()}
     told = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
     sent = [decode(each) for each in frames]
-    return Capture(sent, size_bytes, _counted(ledger), published, names_in(frames, names), told)
+    weighed = [framed_bytes(each) for each, message in zip(frames, sent, strict=True) if isinstance(message, Draft)]
+    return Capture(sent, size_bytes, _counted(ledger), published, weighed, names_in(frames, names), told)
 
 
 def names_in(frames: list[list[bytes]], names: list[str]) -> int:
@@ -125,19 +132,20 @@ def _tap(home: Home) -> str:
     return f"ipc://{home.at}/run/tap"
 
 
-def _configure(home: Home, ledger: Path, *, drafts: bool) -> None:
+def _configure(home: Home, ledger: Path, settings: Settings, *, drafts: bool) -> None:
     values = {
         "endpoint": home.endpoint("device"),
         "retrieval": home.endpoint("device-retrieval"),
         "cloud": _tap(home),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines += ["[model]", f"name = {json.dumps(settings.model)}"]
     lines += ["[egress]", f"drafts = {json.dumps(drafts)}", f"ledger = {json.dumps(str(ledger))}"]
     home.config("device").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts: bool) -> Row:
-    encode, to_text = _tokenizer()
+    encode, to_text = _tokenizer(settings.model)
     seen = leaks.sessions(captured.sent, captured.published)
     outside = beyond(captured, seen, private, to_text)
     row: Row = {
@@ -145,7 +153,10 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "messages": len(captured.sent),
         "bytes": captured.size_bytes,
         "ledger": captured.ledger_bytes,
-        "distributions": sum(isinstance(message, Draft) for message in captured.sent),
+        "distributions": len(captured.draft_bytes),
+        "bytes of a draft, median": _percentile(captured.draft_bytes, 0.5),
+        "bytes of a draft, 95 %": _percentile(captured.draft_bytes, 0.95),
+        "bytes of a draft, mean": statistics.fmean(captured.draft_bytes) if captured.draft_bytes else None,
         "names": captured.names,
         "sourced": captured.sourced,
         "in texts": sum(in_texts(captured.sent, private)),
@@ -203,8 +214,12 @@ def _side_by_side(report: Report) -> list[Row]:
     return [{"figure": name, "drafts = true": rows[0][name], "drafts = false": rows[1][name]} for name in names]
 
 
-def _tokenizer() -> tuple[Encode, Decode]:
-    tokenizer = TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
+def _percentile(values: Sequence[int], share: float) -> float | None:
+    return percentile(values, share) if values else None
+
+
+def _tokenizer(model: str) -> tuple[Encode, Decode]:
+    tokenizer = open_voice(ModelSettings(name=model, slots=1), "device").tokenizer
     return (
         lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),

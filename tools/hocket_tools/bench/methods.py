@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 
 from hocket_bus.messages import Sampling, Task
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voices import open_voice
 from hocket_tools.bench.baselines import drcg, sequence
 from hocket_tools.bench.baselines.moved import MovedKV
 from hocket_tools.bench.running import BenchPair
 from hocket_tools.bench.stream import Run, ask
+from hocket_tools.caller import Caller
 
 ALONE = ("device", "cloud")  # CRCG: a side answers from its own documents
 DRCG_TEXT, DRCG_KV, DRDG_SW = "drcg-text", "drcg-kv", "drdg-sw"
@@ -37,19 +40,12 @@ class Methods:
 
     def __init__(self, pair: BenchPair, hold_s: float = 0.0, *, model: str = BUNDLED) -> None:
         """`model` is that of both sides, which a baseline reads by itself."""
-        self._pair = pair
+        self._pair, self._model = pair, model
         self._hold_s = hold_s
         self._settled: tuple[float, float] | None = None
         with ExitStack() as stack:
             self._device, self._cloud = (stack.enter_context(pair.client(side)) for side in ALONE)
             self._far = stack.enter_context(pair.client("cloud", far=True))
-            device, near, far = (
-                stack.enter_context(pair.searcher(side, far=far))
-                for side, far in (("device", False), ("cloud", False), ("cloud", True))
-            )
-            self._text = drcg.Text(TransformersVoice(ModelSettings(name=model), "device"), device, far)
-            self._kv = MovedKV(device, near, (pair.kv(), pair.kv(far=True)), pair.keys, model)
-            stack.callback(self._kv.close)
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Methods:
@@ -58,9 +54,25 @@ class Methods:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stack.close()
 
-    def warm_up(self, prompt: str) -> None:
-        """The first answer of a process is slower: give every method one that nobody measures."""
-        for method in METHODS:
+    @cached_property
+    def _text(self) -> drcg.Text:
+        own, far = self._searcher("device"), self._searcher("cloud", far=True)
+        return drcg.Text(open_voice(ModelSettings(name=self._model), "device"), own, far)
+
+    @cached_property
+    def _kv(self) -> MovedKV:
+        """Reads all documents, which takes a while."""
+        pair, own, near = self._pair, self._searcher("device"), self._searcher("cloud")
+        moved = MovedKV(own, near, (pair.kv(), pair.kv(far=True)), pair.keys, self._model)
+        self._stack.callback(moved.close)
+        return moved
+
+    def _searcher(self, side: str, *, far: bool = False) -> Caller:
+        return self._stack.enter_context(self._pair.searcher(side, far=far))
+
+    def warm_up(self, prompt: str, methods: Sequence[str] = METHODS) -> None:
+        """The first answer of a process is slower: give each of `methods` one that nobody measures."""
+        for method in methods:
             self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=2), 0)
 
     def settle(self, rtt_s: float, jitter: float) -> None:

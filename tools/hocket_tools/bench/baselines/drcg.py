@@ -15,7 +15,7 @@ from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import weigh
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
@@ -39,7 +39,7 @@ class Terms:
 class Text:
     """DRCG/Text: ask both retrieval daemons at once, read all passages, generate."""
 
-    model: TransformersVoice
+    model: Voice
     device: Caller
     cloud: Caller  # the cloud's retrieval daemon, over the link
 
@@ -58,7 +58,7 @@ class Text:
             return [passage for future in found for passage in future.result()]
 
 
-def answered(model: TransformersVoice, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
+def answered(model: Voice, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
     """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
     weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
     texts = [passage.text for passage in passages]

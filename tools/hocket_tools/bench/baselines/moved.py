@@ -25,12 +25,13 @@ from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
 from hocket_daemon.engine.stored import StoredKV
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voices import open_voice
 from hocket_tools.bench.baselines.drcg import Terms, answered
 from hocket_tools.bench.stream import Run
 from hocket_tools.caller import Caller
 
 PART_BYTES = 256 * 1024
+BUDGET_BYTES = 32_000_000_000  # whatever the documents take
 WAIT_S = 60.0
 
 
@@ -39,9 +40,10 @@ class Keeper:
 
     def __init__(self, folder: Path, searcher: Caller, model: str) -> None:
         """Computes what is there now, which takes a while."""
-        self.model = TransformersVoice(ModelSettings(name=model), "device", KVSettings(folder=str(folder)))
+        kept = KVSettings(folder=str(folder), budget_bytes=BUDGET_BYTES)
+        self.model = open_voice(ModelSettings(name=model), "device", kept)
         self._searcher = searcher
-        self._layout = self.model.layout("complete")
+        self._layout = self.model.layout("answer")
         for texts in self._pages():
             compute_ahead(self.model, texts, Interrupt())
 

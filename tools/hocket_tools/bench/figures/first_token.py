@@ -82,12 +82,12 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
             wait_computed(pair, side, len(texts[number::2]))
         task = bar.add_task("measuring", total=len(missing) * len(prompts))
         with Methods(pair, model=settings.model) as methods:
-            methods.warm_up(prompts[0])
+            methods.warm_up(prompts[0], settings.methods)
             for cell in missing:
                 bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))
                 length = settings.tokens if cell["method"] == DRDG_SW else 1
                 methods.settle(seconds(cell["rtt_ms"]), settings.jitter)
-                options = Options(length, 0.0, settings.documents)
+                options = Options(length, 0.0, settings.documents, "answer")  # documents are kept as answers read them
                 report.extend(answers(methods, cell, prompts, options, settings.seed))
                 bar.advance(task, len(prompts))
 

@@ -92,8 +92,7 @@ def _cells(settings: Settings, holds: tuple[float, float]) -> Iterator[Row]:
                 for method in settings.methods
                 if at == 0 or method not in ALONE
             )
-    if settings.questions:
-        yield from (cell("question", 1.0, FAR_MS, method) for method in settings.methods)
+    yield from (cell("question", 1.0, FAR_MS, method) for method in settings.methods)
 
 
 def _measure_pair(report: Report, settings: Settings, data: Path, missing: Sequence[Row]) -> None:
@@ -108,7 +107,7 @@ def _measure_pair(report: Report, settings: Settings, data: Path, missing: Seque
         share_out(pair, [*articles(data, settings.articles), *dict.fromkeys(passage for _, passage in read)])
         task = bar.add_task("measuring", total=sum(len(asked[str(cell[ASKED])]) for cell in missing))
         with Methods(pair, device_s, model=settings.model) as methods:
-            methods.warm_up(asked["paragraph"][0])
+            methods.warm_up(asked["paragraph"][0], settings.methods)
             for cell in missing:
                 prompts, kind = asked[str(cell[ASKED])], tasks[str(cell[ASKED])]
                 bar.update(task, description=", ".join(f"{name} {value}" for name, value in cell.items()))

@@ -104,7 +104,7 @@ def _run(report: Report, settings: Settings, data: Path, missing: Sequence[Row])
         share_out(pair, articles(data, settings.articles))
         task = bar.add_task(f"{decider} aggregates", total=len(missing) * len(prompts))
         with Methods(pair, hold_s[0]) as methods:
-            methods.warm_up(prompts[0])
+            methods.warm_up(prompts[0], ["independent"])
             for cell in missing:
                 methods.settle(seconds(cell["rtt_ms"]), settings.jitter)
                 found = answers(methods, cell | {"method": "independent"}, prompts, options, settings.seed)

@@ -15,7 +15,7 @@ from typing import Annotated, cast
 
 from rich.progress import Progress
 
-from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
+from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Sampling, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
@@ -63,11 +63,12 @@ class Settings:
     )
     documents: Annotated[int, Option("Passages a side.", min=1)] = 2
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 40
-    seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
+    temperature: Annotated[float, Option("0 is greedy; above it, top-p is the client's default.", min=0)] = 0.0
+    seed: Annotated[int, Option("Chooses the questions, and what is drawn.", min=0)] = 0
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
-    """Ask whoever has not answered yet, greedily; returns whether every claim holds."""
+    """Ask whoever has not answered yet; returns whether every claim holds."""
     read = {"inputs": digest_of_files([data / file for file in FILES])}
     report = Report(asdict(settings) | read, json_path)
     each = {"squad device": settings.squad // 2, "squad cloud": settings.squad // 2}
@@ -102,20 +103,21 @@ def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report
         some = numbered[first : first + AT_ONCE]
         for who in settings.who:
             new = [(at, question) for at, question in some if report.find(id=at, who=who) is None]
-            answers = _answers(voice, scores, who, [question for _, question in new], settings)
+            answers = _answers(voice, scores, who, new, settings)
             for (at, question), (text, left) in zip(new, answers, strict=True):
                 report.add(_row(at, question, who, text) | {"left": left})
             progress.advance(bar, len(some))
 
 
 def _answers(
-    voice: Voice, scores: Scores, who: str, some: Sequence[Question], settings: Settings
+    voice: Voice, scores: Scores, who: str, some: Sequence[tuple[int, Question]], settings: Settings
 ) -> Iterator[tuple[str, bool]]:
     weights = PAIRS.get(who, settings.weights)
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
-    asked = [_asked(question, who, scores, settings.documents) for question in some]
-    for steps in two.answers(asked, [Rule(settings.seed, 0.0, 1.0)] * len(asked)):
+    asked = [_asked(question, who, scores, settings.documents) for _, question in some]
+    rules = [Rule(settings.seed + at, settings.temperature, Sampling().top_p) for at, _ in some]
+    for steps in two.answers(asked, rules):
         yield voice.text([step.token for step in steps]), alarm(steps) is not None
 
 

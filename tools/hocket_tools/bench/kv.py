@@ -6,7 +6,6 @@ the beginning of another paragraph. With stored KV the clock starts when both da
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,8 +16,6 @@ from rich.progress import Progress
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
-from hocket_bus.messages import Status, StatusRequest
-from hocket_bus.paths import keys
 from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
@@ -27,7 +24,6 @@ from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
-from hocket_tools.caller import Caller
 
 SYSTEMS = ("device alone", "coupled")
 QUESTION_CHARS = 60
@@ -101,14 +97,12 @@ def passages(data: Path, number: int, tokens: int) -> list[str]:
 
 
 def wait_computed(pair: BenchPair, side: str, number: int) -> None:
-    """Until a daemon's store holds `number` documents."""
+    """Until a side's store holds `number` documents. Raises DeadlineExceeded."""
     deadline = Deadline.after(COMPUTE_S)
-    with Caller(pair.endpoint(side), keys=keys(pair.home.at)) as caller:
-        while not deadline.passed:
-            fact = caller.ask(StatusRequest(request=os.urandom(16)), Status).facts["stored KV"]
-            if fact.startswith(f"{number} documents"):
-                return
-            time.sleep(LOOK_S)
+    while not deadline.passed:
+        if len(list(pair.stored(side).glob("*.kv"))) >= number:
+            return
+        time.sleep(LOOK_S)
     raise DeadlineExceeded(f"the {side} has not computed its passages within {COMPUTE_S:g} s", "take fewer passages")
 
 

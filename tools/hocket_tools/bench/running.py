@@ -101,6 +101,10 @@ class BenchPair:
         """Where a baseline offers the KV of the cloud's documents; nothing listens there before it does."""
         return self._ports.kv(far=far)
 
+    def stored(self, side: str) -> Path:
+        """The folder of a side's stored document KV."""
+        return self.home.at / f"{side}-kv"
+
     @property
     def keys(self) -> Path:
         """The folder of the keys that all ends of the pair know each other by."""

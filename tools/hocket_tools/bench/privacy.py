@@ -63,6 +63,7 @@ class Capture:
     draft_bytes: Sequence[int] = ()  # of each on the wire, unencrypted, with all headers
     names: int = 0  # of private documents that are in a frame
     sourced: int = 0  # answers that named a private document to their reader
+    alone: int = 0  # answers that the device ended without the cloud, which it did not trust further
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
@@ -104,18 +105,20 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
     with Tap(_tap(home), home.endpoint("cloud")) as tap:
         bring_up(home, START_S, lambda _: None)
         with Client(home.endpoint("device")) as client:
+            client.ask("?", max_tokens=1, require_cloud=True).result()  # now it is there, unless the guard leaves it
             for at, canary in enumerate(track(private, "asking", console=console.err(), transient=True)):
                 how: dict[str, Any] = {"seed": settings.seed + at, "temperature": settings.temperature}
-                stream = client.ask(canary.question, max_tokens=settings.max_tokens, require_cloud=True, **how)
+                stream = client.ask(canary.question, max_tokens=settings.max_tokens, **how)
                 done[canary.question] = stream.result()
         stop(home, ["device"])
         frames = [each for recorded in tap.recorded() for each in messages(recorded)]
     size_bytes = sum(len(frame) for each in frames for frame in each)
     published = {question: each.token_ids for question, each in done.items()}
+    alone = sum(bool(each.aggregation.solo_steps) for each in done.values())
     told = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
     sent = [decode(each) for each in frames]
     weighed = [framed_bytes(each) for each, message in zip(frames, sent, strict=True) if isinstance(message, Draft)]
-    return Capture(sent, size_bytes, _counted(ledger), published, weighed, names_in(frames, names), told)
+    return Capture(sent, size_bytes, _counted(ledger), published, weighed, names_in(frames, names), told, alone)
 
 
 def names_in(frames: list[list[bytes]], names: list[str]) -> int:
@@ -159,6 +162,7 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "bytes of a draft, mean": statistics.fmean(captured.draft_bytes) if captured.draft_bytes else None,
         "names": captured.names,
         "sourced": captured.sourced,
+        "ended alone": captured.alone,
         "in texts": sum(in_texts(captured.sent, private)),
         "beyond the answer": sum(map(bool, outside)),
         "5-grams": sum(map(len, outside)),

@@ -255,3 +255,16 @@ def test_figure_6_on_a_running_pair(tmp_path: Path, corpus: Path) -> None:
     assert [claim["holds"] for claim in same] == [True, True]
     frame.run(6, tmp_path, corpus, changes)
     assert json.loads((tmp_path / "figure-6.json").read_text())["rows"] == content["rows"]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_figure_7_on_a_running_pair(tmp_path: Path, corpus: Path) -> None:
+    """Every method shows a first token, with documents read anew and with those kept on both sides."""
+    methods = ["device", "drcg-kv", "coupled"]
+    changes = ["document_tokens=16", "rtts_ms=0", "prompts=2", "passages=2", f"methods={','.join(methods)}"]
+    frame.run(7, tmp_path, corpus, changes)
+    rows = json.loads((tmp_path / "figure-7.json").read_text())["rows"]
+    assert sorted((row["stored"], row["method"]) for row in rows) == sorted(
+        (stored, method) for stored in (False, True) for method in methods for _ in range(2)
+    )

@@ -105,7 +105,7 @@ def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 
 
 
 @pytest.fixture(scope="session")
-def voice(pytestconfig: pytest.Config) -> Path | None:
+def published_voice(pytestconfig: pytest.Config) -> Path | None:
     """The folder that `--voice` names, if it does."""
     folder = pytestconfig.stash[VOICE]
     if folder and not folder.is_dir():
@@ -114,10 +114,10 @@ def voice(pytestconfig: pytest.Config) -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory, voice: Path | None) -> dict[str, Path]:
+def tiny_models(tmp_path_factory: pytest.TempPathFactory, published_voice: Path | None) -> dict[str, Path]:
     """A folder per side: same tokenizer, other weights; and one with another tokenizer. Or `--voice` on both sides."""
-    if voice:
-        return {"device": voice, "cloud": voice}
+    if published_voice:
+        return {"device": published_voice, "cloud": published_voice}
     base = tmp_path_factory.mktemp("models")
     return {
         "device": save_tiny_model(base / "device", seed=1),

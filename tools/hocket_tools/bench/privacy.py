@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 from rich.progress import track
@@ -35,6 +35,8 @@ from hocket_tools.pair.processes import stop
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
+_DRAFTS = ("bytes of a draft, median", "bytes of a draft, mean", "bytes of a draft, 95 %")
+_ALONE = 0.05  # of the answers at most: an answer of the device alone tells the cloud nothing, and shows nothing
 _CONTROL, _PUBLIC = 1, 2  # added to the seed: sentences that nobody read, and those that the cloud reads
 
 Encode = Callable[[str], list[int]]
@@ -63,7 +65,7 @@ class Capture:
     draft_bytes: Sequence[int] = ()  # of each on the wire, unencrypted, with all headers
     names: int = 0  # of private documents that are in a frame
     sourced: int = 0  # answers that named a private document to their reader
-    alone: int = 0  # answers that the device ended without the cloud, which it did not trust further
+    alone: int = 0  # answers with steps that the device took alone
 
 
 def run(settings: Settings, json_path: Path | None) -> bool:
@@ -157,9 +159,7 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
         "bytes": captured.size_bytes,
         "ledger": captured.ledger_bytes,
         "distributions": len(captured.draft_bytes),
-        "bytes of a draft, median": _percentile(captured.draft_bytes, 0.5),
-        "bytes of a draft, 95 %": _percentile(captured.draft_bytes, 0.95),
-        "bytes of a draft, mean": statistics.fmean(captured.draft_bytes) if captured.draft_bytes else None,
+        **_weights(captured.draft_bytes),
         "names": captured.names,
         "sourced": captured.sourced,
         "ended alone": captured.alone,
@@ -175,7 +175,7 @@ def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts
             _rebuilt(half, leaks.continuations(seen, [encode(" " + one.question) for one in group], likeliest))
             for half, group in zip(halves, groups, strict=True)
         )
-        row |= {name: statistics.fmean(real), f"{name}, most": max(real), f"{name}, chance": statistics.fmean(control)}
+        row |= {name: fmean(real), f"{name}, most": max(real), f"{name}, chance": fmean(control)}
     return row
 
 
@@ -218,8 +218,9 @@ def _side_by_side(report: Report) -> list[Row]:
     return [{"figure": name, "drafts = true": rows[0][name], "drafts = false": rows[1][name]} for name in names]
 
 
-def _percentile(values: Sequence[int], share: float) -> float | None:
-    return percentile(values, share) if values else None
+def _weights(draft_bytes: Sequence[int]) -> Row:
+    found = (percentile(draft_bytes, 0.5), fmean(draft_bytes), percentile(draft_bytes, 0.95)) if draft_bytes else ()
+    return dict(zip(_DRAFTS, found or (None,) * len(_DRAFTS), strict=True))
 
 
 def _tokenizer(model: str) -> tuple[Encode, Decode]:
@@ -237,7 +238,9 @@ def _claim(report: Report, number: int) -> None:
         row = report.find(drafts=drafts)
         assert row is not None
         name = f"drafts = {json.dumps(drafts)}"
-        equal = row["ledger"] == row["bytes"]
+        alone, equal = float(row["ended alone"] or 0), row["ledger"] == row["bytes"]
+        most = _ALONE * number
+        report.claim(f"{name}: answers with steps of the device alone", f"<= {most:g}", alone, alone <= most)
         report.claim(f"{name}: sentences in any text, or room for more", of, row["in texts"] or 0, not row["in texts"])
         report.claim(f"{name}: names of documents in any frame", "0", row["names"] or 0, not row["names"])
         report.claim(f"{name}: answers that name one to the reader", "some", row["sourced"] or 0, bool(row["sourced"]))

@@ -134,7 +134,7 @@ def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, 
         assert again.token_ids == done[0].token_ids
 
 
-@pytest.mark.parametrize("number", [50, pytest.param(500, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [50, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
 def test_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link], number: int) -> None:
     """Every stream is whole from token 0: steps count up, pieces join to the text, ids equal those of the end."""
     made, _, link = linked

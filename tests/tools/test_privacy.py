@@ -148,6 +148,14 @@ def test_the_cloud_knows_the_tokens_that_it_computes_itself() -> None:
     assert seen.rejected() == [(1, 2), (1, 9, 3, 4)]
 
 
+def test_what_the_device_wrote_alone_is_not_the_clouds() -> None:
+    """A cloud that is left knows the tokens of both; where it came back it was told what it had missed."""
+    together = [privacy.of_both([1, 9, 3, 5], solo) for solo in ([2, 3], [1], [0, 1, 2, 3])]
+    assert together == [[1, 9], [1, 9, 3, 5], []]
+    (seen,) = leaks.sessions([BEGIN, drafted([], 1)], {"Who?": together[0]})
+    assert seen.answer == [1, 9]
+
+
 def test_the_rebuilt_share_grows_with_what_the_cloud_may_think_of() -> None:
     """Tokens 1 2 3 stand in the answer; 2 and 1 could follow 2 3, 2 more likely; 7 8 9 is only ever known otherwise."""
     sent = [BEGIN, target(0, [1, 2, 3]), drafted([1, 2, 3], 3), target(3, [3])]

@@ -43,10 +43,10 @@ class Seen:
         return [ids for ids in sorted(drafted) if ids != tuple(self.answer[: len(ids)])]
 
 
-def sessions(messages: Iterable[Message], published: Mapping[str, list[int]]) -> list[Seen]:
+def sessions(messages: Iterable[Message], together: Mapping[str, list[int]]) -> list[Seen]:
     """The sessions in `messages`, in the order of their beginnings; drafts are placed by the digest of their prefix.
 
-    A cloud that is sent drafts computes the tokens itself: those of the answer `published` to the question.
+    A cloud that is sent drafts computes the tokens itself: those of the answer that both sides wrote `together`.
     """
     seen: dict[bytes, Seen] = {}
     prefixes: dict[bytes, dict[int, tuple[int, ...]]] = defaultdict(dict)
@@ -56,24 +56,24 @@ def sessions(messages: Iterable[Message], published: Mapping[str, list[int]]) ->
             _note(message, prefixes[message.session], ())
         elif isinstance(message, Target | Aggregated | Draft):
             one = seen[message.session]
-            _add(one, prefixes[message.session], message, published.get(one.begin.question, []))
+            _add(one, prefixes[message.session], message, together.get(one.begin.question, []))
     for one in (each for each in seen.values() if each.guesses):
-        one.answer += published.get(one.begin.question, [])[len(one.answer) :]
+        one.answer += together.get(one.begin.question, [])[len(one.answer) :]
     return list(seen.values())
 
 
 def _add(
-    seen: Seen, prefixes: dict[int, tuple[int, ...]], message: Target | Aggregated | Draft, published: Sequence[int]
+    seen: Seen, prefixes: dict[int, tuple[int, ...]], message: Target | Aggregated | Draft, together: Sequence[int]
 ) -> None:
     if isinstance(message, Draft):
-        seen.answer += published[len(seen.answer) : message.confirmed]
+        seen.answer += together[len(seen.answer) : message.confirmed]
         _note(seen.begin, prefixes, tuple(seen.answer))
         before = prefixes[message.prefix]
         seen.guesses.append(Guess(before, message.token, codec.decode(message.payload)))
         _note(seen.begin, prefixes, (*before, message.token))
         return
     if isinstance(message, Target):  # behind tokens that the cloud has computed itself
-        seen.answer += published[len(seen.answer) : message.first]
+        seen.answer += together[len(seen.answer) : message.first]
     first, ids = (message.first, message.ids) if isinstance(message, Target) else (message.step, [message.token])
     seen.answer[first:] = ids
     _note(seen.begin, prefixes, tuple(seen.answer))

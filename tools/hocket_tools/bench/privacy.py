@@ -7,7 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -63,6 +63,7 @@ class Capture:
     ledger_bytes: int
     published: dict[str, list[int]]  # by question
     draft_bytes: Sequence[int] = ()  # of each on the wire, unencrypted, with all headers
+    together: Mapping[str, list[int]] = field(default_factory=dict)  # the same as far as both sides wrote them
     names: int = 0  # of private documents that are in a frame
     sourced: int = 0  # answers that named a private document to their reader
     alone: int = 0  # answers with steps that the device took alone
@@ -116,11 +117,19 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
         frames = [each for recorded in tap.recorded() for each in messages(recorded)]
     size_bytes = sum(len(frame) for each in frames for frame in each)
     published = {question: each.token_ids for question, each in done.items()}
+    together = {question: of_both(each.token_ids, each.aggregation.solo_steps) for question, each in done.items()}
     alone = sum(bool(each.aggregation.solo_steps) for each in done.values())
     told = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
     sent = [decode(each) for each in frames]
     weighed = [framed_bytes(each) for each, message in zip(frames, sent, strict=True) if isinstance(message, Draft)]
-    return Capture(sent, size_bytes, _counted(ledger), published, weighed, names_in(frames, names), told, alone)
+    found = names_in(frames, names)
+    return Capture(sent, size_bytes, _counted(ledger), published, weighed, together, found, told, alone)
+
+
+def of_both(ids: list[int], solo_steps: list[int]) -> list[int]:
+    """The tokens of an answer that the cloud may know: those behind the last step of both go to the reader alone."""
+    alone = set(solo_steps)
+    return ids[: max((step + 1 for step in range(len(ids)) if step not in alone), default=0)]
 
 
 def names_in(frames: list[list[bytes]], names: list[str]) -> int:
@@ -151,7 +160,7 @@ def _configure(home: Home, ledger: Path, settings: Settings, *, drafts: bool) ->
 
 def _row(captured: Capture, private: list[Canary], settings: Settings, *, drafts: bool) -> Row:
     encode, to_text = _tokenizer(settings.model)
-    seen = leaks.sessions(captured.sent, captured.published)
+    seen = leaks.sessions(captured.sent, captured.together)
     outside = beyond(captured, seen, private, to_text)
     row: Row = {
         "drafts": drafts,

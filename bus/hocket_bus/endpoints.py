@@ -37,6 +37,8 @@ def is_tcp(endpoint: str) -> bool:
 
 def check_endpoint(endpoint: str) -> None:
     """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
+    if not endpoint.isprintable():
+        raise BadConfiguration(f"{endpoint!a} is no endpoint", "leave out line breaks and control characters")
     if endpoint.startswith("ipc://") and endpoint != "ipc://":
         if len(endpoint) - len("ipc://.pub") > 95:
             raise BadConfiguration(f"the path in {endpoint} is too long", "use one of at most 95 characters")

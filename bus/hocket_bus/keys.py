@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
-import shutil
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 from .config import load
 from .errors import BadConfiguration, BadRequest
 from .messages import RIGHTS, Right
-from .private import check_mode
+from .private import check_mode, write_whole
 
 SECRET, PEERS = "secret.toml", "peers.toml"
 _SECRET_MODE, _PEERS_MODE = 0o600, 0o640  # a service reads whom it knows from a file that only root changes
@@ -142,7 +142,7 @@ def write_own(folder: Path, own: KeyPair) -> None:
             f"{folder / SECRET} exists; a new key would lock this machine out everywhere",
             "print it with: hocket keys show --at ENDPOINT; remove the file to insist",
         )
-    _write(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
+    write_whole(folder / SECRET, f"public = '{own.public}'\nsecret = '{own.secret}'\n")
 
 
 def read_peers(folder: Path) -> dict[str, Peer]:
@@ -167,10 +167,10 @@ def write_peers(folder: Path, peers: dict[str, Peer]) -> None:
         lines += [
             f"[peers.'{name}']",
             f"key = '{peer.key}'",
-            *([f"endpoint = '{peer.endpoint}'"] if peer.endpoint else []),
+            *([f"endpoint = {json.dumps(peer.endpoint)}"] if peer.endpoint else []),
             *([f"may = {[right for right in RIGHTS if right in peer.may]}"] if peer.may is not None else []),
         ]
-    _write(folder / PEERS, "\n".join([*lines, ""]))
+    write_whole(folder / PEERS, "\n".join([*lines, ""]))
 
 
 def rights(names: Iterable[str]) -> frozenset[Right]:
@@ -232,18 +232,3 @@ def _handed_over() -> Path | None:
     """The secret as systemd gives it to this service alone (LoadCredential=secret.toml:…), if it does."""
     path = Path(os.environ.get("CREDENTIALS_DIRECTORY", ""), SECRET)
     return path if path.is_absolute() and path.exists() else None
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file, or make it for this user alone; who may read it stays as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    partial = path.with_name(path.name + ".partial")
-    partial.unlink(missing_ok=True)
-    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        if path.exists():
-            shutil.copymode(path, partial)
-            os.fchown(file.fileno(), -1, path.stat().st_gid)
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.rename(path)

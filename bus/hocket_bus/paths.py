@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .errors import BadConfiguration
+
 
 def home() -> Path:
     """$HOCKET_HOME, else hocket's folder in the XDG state directory."""
@@ -16,8 +18,21 @@ def models() -> Path:
     return Path(os.environ.get("HOCKET_MODELS") or _state() / "models")
 
 
+def expanded(path: Path) -> Path:
+    """With `~` replaced by a home folder; as it stands where that is a file's name, or no user's."""
+    try:
+        return path if os.path.lexists(path) else path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def _state() -> Path:
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "hocket"
+    if state := os.environ.get("XDG_STATE_HOME"):
+        return Path(state) / "hocket"
+    try:
+        return Path.home() / ".local" / "state" / "hocket"
+    except RuntimeError as error:
+        raise BadConfiguration("this user has no home folder", "set HOCKET_HOME and HOCKET_MODELS") from error
 
 
 def endpoint(name: str, at: Path | None = None) -> str:

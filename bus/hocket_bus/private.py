@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import IO
@@ -29,6 +30,21 @@ def private_folder(folder: Path) -> None:
 def keep_private(file: Path) -> None:
     """Make an empty file for its owner alone, or close one that is ours to others. Raises BadConfiguration."""
     os.close(_open(file))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file, or make it for this user alone: whole or not at all. Who may read it stays as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(path.name + ".partial")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        if path.exists():
+            shutil.copymode(path, partial)
+            os.fchown(file.fileno(), -1, path.stat().st_gid)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.rename(path)
 
 
 def lock(file: Path) -> IO[str]:

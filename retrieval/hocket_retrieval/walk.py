@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .errors import DocumentError
@@ -36,11 +36,15 @@ class Walk:
 
     def _enter(self, folder: Path) -> None:
         root = os.path.realpath(folder)
-        for file in _files(folder):
+        for file in _files(folder, self._refused):
             if is_supported(file):
                 self._take(file, root)
             else:
                 self.skipped += 1
+
+    def _refused(self, error: OSError) -> None:
+        folder = Path(error.filename)
+        self.errors.append((shown(folder), str(_unreadable(folder, error))))
 
     def _take(self, file: Path, root: str = "") -> None:
         try:
@@ -115,9 +119,9 @@ def _unreadable(path: Path, error: OSError) -> DocumentError:
     return DocumentError(f"{shown(path)}: {error.strerror or error}", "check the path and its permissions")
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Files below a folder; hidden ones are passed over."""
-    for place, folders, names in os.walk(folder):
+def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
+    """Files below a folder; hidden ones are passed over, and folders that may not be listed are `refused`."""
+    for place, folders, names in os.walk(folder, onerror=refused):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
 

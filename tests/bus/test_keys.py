@@ -34,7 +34,9 @@ def test_z85_is_the_encoding_of_zeromq() -> None:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     """Own keys and peers survive the files, and nobody else can read these."""
+    odd = "tcp://[fe80::1%'\\\"]:7000"
     peers = {"server": Peer(new_key_pair().public, "tcp://server:7000"), "a.b-c_d": Peer(new_key_pair().public)}
+    peers["odd"] = Peer(new_key_pair().public, odd)
     keys = made(tmp_path / "keys", **peers)
     assert keys.peers == peers
     assert keys.server_key("tcp://server:7000") == peers["server"].key

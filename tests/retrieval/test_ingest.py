@@ -1,5 +1,6 @@
 """Laws of ingestion: nothing twice, nothing lost, nothing half."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -63,6 +64,25 @@ def test_bad_files_do_not_stop_the_others(collection, files):
     assert sorted(Path(name).name for name, _ in report.errors) == ["broken.pdf", "none.txt", "photo.png"]
     assert report.skipped == 1
     assert collection.status().queued == 0
+
+
+def test_a_folder_that_may_not_be_listed_is_reported(collection, files, monkeypatch):
+    """Its neighbours are read, and nothing that was read of it before is taken for deleted."""
+    (files / "closed").mkdir()
+    (files / "closed" / "letter.txt").write_text("Dear Anna.")
+    assert collection.ingest([files]).added == 4
+    listing = os.scandir
+
+    def forbidden(folder):
+        if str(folder).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listing(folder)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    report = collection.ingest([files])
+
+    assert [(Path(name).name, "permissions" in text) for name, text in report.errors] == [("closed", True)]
+    assert "letter" in names(collection)
 
 
 def test_a_name_that_cannot_be_kept_is_reported(collection, tmp_path):

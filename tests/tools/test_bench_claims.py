@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hocket_tools.bench import invented, real
-from hocket_tools.bench.report import Report
+from hocket_tools.bench import invented, real, typing
+from hocket_tools.bench.graph import gate
+from hocket_tools.bench.report import Report, Row
 
 KINDS = ("device", "cloud", "two-part")
 
@@ -49,3 +50,22 @@ def test_as_many_streams_finish_as_were_asked_for(finishes: list[str], holds: bo
     report.extend({"question": "Who?", "finish": finish} for finish in finishes)
     real.claim(report, 3)
     assert [claim["holds"] for claim in report.claims] == [holds]
+
+
+@pytest.mark.parametrize(("answered", "holds"), [(200, True), (197, False), (0, False)])
+def test_keys_that_nobody_answered_are_a_miss(answered: int, holds: bool) -> None:
+    """The times of the answered ones say nothing of the others."""
+    report = Report({})
+    report.add({"condition": "near", "keystrokes": 200, "answered": answered, "stale_shown": 0})
+    typing.claim(report, "bundled")
+    assert [claim["holds"] for claim in report.claims] == [holds, True]
+
+
+@pytest.mark.parametrize(("splits", "above", "holds"), [(200, 20, True), (200, 21, False), (8, 1, False)])
+def test_a_tenth_of_the_splits_may_be_above_the_risk(splits: int, above: int, holds: bool) -> None:
+    """Of as many as were made: with eight, none."""
+    report = Report({})
+    row: Row = {"risk": 0.2, "with_near": False, "splits": splits, "above": above, "kept_home": 0.9, "kept_far": 0.05}
+    report.summary = [row]
+    gate.claim(report)
+    assert [claim["holds"] for claim in report.claims] == [holds, True, True]

@@ -143,8 +143,21 @@ def test_answers_that_move_are_counted_for_each_way() -> None:
                  "late_s": 0.0, "gap_s": gap_s}
             )  # fmt: skip
     moved.claim_moves(report, pace=4.0, tokens=2)
-    assert [claim["measured"] for claim in report.claims] == [2, 1, 0.3]
-    assert [claim["holds"] for claim in report.claims] == [True, False, False]
+    assert [claim["measured"] for claim in report.claims] == [2, 2, 1, 0.3]
+    assert [claim["holds"] for claim in report.claims] == [True, True, False, False]
+
+
+def test_answers_that_stayed_do_not_count_as_moved() -> None:
+    """They equal the one that did not move, since they are it."""
+    report = Report({})
+    for at in (1, 2):
+        row: Row = {"way": "stop", "source": "device", "at": at, "moved_at": None, "equal": True, "differs": False}
+        report.extend([row | {"part": "moves", "late_s": 0.0, "gap_s": 0.0}, row | {"part": "models"}])
+    moved.claim_moves(report, pace=4.0, tokens=2)
+    moved.claim_models(report)
+    assert [(claim["measured"], claim["holds"]) for claim in report.claims] == [
+        (2, True), (0, False), (2, True), (0, False),
+    ]  # fmt: skip
 
 
 def test_a_side_s_own_tables_hold_over_those_of_both(tmp_path: Path) -> None:

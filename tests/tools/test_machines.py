@@ -48,9 +48,12 @@ def test_a_code_is_read_as_written_and_whole_or_not_at_all() -> None:
     assert Code.read(f" {word[:30]}\n{word[30:]} ") == code
     broken = [word[:end] for end in range(len(word))]
     broken += [word[:at] + ("A" if word[at] != "A" else "B") + word[at + 1 :] for at in range(len(word) - 1)]
-    for text in [*broken, "hocket1-é", Code("a\x1bb", KEY).written(), Code("a", KEY, "tcp://nowhere").written()]:
+    for text in [*broken, "hocket1-é", Code("a\x1bb", KEY).written()]:
         with pytest.raises(BadRequest, match="no code of a machine"):
             Code.read(text)
+    for endpoint in ("tcp://nowhere", "ipc:///tmp/here", "tcp://server\n[peers.x]:7100"):
+        with pytest.raises(BadRequest, match="no code of a machine"):
+            Code.read(Code("a", KEY, endpoint).written())
 
 
 def test_init_makes_one_side_and_keeps_what_is_there(sides: dict[str, Home]) -> None:
@@ -105,6 +108,23 @@ def test_a_code_that_does_not_fit_changes_nothing(sides: dict[str, Home], capsys
         assert run(["pair", code, "--home", str(device.at)]) == 2
         assert capsys.readouterr().err.count("\n") == 1
     assert before == {path: path.read_bytes() for path in device.at.rglob("*.toml")}
+
+
+def test_where_there_are_files_of_both_sides_one_is_named(
+    sides: dict[str, Home], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As on a server with the units of both: it is not guessed which one this machine is. A cloud may ask itself."""
+    word = code_of(sides["device"], capsys)
+    both = sides["cloud"]
+    both.config("device").write_text('endpoint = "ipc:///tmp/x"\n')
+    (both.at / "keys" / "peers.toml").unlink()
+    assert run(["pair", word, "--home", str(both.at)]) == 78
+    assert "--side device, or --side cloud" in capsys.readouterr().err
+    assert run(["pair", word, "--side", "cloud", "--home", str(both.at)]) == 0
+    known = Keys(both.at / "keys")
+    assert known.peers["self"].endpoint == both.listening("cloud")
+    assert known.peers["self"].rights == {"dial", "watch"}
+    assert len(known.peers) == 2
 
 
 def test_a_named_cloud_replaces_the_line_that_is_there(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Source
 
 STYLES: dict[Source, str] = {
@@ -117,8 +117,11 @@ def _share(value: float | None) -> str:
 
 
 def stdin_text() -> str:
-    """All of standard input, without blank ends."""
-    return sys.stdin.read().strip()
+    """All of standard input, without blank ends. Raises BadRequest where it is no text."""
+    try:
+        return sys.stdin.read().strip()
+    except UnicodeDecodeError as error:
+        raise BadRequest("standard input is not valid UTF-8", "convert it: iconv -t UTF-8") from error
 
 
 def print_json(record: Mapping[str, Any]) -> None:

@@ -90,7 +90,7 @@ def run(arguments: list[str]) -> int:
         if not isinstance(left.__context__, BrokenPipeError):
             raise
         return UNREAD
-    except OSError as error:
+    except (OSError, UnicodeEncodeError) as error:
         complain(_of_system(error))
         return FAILED
     except (KeyboardInterrupt, Abort):
@@ -104,8 +104,10 @@ def status_of(error: HocketError) -> int:
     return next((status for kind, status in kinds if isinstance(error, kind)), FAILED)
 
 
-def _of_system(error: OSError) -> str:
+def _of_system(error: OSError | UnicodeEncodeError) -> str:
     """The line for what the system refuses; output that it had no room for is given up."""
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object!a} is not valid UTF-8: rename it"
     if error.errno == errno.ENOSPC and not error.filename:
         _give_up_output()
         return "no room where this writes: make some there, or write elsewhere"

@@ -8,6 +8,8 @@ from msgspec import Meta
 
 from .types import Conversation, Count, Entry, Id, Line, Message, Name, Record, Scorers, Seconds
 
+MAX_PATHS = 1_000  # of one request
+
 
 class Search(Message, frozen=True):
     """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is."""
@@ -125,7 +127,7 @@ class Ingest(Message, frozen=True):
     """Read these files and folders, absolute paths on the retrieval daemon's machine."""
 
     request: Id
-    paths: Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=1_000)]
+    paths: Annotated[list[Annotated[str, Meta(max_length=4_096)]], Meta(max_length=MAX_PATHS)]
 
 
 class Progress(Message, frozen=True):

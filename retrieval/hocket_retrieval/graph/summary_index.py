@@ -23,7 +23,7 @@ from hocket_bus.messages import MAX_SUMMARIES
 from hocket_bus.private import keep_private
 
 from ..embedder import Embedder
-from ..errors import QueryError
+from ..errors import QueryError, StoreError
 from ..lexical import telling_words
 
 WORDS_WEIGHT = 0.5  # of the shared words, beside a cosine
@@ -65,15 +65,19 @@ class SummaryIndex:
     """Any thread may call it; changes take turns."""
 
     def __init__(self, path: Path, embedder: Embedder, now: Callable[[], float] = time.time) -> None:
-        """Open, or make, the file. `now` is the time of day in seconds."""
+        """Open, or make, the file. `now` is the time of day in seconds. Raises StoreError when it is damaged."""
         keep_private(path)
         self._embedder = embedder
         self._now = now
         self._lock = threading.Lock()
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in ("secure_delete = ON", "foreign_keys = ON"):
-            self._database.execute(f"PRAGMA {pragma}")
-        self._database.executescript(_SCHEMA)
+        try:
+            for pragma in ("secure_delete = ON", "foreign_keys = ON"):
+                self._database.execute(f"PRAGMA {pragma}")
+            self._database.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            raise StoreError(f"{path}: {error}", "move it away, and start again") from error
         self._loaded: dict[str, _Device] = {}
 
     def close(self) -> None:

@@ -88,6 +88,8 @@ def claim(report: Report, model: str) -> None:
         most_ms, value = 1.1 * _number(rows["none"], "p95_ms") + 5, _number(rows["silent"], "p95_ms")
         name = "silent: 95th percentile of a key, beside 1.1 × none's + 5 ms"
         report.claim(name, f"<= {most_ms:.1f}", value, value <= most_ms)
+    least = min((_number(row, "answered") / max(1.0, _number(row, "keystrokes")) for row in rows.values()), default=0.0)
+    report.claim("share of the keys that were answered, least", ">= 0.99", least, least >= 0.99)
     stale = sum(_number(row, "stale_shown") for row in rows.values())
     report.claim("suggestions for another text than the one that stands", "0", stale, stale == 0)
 

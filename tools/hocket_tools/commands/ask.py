@@ -113,7 +113,7 @@ def ask_people(
                 if isinstance(event, Token):
                     out.print(console.token(event.text, event.source), end="")
                 elif isinstance(event, Notice):
-                    err.print(f"[dim]note: {console.printable(event.text)}[/dim]")
+                    err.print(f"note: {console.printable(event.text)}", style="dim", markup=False)
         out.print()
         done = stream.result()
     for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):

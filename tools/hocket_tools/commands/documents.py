@@ -42,11 +42,14 @@ def ingest(
     """
     from hocket_bus import paths
     from hocket_bus.endpoints import is_tcp
+    from hocket_bus.messages.retrieval import MAX_PATHS
 
     _check_names(names, "PATH")
+    if len(names) > MAX_PATHS:
+        raise typer.BadParameter(f"over {MAX_PATHS:,} names: name their folder", param_hint="PATH")
     files = [Path(name) for name in names]
     elsewhere = endpoint is not None and is_tcp(endpoint)  # paths are those of the daemon's machine
-    missing = [str(path) for path in files if not path.expanduser().exists()]
+    missing = [str(path) for path in files if not paths.expanded(path).exists()]
     if missing and not elsewhere:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
     ingested = read_in(_endpoint(side, endpoint, home), files, paths.keys(home))
@@ -89,17 +92,18 @@ def documents(
         _show(side, listed)
 
 
-def read_in(endpoint: str, paths: list[Path], keys: Path | None = None) -> Ingested:
-    """Ingest `paths` with a progress bar on standard error."""
+def read_in(endpoint: str, files: list[Path], keys: Path | None = None) -> Ingested:
+    """Ingest files and folders with a progress bar on standard error."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
     from hocket_bus import messages as m
+    from hocket_bus import paths
     from hocket_bus.errors import ProtocolError
     from hocket_tools import console
     from hocket_tools.caller import Caller
 
-    message = m.Ingest(request=os.urandom(16), paths=[str(path.expanduser().resolve()) for path in paths])
+    message = m.Ingest(request=os.urandom(16), paths=[str(paths.expanded(path).resolve()) for path in files])
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
     err = console.err()
     bar = Bar(*columns, console=err, transient=True, disable=not err.is_terminal)
@@ -203,7 +207,9 @@ def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -
 
 def _spellings(name: str) -> list[str]:
     """What a document may be called that is given as `name`: as `ingest` takes a path, as a link, and as it stands."""
-    path = Path(name).expanduser()
+    from hocket_bus import paths
+
+    path = paths.expanded(Path(name))
     return list(dict.fromkeys([str(path.resolve()), os.path.abspath(path), name]))
 
 

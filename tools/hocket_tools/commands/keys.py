@@ -103,6 +103,7 @@ def list_peers(
 ) -> None:
     """The machines known here, and what each may do."""
     from rich.table import Table
+    from rich.text import Text
 
     from hocket_bus.keys import fingerprint, listed, read_peers
     from hocket_tools import console
@@ -123,7 +124,7 @@ def list_peers(
         return
     table = Table("name", "fingerprint", "may", "reached at")
     for name, peer in peers:
-        table.add_row(name, fingerprint(peer.key), listed(peer.rights), peer.endpoint or "-")
+        table.add_row(name, fingerprint(peer.key), listed(peer.rights), Text(peer.endpoint or "-"))
     console.out().print(table)
 
 

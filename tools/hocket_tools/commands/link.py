@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import math
 import signal
 import time
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
 ENDS = (signal.SIGINT, signal.SIGTERM)
 MAX_PORT = 65_535
+LONGEST_S = 10 * 365 * 86_400.0
 REMEDIES = {errno.EADDRINUSE: "choose a free port", errno.EACCES: "choose a port from 1024 on"}
 EXAMPLE = """Examples:
 
@@ -85,7 +85,7 @@ def _outage(text: str) -> tuple[float, float]:
         outage = float(at), float(length)
     except ValueError:
         outage = -1.0, -1.0
-    if not all(0 <= value < math.inf for value in outage):
+    if not all(0 <= value <= LONGEST_S for value in outage):
         raise typer.BadParameter(f'"{text}" is not AT:FOR, for example 30:5', param_hint="--down")
     return outage
 

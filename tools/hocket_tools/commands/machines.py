@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
+    from hocket_bus.keys import Peer
     from hocket_bus.messages import Right
     from hocket_tools.pair.code import Code
     from hocket_tools.pair.home import Home, SideName
@@ -65,8 +66,8 @@ def init(
     if not keys.exist(here.at / "keys"):
         own = new_key_pair()
         keys.write_own(here.at / "keys", own)
-        if at:  # so that this machine's own status and top may ask its daemon
-            keys.write_peers(here.at / "keys", {"self": keys.Peer(own.public, at, frozenset({"dial", "watch"}))})
+        if at:
+            keys.write_peers(here.at / "keys", _own(own.public, at))
     typer.echo(f"this machine is a {side}; configuration, keys and logs: {here.at}")
     _introduce(here, side, home)
     typer.echo(f"then start it: hocket up{_flag(home)}")
@@ -75,6 +76,9 @@ def init(
 def pair(
     code: Annotated[str, typer.Argument(metavar="CODE", help="The other's; without it, show this machine's.")] = "",
     name: Annotated[str, typer.Option(help="What to call that machine here; default: as it calls itself.")] = "",
+    side: Annotated[
+        Literal["device", "cloud"] | None, typer.Option(help="Which one this machine is, where it has files of both.")
+    ] = None,
     home: Folder = None,
 ) -> None:
     """Show this machine's code, or take that of the other one: each side takes the other's, once.
@@ -86,14 +90,14 @@ def pair(
     from hocket_tools.pair.home import Home
 
     here = Home.find(home)
-    side = here.side()
+    own = side or here.side()
     if not code:
-        _introduce(here, side, home)
+        _introduce(here, own, home)
         return
     other = Code.read(code)
-    _take(here, side, other, name or other.name)
-    told = "hocket down and hocket up" if side == "device" else "SIGHUP"
-    unit = "restart hocket-device" if side == "device" else "reload hocket-cloud"
+    _take(here, own, other, name or other.name)
+    told = "hocket down and hocket up" if own == "device" else "SIGHUP"
+    unit = "restart hocket-device" if own == "device" else "reload hocket-cloud"
     typer.echo(f"a daemon that runs takes it over with: {told} (as a service: systemctl {unit})")
 
 
@@ -124,13 +128,23 @@ def _take(here: Home, side: SideName, other: Code, name: str) -> None:
         text = f"{name} is the name of another machine here, {fingerprint(known.peers[name].key)}"
         raise BadRequest(text, f"choose one with --name, or first: hocket keys revoke {name}")
     right: Right = "dial" if other.endpoint else "pair"
-    write_peers(known.folder, known.peers | {name: Peer(other.key, other.endpoint, frozenset({right}))})
+    peers = known.peers | {name: Peer(other.key, other.endpoint, frozenset({right}))}
+    if side == "cloud":
+        peers = _own(known.own.public, here.listening("cloud")) | peers
+    write_peers(known.folder, peers)
     typer.echo(f"{name}, fingerprint {fingerprint(other.key)}: compare it with the one that machine shows")
     if side == "device":
         here.set_peer(other.endpoint)
         typer.echo(f"this machine connects to it at {other.endpoint}; it may do nothing here")
     else:
         typer.echo("it may lead sessions of its own questions here, and nothing else")
+
+
+def _own(key: str, endpoint: str) -> dict[str, Peer]:
+    """So that this machine's own status and top may ask its daemon, which listens on the network alone."""
+    from hocket_bus.keys import Peer
+
+    return {"self": Peer(key, endpoint, frozenset({"dial", "watch"}))}
 
 
 def _flag(home: Path | None) -> str:

@@ -7,6 +7,7 @@ from typing import TypedDict
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
+from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.adapter import base_of
 from hocket_daemon.engine.gguf_tokenizer import tokenizer_of
@@ -50,7 +51,7 @@ def described(name: str) -> dict[str, str | int]:
     """Facts by name, in order. Raises BadConfiguration where there is no such model."""
     folder = Path(place_of(name, "device"))
     if folder.suffix == SUFFIX:
-        return _described_file(folder.expanduser())
+        return _described_file(paths.expanded(folder))
     try:
         base = base_of(folder)
         whole = Path(place_of(base, "device")) if base else folder

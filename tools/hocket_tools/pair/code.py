@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hocket_bus.endpoints import check_endpoint
+from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration, BadRequest
 
 _MARK, _CHECK_BYTES = "hocket1-", 4
@@ -44,6 +44,8 @@ class Code:
                 raise ValueError("no name")
             if code.endpoint:
                 check_endpoint(code.endpoint)
+                if not is_tcp(code.endpoint):
+                    raise ValueError("no address of another machine")
         except (ValueError, msgspec.DecodeError, BadConfiguration) as error:
             text = "this is no code of a machine, or not all of it"
             raise BadRequest(text, "copy the whole word that hocket pair prints there") from error

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.private import keep_private, private_folder
+from hocket_bus.private import private_folder, write_whole
 from hocket_tools.settings import Value, commented, toml
 
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -31,7 +31,7 @@ class Home:
     @classmethod
     def find(cls, folder: Path | None = None) -> Home:
         """The pair in `folder`, else the one of this user."""
-        return cls((folder or paths.home()).expanduser().absolute())
+        return cls(paths.expanded(folder or paths.home()).absolute())
 
     def config(self, name: str) -> Path:
         """The configuration file of a daemon."""
@@ -98,8 +98,12 @@ class Home:
         return tuple(name for name in NAMES if len(sides) != 1 or side_of(name) in sides)
 
     def side(self) -> SideName:
-        """Which side of a pair with another machine this one is. Raises BadConfiguration where it is none yet."""
+        """Which side of a pair with another machine this one is. Raises BadConfiguration where that is not clear."""
         if self.config("cloud").exists() and is_tcp(self.listening("cloud")):
+            if self.config("device").exists():
+                raise BadConfiguration(
+                    f"{self.at} has files of both sides", "say which: --side device, or --side cloud"
+                )
             return "cloud"
         if self.config("device").exists():
             return "device"
@@ -117,7 +121,7 @@ class Home:
         table = re.search(r"(?m)^\[", text)
         head, tables = text[: table.start()] if table else text, text[table.start() :] if table else ""
         changed, count = re.subn(r"(?m)^#?cloud[ \t]*=.*$", lambda _: line, head, count=1)
-        config.write_text((changed if count else f"{line}\n{head}") + tables, encoding="utf-8")
+        write_whole(config.resolve(), (changed if count else f"{line}\n{head}") + tables)
 
     def stop_sharing(self) -> None:
         """Let no summaries leave the device, from its next start on. Raises BadConfiguration."""
@@ -126,7 +130,7 @@ class Home:
         text, count = re.subn(r"(?m)^#?summaries[ \t]*=.*$", "summaries = false", config.read_text(encoding="utf-8"))
         if not count:
             raise BadConfiguration(f"{config}: no key summaries", "add under [egress]: summaries = false")
-        config.write_text(text, encoding="utf-8")
+        write_whole(config.resolve(), text)
 
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
@@ -147,12 +151,23 @@ class Home:
         self._write({retrieval: self._given(retrieval), side: self._given(side) | own})
 
     def _write(self, files: Mapping[str, Mapping[str, Value]]) -> None:
+        self._check_own()
         for folder in (self.at, self.at / "run", self.at / "logs"):
             private_folder(folder)
-        for name, given in files.items():
-            if not self.config(name).exists():
-                keep_private(self.config(name))
-                self.config(name).write_text(_text(name, given), encoding="utf-8")
+        missing = {name: _text(name, given) for name, given in files.items() if not self.config(name).exists()}
+        try:
+            for name, text in missing.items():
+                write_whole(self.config(name), text)
+        except BaseException:  # some files alone would be taken for one side of a pair with another machine
+            for name in missing:
+                self.config(name).unlink(missing_ok=True)
+            raise
+
+    def _check_own(self) -> None:
+        """Raises BadConfiguration for a folder that others use: a pair's is closed to everybody else."""
+        shared = self.at.is_dir() and self.at.stat().st_mode & 0o077
+        if shared and any(self.at.iterdir()) and not any(self.config(name).exists() for name in NAMES):
+            raise BadConfiguration(f"{self.at} has other files, and others may read it", "name a new folder")
 
     def _values(self, name: str) -> dict[str, Any]:
         self.require(name)

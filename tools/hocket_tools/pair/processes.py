@@ -38,7 +38,12 @@ def start(home: Home, name: str) -> int:
     environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
     with uninterrupted():
         pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
-        home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
+        try:
+            home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
+        except OSError:  # a daemon that nobody could stop
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise
     return pid
 
 

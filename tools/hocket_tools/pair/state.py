@@ -44,7 +44,11 @@ class DaemonState:
 def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
     """The state of one daemon, whoever started it; a silent one is described, never raised."""
     pid, endpoint = running(home, name), home.listening(name)
-    if pid is None and not is_tcp(endpoint) and not Path(endpoint.removeprefix("ipc://")).exists():
+    try:
+        there = is_tcp(endpoint) or Path(endpoint.removeprefix("ipc://")).exists()
+    except PermissionError:
+        return DaemonState(name, pid, problem=f"{endpoint} belongs to others: join the group of its folder")
+    if pid is None and not there:
         reason = last_error(home, name)
         return DaemonState(name, None, problem=f"not running: {reason}" if reason else "not running")
     return state_at(endpoint, name, pid, paths.keys(home.at), connect_s)

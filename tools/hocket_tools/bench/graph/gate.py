@@ -108,8 +108,8 @@ def chosen_of(calibration: Calibration) -> Row:
 def claim(report: Report) -> None:
     """The issue's aims."""
     row = next(row for row in report.summary if row["risk"] == 0.2 and not row["with_near"])
-    above = int(row["above"] or 0)
-    report.claim("splits whose risk is above 0.2", "≤ 20 of 200", above, above <= 20)
+    above, splits = int(row["above"] or 0), int(row["splits"] or 0)
+    report.claim("splits whose risk is above 0.2", f"≤ {splits // 10} of {splits}", above, above <= splits // 10)
     report.claim("home's questions kept", "≥ 0.85", float(row["kept_home"] or 0), float(row["kept_home"] or 0) >= 0.85)
     report.claim("far questions kept", "≤ 0.08", float(row["kept_far"] or 0), float(row["kept_far"] or 0) <= 0.08)
 

@@ -147,6 +147,11 @@ def claim_moves(report: Report, pace: float, tokens: int) -> list[Row]:
         name = f"{way}: answers equal to the one that did not move, of {len(mine)}"
         report.claim(name, str(wanted), equal, equal == wanted)
         moved = sum(row["moved_at"] is not None for row in mine)
+        if way == "stop":
+            there = sum(row["moved_at"] == row["at"] for row in mine)
+            report.claim(
+                f"{way}: answers that moved at their token, of {len(mine)}", str(wanted), there, there == wanted
+            )
         gap_s = max(float(row["gap_s"] or 0) for row in mine)
         late_s = max(float(row["late_s"] or 0) for row in mine)
         if way == "overlap":
@@ -165,9 +170,10 @@ def claim_models(report: Report) -> list[Row]:
     mine = [row for row in report.rows if row["part"] == MODELS]
     if not mine:
         return []
-    equal = sum(bool(row["equal"]) for row in mine)
+    equal, moved = (sum(bool(row["equal"]) for row in mine), sum(row["moved_at"] is not None for row in mine))
     name = f"two models: answers whose every token is its writer's own behind those before, of {len(mine)}"
     report.claim(name, str(len(mine)), equal, equal == len(mine))
+    report.claim(f"two models: answers that moved, of {len(mine)}", str(len(mine)), moved, moved == len(mine))
     differs = sum(bool(row["differs"]) for row in mine)
     return [_shown(MODELS, "two models", "the source would have gone on otherwise", f"{differs} of {len(mine)}")]
 

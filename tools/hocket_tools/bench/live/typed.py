@@ -16,7 +16,7 @@ LAST_S = 2.0  # for the last key's suggestion
 class Typed:
     """What came of a run of keys; times in ms."""
 
-    waits_ms: list[float] = field(default_factory=list)  # of every key that was answered
+    waits_ms: list[float] = field(default_factory=list)  # of every key; up to the end of those never answered
     computed_ms: list[float] = field(default_factory=list)  # of those that no other overtook, and were computed for
     kept_ms: list[float] = field(default_factory=list)  # and of those whose suggestion was known
     passes: list[int] = field(default_factory=list)  # of every computed suggestion
@@ -51,6 +51,7 @@ class Typing:
             self._composer.update(key.text, key.cursor)
             self._rest(key)
         self._read_until(time.monotonic() + LAST_S)
+        self._found.waits_ms += [(time.monotonic() - came_s) * 1000 for came_s in self._waiting]
 
     def _rest(self, key: Key) -> None:
         self._key = key

@@ -1,0 +1,82 @@
+"""Laws of the folder of a pair: its files are written whole or not at all, and nobody else reads them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hocket_bus import paths
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.private import write_whole
+from hocket_tools.pair import processes
+from hocket_tools.pair.home import NAMES, Home
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_first_start_that_fails_leaves_no_configuration(
+    written: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever it fails: half the files would be taken for one side of a pair. The next start writes them all."""
+    home, left = Home(tmp_path / "h"), [None] * written
+
+    def failing(path: Path, text: str) -> None:
+        if not left:
+            raise OSError(28, "No space left on device")
+        left.pop()
+        write_whole(path, text)
+
+    monkeypatch.setattr("hocket_tools.pair.home.write_whole", failing)
+    with pytest.raises(OSError, match="No space"):
+        home.prepare()
+    assert list(home.at.rglob("*.toml")) == []
+    monkeypatch.undo()
+    home.prepare()
+    assert home.names == NAMES
+
+
+def test_a_folder_of_others_is_not_closed_to_them(tmp_path: Path) -> None:
+    """One with files that others may read is refused as it stands; an empty one, and a pair's own, are taken."""
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o755)
+    shared.chmod(0o755)
+    (shared / "thesis.md").write_text("Mine and yours.")
+    with pytest.raises(BadConfiguration, match="others may read it"):
+        Home(shared).prepare()
+    assert shared.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in shared.iterdir()] == ["thesis.md"]
+    (shared / "thesis.md").unlink()
+    Home(shared).prepare()
+    shared.chmod(0o755)
+    Home(shared).prepare()
+    assert shared.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_daemon_that_cannot_be_noted_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody could stop it."""
+    home, started = Home(tmp_path / "h"), []
+    home.prepare()
+    home.pid("device").mkdir()
+    spawn = os.posix_spawn
+
+    def noted(*arguments: object, **options: object) -> int:
+        started.append(spawn(*arguments, **options))  # type: ignore[arg-type]
+        return started[-1]
+
+    monkeypatch.setattr(os, "posix_spawn", noted)
+    with pytest.raises(IsADirectoryError):
+        processes.start(home, "device")
+    (pid,) = started
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_tilde_is_a_home_folder_unless_a_file_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word processor's `~$report.docx`, and users whom nobody knows, stand as they are."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/anna")
+    (tmp_path / "~").write_text("A file of that name.")
+    assert paths.expanded(Path("~")) == Path("~")
+    assert paths.expanded(Path("~/notes")) == Path("/home/anna/notes")
+    for name in ("~$report.docx", "~nobody-of-that-name/x", "notes"):
+        assert paths.expanded(Path(name)) == Path(name)

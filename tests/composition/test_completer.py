@@ -110,6 +110,31 @@ def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int, e
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
 
 
+@pytest.mark.parametrize(("remembered", "behind"), [(60, ""), (0, "\U0001f600" * 200), (60, "\U0001f600" * 200)])
+def test_what_has_no_room_before_the_text_is_left_unread(desk: Desk, remembered: int, behind: str) -> None:
+    """More memory than the context holds, and a text behind the cursor whose every letter is several tokens: the row
+    never outgrows the context, where it would write into its neighbour's, and the newest takeaways are read."""
+    memory = Takeaways(10_000, lambda text: len(desk.voice.continued(text)))
+    for number in range(remembered):
+        memory.add("cloud", [Takeaway(text=f"Mill {number} was built in {1_700 + number}.", document=str(number))], 0.0)
+    text = " ".join(SENTENCES * 12)
+    document = Document(text + behind, len(text), 0)
+    desk.completer.suggest(document)
+    desk.suggested(0)
+    desk.completer.renew(document, memory.items, memory.changed_s)
+    desk.main.settle(desk.compute)
+    told = desk.suggested(0)
+    assert not desk.failed
+    assert told.reference.is_for(memory.items, behind)
+    assert len(told.reference.ids) < desk.voice.slots.context
+    tokens, lead = plain(desk.voice, desk.pieces, told)
+    assert tokens == list(told.path.tokens) or lead < TIE
+    if remembered:
+        named = {source.document for source in told.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))}
+        assert named == {str(number) for number in range(told.reference.unread, 60)}
+        assert 0 < told.reference.unread <= 60
+
+
 def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(desk: Desk) -> None:
     """One key falls into each pass, and what the pass reads is there for the next key."""
     text = " ".join(SENTENCES * 12)

@@ -155,6 +155,21 @@ def test_a_broken_disk_is_warned_of_once_and_stops_nothing(tmp_path: Path, write
     assert [log["event"] for log in logs] == ["decision records cannot be written"] * 2
 
 
+def test_a_file_of_others_is_trouble_like_any_other(tmp_path: Path, writer: ByHand) -> None:
+    """What cannot be opened is warned of, and takes no place of what waits."""
+    (tmp_path / "kept.db").mkdir()
+    kept = Decisions(tmp_path / "kept.db")
+    with structlog.testing.capture_logs() as logs:
+        for n in range(decisions.MAX_WAITING + 1):
+            kept.keep(number(n), "echo", dict)
+            writer.work()
+    assert [log["event"] for log in logs] == ["decision records cannot be written"]
+    (tmp_path / "kept.db").rmdir()
+    kept.keep(number(7), "echo", dict)
+    writer.work()
+    assert [int(each.id, 16) for each in last(tmp_path / "kept.db", 5)] == [7]
+
+
 def test_a_slow_disk_blocks_nobody_and_holds_a_bounded_number(
     tmp_path: Path, writer: ByHand, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,10 +63,13 @@ def test_a_full_disk_costs_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     book = Ledger(tmp_path / "file" / "ledger")
     (tmp_path / "file").write_text("in the way")
     for session in range(50):
+        if session == 25:  # another kind of trouble: what is there is not a file of this user
+            (tmp_path / "file").unlink()
+            (tmp_path / "file" / "ledger").mkdir(parents=True)
         book.count("a", f"{session}", "query", 1)
         book.write()
     assert len(book._pending) <= 11
-    (tmp_path / "file").unlink()
+    (tmp_path / "file" / "ledger").rmdir()
     book.write()
     assert totals(read(tmp_path / "file" / "ledger")) == {"query": (50, 50)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from copy import copy
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from conftest import save_tiny_model
+from hocket_daemon.engine import stored
 from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
 from hocket_daemon.engine.preemption import Interrupt
@@ -320,6 +322,27 @@ def test_an_entry_larger_than_the_budget_is_not_kept(tmp_path: Path) -> None:
     assert store.put(prefix(1), some(4))
     assert not store.put(prefix(2, 400), some(400))
     assert store.has(prefix(1))
+
+
+def test_what_waits_for_a_slow_disk_is_bounded_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the documents are; one is always taken, and a put that fails leaves its room."""
+    monkeypatch.setattr(stored, "_MAX_WAITING_BYTES", 3 * sum(states.nbytes for states in some(4)))
+    store, go, taken = StoredKV(tmp_path, 10**9, b"model"), threading.Event(), []
+
+    def slow(prefix: Prefix, kv: KV, *, evict: bool = True) -> bool:
+        assert go.wait(WAIT_S)
+        taken.append(prefix)
+        raise RuntimeError("no such disk")
+
+    monkeypatch.setattr(store, "put", slow)
+    for number in range(10):
+        store.put_later(prefix(number), some(4))
+    go.set()
+    store._writer.submit(lambda: None).result(WAIT_S)
+    assert taken == [prefix(number) for number in range(3)]
+    store.put_later(prefix(99), some(400))
+    store.close()
+    assert taken[3:] == [prefix(99)]
 
 
 def test_removed_texts_go_whatever_model_made_them_and_do_not_come_back(tmp_path: Path) -> None:

@@ -67,6 +67,24 @@ def test_rows_that_grow_and_roll_back_read_like_fresh_ones(voice: Voice) -> None
             np.testing.assert_allclose(read[0], fresh(voice, held[at]), atol=1e-5)
 
 
+def test_a_row_that_would_outgrow_the_context_is_refused_and_its_neighbour_unharmed(voice: Voice) -> None:
+    """Nothing is written; in a pass with others, too."""
+    if isinstance(voice, FakeVoice):
+        pytest.skip("a fake voice takes it for a mistake of ours")
+    rows, text = voice.slots.take(2), [3 + n % 80 for n in range(400)]
+    for first in range(0, 392, 196):
+        voice.read([Segment(rows, [text[first : first + 196]] * 2)])
+    for segments in ([Segment(rows[:1], [text[:9]])], [Segment(rows, [[5], text[:9]])]):
+        with pytest.raises(BadRequest, match="raise .model. context"):
+            voice.read(segments)
+    assert [voice.slots.lengths[row] for row in rows] == [392, 392]
+    (behind,) = voice.read([Segment(rows, [text[392:]] * 2)])
+    np.testing.assert_allclose(behind[0], behind[1], atol=1e-6)
+    with pytest.raises(BadRequest):
+        voice.read([Segment(rows[:1], [[5]])])
+    voice.slots.give_back(rows)
+
+
 def test_an_interrupted_pass_leaves_rows_that_roll_back(voice: Voice) -> None:
     """Whatever it wrote is forgotten with the length."""
     rows, stop = voice.slots.take(1), Interrupt()

@@ -48,7 +48,8 @@ def test_unlikely_flat_and_empty_answers_go_on() -> None:
     """The model itself doubts them."""
     assert judge(candidates(BERTH, BERTH, log_probability=-3.0), cosines(2)).decision == "escalate"
     assert judge(candidates(BERTH, BERTH, entropy=4.0), cosines(2)).decision == "escalate"
-    assert judge(candidates("", ""), cosines(2)).decision == "escalate"
+    for empty in (("", ""), (BERTH, " "), ("", BERTH, BERTH)):
+        assert "empty" in judge(candidates(*empty), []).reason
     assert judge([], []).decision == "escalate"
     assert judge(candidates(BERTH), cosines(1)).decision == "escalate"
 

@@ -161,6 +161,15 @@ def test_who_sleeps_is_named_and_asked_no_more_until_something_comes(clock: Cloc
     assert world.members.route_of("ben") == b"ben"
 
 
+def test_a_deadline_that_has_passed_is_none(clock: Clock) -> None:
+    """Where the own search takes longer: who waits until `due_s` would not wait at all."""
+    world = World()
+    world.match("ben")
+    world.gathering.tick(clock.now + 2.0)
+    assert world.ended == []
+    assert world.gathering.due_s == inf
+
+
 def test_who_is_away_is_named_and_the_next_is_asked() -> None:
     """It had the better summaries."""
     world = World(here=("carl", "eve"))

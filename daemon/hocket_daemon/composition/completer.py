@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import BadRequest, HocketError
 
 from ..engine.compute import Compute
 from ..engine.preemption import Interrupt, Preempted
@@ -25,10 +25,11 @@ from .lookup import Lookup
 from .memory import Item
 from .path import Path, without_repeat
 from .pieces import Pieces
-from .reference import Reference, make_reference
+from .reference import Reference, fitting_reference, make_reference
 from .window import Encoding
 
 LEAST_WINDOW = 128  # tokens before the cursor that are read when there are more
+LEAST_REFERENCE = 16  # tokens for which a context must have room
 LITTLE = 32  # where there are more, the row is made anew
 MOST_WINDOW = 384  # from which on the row is made anew
 WORDS_AHEAD = 3  # of a suggestion, behind which paths are made ready
@@ -60,7 +61,10 @@ class Completer:
         tell: Callable[[Told], None],
         fail: Callable[[HocketError], None],
     ) -> None:
-        """Suggestions of at most `most` tokens beyond what is typed."""
+        """Suggestions of at most `most` tokens beyond what is typed. Raises BadRequest for too short a context."""
+        if voice.slots.context - _beside(most) < LEAST_REFERENCE:
+            text = f"the model's context of {voice.slots.context} tokens is too short to compose with"
+            raise BadRequest(text, f"raise [model] context to {_beside(most) + LEAST_REFERENCE}")
         self._compute = compute
         self._voice = voice
         self._pieces = pieces
@@ -114,7 +118,9 @@ class Completer:
             return
         if self._reading is not None:
             self._reading.set()
-        reference = make_reference(self._voice, items, document.behind, changed_s)
+        room = self._voice.slots.context - _beside(self._most)
+        reference = fitting_reference(self._voice, items, document.behind, changed_s, room)
+        outgrown = self._outgrown(document, min(MOST_WINDOW, self._room(reference)))
         document.next_anchor = self._start(document) if outgrown else document.anchor
         ids = [*reference.ids, *self._encoding.ids(document.text[document.next_anchor : document.cursor])]
         self._next, self._is_read, self._reading = reference, False, Interrupt()
@@ -209,10 +215,14 @@ class Completer:
 
     def _anchor(self, document: Document) -> None:
         """Begin the part that is read anew where the cursor has left it."""
-        room = self._voice.slots.context - len(self._reference.ids) - 3 * self._most - PART
+        room = self._room(self._reference)
         has_little = document.anchor > 0 and len(document.read) < 8 * room and len(self.context(document)) < LITTLE
         if has_little or self._outgrown(document, room):
             document.anchor = self._start(document)
+
+    def _room(self, reference: Reference) -> int:
+        """For what is read of the text."""
+        return self._voice.slots.context - len(reference.ids) - _beside(self._most) + LEAST_WINDOW
 
     def _outgrown(self, document: Document, most: int) -> bool:
         """Whether more than `most` tokens are read of the text; a token has eight characters at most, as a rule."""
@@ -227,3 +237,8 @@ class Completer:
             if interrupt is not None:
                 interrupt.set()
         self._running = self._ahead = None
+
+
+def _beside(most: int) -> int:
+    """Tokens of a row beside the reference: the least of a window, typed letters, what is decoded ahead of them."""
+    return LEAST_WINDOW + 3 * most + PART

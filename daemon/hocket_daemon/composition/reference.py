@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from hocket_bus.messages import Reference as Source
@@ -26,6 +26,7 @@ class Reference:
     items: tuple[Item, ...] = ()
     behind: str = ""
     changed_s: float | None = None
+    unread: int = 0  # of `items`, the oldest ones, for which there was no room
 
     def is_for(self, items: Sequence[Item], behind: str) -> bool:
         """Whether it has that memory, and the text behind the cursor."""
@@ -35,9 +36,10 @@ class Reference:
     def sources(self, written: str, suggestion: str) -> list[Source]:
         """The documents whose takeaways have most words of a suggestion that were not written before; perhaps none."""
         words = _telling(suggestion) - _telling(written)
-        shared = [len(words & _telling(item.takeaway.text)) for item in self.items]
+        read = self.items[self.unread :]
+        shared = [len(words & _telling(item.takeaway.text)) for item in read]
         most = max(shared, default=0)
-        best = [item for item, count in zip(self.items, shared, strict=True) if count == most and most]
+        best = [item for item, count in zip(read, shared, strict=True) if count == most and most]
         return [Source(side=side, document=name) for side, name in {(i.side, i.takeaway.document): 0 for i in best}]
 
 
@@ -58,6 +60,21 @@ def make_reference(reader: Reader, items: tuple[Item, ...], behind: str, changed
     text = reference_text([item.takeaway.text for item in items], behind, instructed=instructed)
     ids = [*layout.bos, *(layout.encode("", text, "") if text else [])]
     return Reference(ids or layout.encode("", "\n", ""), items, behind, changed_s)
+
+
+def fitting_reference(
+    reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None, most: int
+) -> Reference:
+    """One of at most `most` ids: the oldest takeaways are left out for it, and then the end of `behind`."""
+    unread, seen = 0, behind
+    reference = make_reference(reader, items, behind, changed_s)
+    while len(reference.ids) > most and (unread < len(items) or seen):
+        if unread < len(items):
+            unread += 1
+        else:
+            seen = seen[: len(seen) // 2]
+        reference = make_reference(reader, items[unread:], seen, changed_s)
+    return replace(reference, items=items, behind=behind, unread=unread)
 
 
 def _telling(text: str) -> set[str]:

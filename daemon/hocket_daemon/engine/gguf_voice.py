@@ -60,8 +60,9 @@ class GGUFVoice(Worded):
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
 
-        Raises Preempted; the rows are then as they were.
+        Raises Preempted, and BadRequest where a row has no room; the rows are then as they were.
         """
+        self.slots.check_room(segments)
         stop = Stop()
         if interrupt is not None:
             interrupt.when_set(stop.set)

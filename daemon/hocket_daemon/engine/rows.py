@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 
+from .segments import Segment
+
 
 class RowMemory:
     """Rows with a length each; an engine's own memory is behind them. Knows nothing of sessions."""
@@ -24,6 +26,13 @@ class RowMemory:
                 f"{allowed}",
                 "lower 'slots' or 'context', or raise 'kv_bytes'",
             )
+
+    def check_room(self, segments: Sequence[Segment]) -> None:
+        """Raises BadRequest where a row would outgrow the context: what it writes then would be another row's."""
+        fed = ((row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True))
+        if any(self.lengths[row] + tokens > self.context for row, tokens in fed):
+            text = f"a text has no room in the model's context of {self.context} tokens"
+            raise BadRequest(text, "make it shorter, or raise [model] context")
 
     def take(self, rows: int) -> list[int]:
         """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""

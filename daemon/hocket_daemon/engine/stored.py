@@ -29,7 +29,7 @@ from .settings import KVSettings
 
 _SUFFIX, _PARTIAL = ".kv", ".partial"
 _ABANDONED_S = 60.0  # a partial file this old was left by a process that died
-_MAX_WAITING = 32  # entries on their way to disk; more are dropped and computed again another time
+_MAX_WAITING_BYTES = 2**28  # of entries on their way to disk; more are dropped and computed again another time
 log = structlog.get_logger(__name__)
 
 
@@ -49,7 +49,7 @@ class StoredKV:
         self._model = model
         self._lock = threading.Lock()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="kv")
-        self._waiting = 0
+        self._waiting_bytes = 0
         self._texts: frozenset[str] | None = None
         self._checked: dict[str, tuple[int, ...]] = {}  # files that were right, and what they were then
         self._clock_ns = 0
@@ -96,9 +96,10 @@ class StoredKV:
 
     def put_later(self, prefix: Prefix, kv: KV) -> None:
         """The same on a thread of the store's own."""
-        if self._waiting < _MAX_WAITING:
-            self._waiting += 1
-            self._writer.submit(self._put_waiting, prefix, kv)
+        size = sum(states.nbytes for states in kv)
+        if not self._waiting_bytes or self._waiting_bytes + size <= _MAX_WAITING_BYTES:
+            self._waiting_bytes += size
+            self._writer.submit(self._put_waiting, prefix, kv, size)
 
     def retain(self, texts: Iterable[bytes]) -> None:
         """Take no other texts' entries from now on, and soon drop those there are; `texts` are `text_digest`s."""
@@ -173,9 +174,11 @@ class StoredKV:
                 partial.unlink()
             raise
 
-    def _put_waiting(self, prefix: Prefix, kv: KV) -> None:
-        self.put(prefix, kv)
-        self._waiting -= 1
+    def _put_waiting(self, prefix: Prefix, kv: KV, size: int) -> None:
+        try:
+            self.put(prefix, kv)
+        finally:
+            self._waiting_bytes -= size
 
     def _sweep(self) -> None:
         try:

@@ -99,8 +99,10 @@ class TransformersVoice(Worded):
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
         """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
 
-        Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again.
+        Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again. Raises
+        BadRequest where a row has no room, before any is written.
         """
+        self.slots.check_room(segments)
         self._interrupt = interrupt
         use_threads(self._threads)
         logits = self._forward(segments)[:, : self.vocabulary]

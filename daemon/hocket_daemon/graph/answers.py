@@ -62,8 +62,8 @@ def similarity(one: str, other: str, cosine: float) -> float:
 
 def _doubt(candidates: Sequence[Candidate]) -> str:
     """Why the answers are not sure of themselves; empty where they are."""
-    if not candidates or not any(each.text.strip() for each in candidates):
-        return "nothing could be written at home"
+    if not candidates or not all(each.text.strip() for each in candidates):
+        return "an answer at home is empty"
     if any(_UNSURE.search(each.text) for each in candidates):
         return "an answer at home says that it does not know"
     if (likely := fmean(each.log_probability for each in candidates)) < LEAST_LOG_PROBABILITY:

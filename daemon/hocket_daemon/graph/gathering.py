@@ -84,6 +84,7 @@ class Gathering:
         """Who has not answered by now is taken to sleep."""
         if now < self.due_s or self.closed:
             return
+        self.due_s = inf
         for name in sorted(self.asked):
             self._members.silent(name)
             self._notices.append(f"{name} has not answered within {self._settings.gather_s:g} s")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import structlog
 
-from hocket_bus.errors import Unavailable
+from hocket_bus.errors import BadConfiguration, Unavailable
 
 from ..database import read_only, written
 
@@ -72,7 +72,7 @@ class Ledger:
         try:
             _add(self._path, pending)
             self._failing = False
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, BadConfiguration) as error:
             if not self._failing:
                 log.warning("the ledger cannot be written", file=str(self._path), error=str(error))
             self._failing = True

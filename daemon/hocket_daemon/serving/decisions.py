@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import structlog
 
-from hocket_bus.errors import BadRequest, Unavailable
+from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 
 from ..database import read_only, written
 from .mode import Facts
@@ -70,11 +70,12 @@ class Decisions:
                 database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
                 database.execute(_CUT, (self._max,))
             self._failing = False
-        except (OSError, sqlite3.Error, TypeError, ValueError) as error:  # the last two: what JSON cannot hold
+        except (OSError, sqlite3.Error, BadConfiguration, TypeError, ValueError) as error:  # of JSON: the last two
             if not self._failing:
                 log.warning("decision records cannot be written", file=str(path), error=str(error))
             self._failing = True
-        self._waiting -= 1
+        finally:
+            self._waiting -= 1
 
 
 def last(path: Path, number: int) -> list[Decision]:

@@ -26,6 +26,7 @@ from .serving.routing import Route
 from .serving.services import Services
 
 ALWAYS = "the devices are always asked in this mode"
+REQUIRED = "the cloud is required"
 NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason="there is no cloud to ask")
 
 
@@ -92,8 +93,8 @@ class AutoMode(GraphMode):
         """Search at home, then decide."""
 
         def decided(gate: GateDecision) -> Session:
-            home = gate.decision == "home"
-            reply.route = Route(gate, home=home, why=gate.reason)
+            home = gate.decision == "home" and not _requires_cloud(ask)
+            reply.route = Route(gate, home=home, why=gate.reason if home or gate.decision != "home" else REQUIRED)
             reply.ask = _alone(ask) if home else ask
             return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
 
@@ -208,6 +209,10 @@ class Gating:
         self._closed = True
         self._gate.close()
         self._lookups.close()
+
+
+def _requires_cloud(ask: Ask) -> bool:
+    return isinstance(ask.options, AggregationOptions) and ask.options.require_cloud
 
 
 def _alone(ask: Ask) -> Ask:

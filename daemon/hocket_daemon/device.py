@@ -41,6 +41,7 @@ class DeviceDaemon(Daemon):
         self._egress = settings.egress
         self._own_settings = settings
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
+        self._missed = ""  # why the cloud was not there last, as it was logged
         self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
             check_endpoint(settings.cloud)
@@ -108,6 +109,10 @@ class DeviceDaemon(Daemon):
         gate = PeerGate(self._egress, self._cloud, self._ledger)
         return self.bus.dial(self._cloud, hello, gate=gate, takes=self.at_peer)
 
+    def idle(self) -> bool:
+        """A text that stays open in an editor is no work."""
+        return len(self.sessions) <= self._desk.at_rest
+
     def tick(self, now: float) -> None:
         """Write down what left, too."""
         super().tick(now)
@@ -127,8 +132,9 @@ class DeviceDaemon(Daemon):
         self._graph.on_peer(isinstance(event, LinkUp))
         if isinstance(event, LinkUp):
             logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
-        else:
+        elif str(reason) != self._missed:  # not at every attempt of a laptop that is on the road
             logger.warning("cloud not connected", reason=str(reason))
+        self._missed = "" if reason is None else str(reason)
         if obstacle(self._egress) is None:
             self._peer.reason = reason
             self.sessions.on_peer(reason is None, reason)

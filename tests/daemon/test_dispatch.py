@@ -340,6 +340,21 @@ def test_a_device_leaves_a_cloud_whose_tokens_cannot_be(sides: Made, change: dic
     assert set(sources[4:]) == {"device"}
 
 
+def test_a_cloud_that_wrote_beyond_a_text_to_stop_at_did_nothing_wrong(sides: Made) -> None:
+    """Its tokens were on their way; the answer ends where it is to, with the cloud's sources."""
+    whole = sides(ask("cloud"))
+    whole.begin()
+    whole.run_to_the_end()
+    text = whole.reader.done.text
+    for order in range(4):
+        both = sides(ask("cloud", stop=[text[5]]), order=random.Random(order))
+        both.begin()
+        both.run_to_the_end()  # a BadMessage would end it
+        assert both.reader.done.finish == "stop"
+        assert both.reader.done.text == text[: text.index(text[5])]
+        assert not both.reader.notices
+
+
 @pytest.mark.parametrize("first", ["device", "cloud"])
 def test_a_source_whose_answer_moves_stays_just_ahead_of_its_reader(sides: Made, first: str) -> None:
     """By what a reader of the pace has in hand; one who has asked for no pace gets tokens as they come."""

@@ -161,6 +161,29 @@ def test_a_late_cloud_is_done_without_and_welcome_when_it_comes(sides: Made) -> 
     assert both.reader.done.aggregation.solo_steps
 
 
+def test_who_joins_in_the_middle_reads_what_is_written_in_parts(sides: Made) -> None:
+    """No pass is longer than those of a prompt: others of the cloud's sessions wait for each. The tokens are the
+    same, also where the link breaks again while it reads."""
+    both = sides(ask(max_tokens=90, ignore_eos=True), up=False)
+    both.begin()
+    both.run()
+    both.wait()
+    for tokens in (40, 60):
+        while len(both.reader.tokens) < tokens:
+            assert both.step()
+        both.heal_link()
+        both.run(30)
+        if tokens == 40:
+            both.break_link()
+    both.run_to_the_end()
+    both.check_closed()
+    voice = both.cloud.voice
+    longest = max(sum(len(ids) for each in segments for ids in each.tokens) for segments in voice.passes)
+    assert longest <= voice.prefill_tokens
+    assert both.reader.done.token_ids == both.expected()
+    assert 40 <= len(both.reader.done.aggregation.solo_steps) < 90
+
+
 # --- what relevance means
 
 
@@ -223,9 +246,10 @@ def test_sides_without_a_common_scorer_cannot_answer_together(sides: Made) -> No
     assert both.reader.done.token_ids == both.expected()
 
 
-def test_another_scorer_is_too_late_behind_a_token(sides: Made) -> None:
-    """Written tokens stay: the rest of the answer is the device's alone."""
-    both = sides(ask(max_tokens=24, ignore_eos=True), up=False, **scoring(["fine", "plain"], ["plain"]))
+@pytest.mark.parametrize("device", [["fine", "plain"], ["fine"]])
+def test_another_scorer_is_too_late_behind_a_token(sides: Made, device: list[str]) -> None:
+    """Written tokens stay, also where nothing is common: the rest of the answer is the device's alone."""
+    both = sides(ask(max_tokens=24, ignore_eos=True), up=False, **scoring(device, ["plain"]))
     both.begin()
     both.run()
     both.wait()
@@ -428,6 +452,8 @@ def test_what_cannot_be_asked(sides: Made) -> None:
             mode.check(asked)
         assert text in str(caught.value)
         assert "\n" not in str(caught.value)
+    with pytest.raises(BadRequest, match="exclude each other: choose one"):
+        mode.check(ask(alone=True, require_cloud=True))
     mode.check(ask())
     assert [mode.rows(ask(documents=n)) for n in (0, 1, 5)] == [1, 1, 5]
     assert AggregationSettings().wire_mass == 0.98

@@ -226,3 +226,11 @@ def test_what_nobody_waits_for_is_dropped_here_or_there(clock: Clock) -> None:
     assert asked.client.due_s == inf
     asked.answer(again.request)
     assert len(asked.ended) == 1
+    asked.client.on_up()
+    waits = asked.search()  # to be asked again, since the retrieval daemon has just started
+    asked.refuse(waits.request)
+    asked.asker.close()
+    sent = len(asked.link.sent)
+    asked.client.tick(clock.now + AGAIN_S)
+    assert len(asked.link.sent) == sent
+    assert asked.client.due_s == inf

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from hocket_bus.errors import Busy
 from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.documents import Ahead
@@ -152,6 +153,30 @@ def test_one_request_at_a_time_and_never_in_a_hurry(tmp_path: Path) -> None:
     assert len(world.asked) == 2
     world.background.step(REPLY_S + POLL_S + 0.2, idle=True)
     assert len(world.asked) == 3
+    world.store.close()
+
+
+def test_where_no_row_is_free_it_tries_again_at_leisure(tmp_path: Path) -> None:
+    """As long as sessions have them all; nothing is forgotten for that, and nobody is asked in a hurry."""
+    world = World(tmp_path)
+    world.change({key: f"text {key}" for key in range(1, 4)})
+    busy = 0
+    while not world.computed:
+        world.background.step(world.now_s, idle=True)
+        if world.asked:
+            world.reply()
+        elif world.job is not None and busy < 5:
+            busy += 1
+            done, world.job = world.job[2], None
+            done(Busy("all slots are taken"))  # type: ignore[operator]
+            world.background.step(world.now_s + POLL_S * 0.9, idle=True)
+            assert world.job is None
+        elif world.job is not None:
+            world.work()
+        else:
+            world.now_s += POLL_S
+    world.settle()
+    assert sorted(world.computed) == ["text 1", "text 2", "text 3"]
     world.store.close()
 
 

@@ -29,6 +29,7 @@ from hocket_bus.messages import (
 from hocket_bus.wire import decode
 from hocket_client import AsyncClient, Composer
 from hocket_client.connection import Connection
+from hocket_daemon.composition import session
 from hocket_daemon.composition.session import Composing
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
@@ -122,6 +123,24 @@ def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dic
                 composer.update(composer.text + (shown or ". ")[0])
                 assert suggested(composer).passes == 0 or not shown
         assert len(composer.text) > 60
+
+
+def test_a_text_that_stays_open_is_no_work(
+    tiny_models: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind a while without a change documents are read ahead, and a daemon that stops does not wait for it."""
+    with pair(folder, tiny_models, start=False) as made:
+        device = made.start_device()
+        with made.client().compose(TEXT, memory=False) as composer:
+            suggested(composer)
+            assert not device.idle()
+            monkeypatch.setattr(session, "REST_S", 0.0)
+            assert device.idle()
+            monkeypatch.undo()
+            composer.update(composer.text + " tano")
+            suggested(composer)
+            assert not device.idle()
+        until(device.idle)
 
 
 def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path], folder: Path) -> None:

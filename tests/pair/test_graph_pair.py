@@ -67,6 +67,10 @@ def test_a_question_goes_to_who_knows_and_a_known_one_stays(made: Family) -> Non
     assert (kept.routing.way, kept.routing.matched) == ("home", [])
     assert {name for name, size in made.ledger("anna").items() if size != before.get(name)} <= {"control"}
 
+    # where the cloud is required none stays: that one has no documents, nor has another device any about it
+    with made.devices["anna"].client() as client, pytest.raises(Unavailable, match="the cloud has no documents"):
+        client.ask(OF_HOME, mode="auto", require_cloud=True, deadline_s=WAIT_S).result()
+
     # of another group: neither asked nor answered
     alone, _ = made.ask("dora", "Who conducts the choir Vox Borealis?", "graph")
     assert alone.routing is not None

@@ -25,7 +25,7 @@ def agree(used: tuple[str, str], known: tuple[Sequence[str], Sequence[str]], *, 
     """
     common = next((scorer for scorer in known[0] if scorer in known[1]), None)
     if common is None:
-        return Agreement("impossible")
+        return Agreement("too late" if begun else "impossible")  # what is written stays
     if used[0] == used[1]:
         return Agreement("agreed", common, lowered=common != known[0][0] or common != known[1][0])
     return Agreement("too late" if begun else "begin anew", common)

@@ -111,6 +111,7 @@ class Drafter:
         self._sequences: SequenceGroup | None = None
         self._prefill_interrupt = Interrupt()
         self._decoding: _Decoding | None = None
+        self._read = 0  # tokens of the answer behind which a distribution was decoded last
 
     @property
     def documents(self) -> int:
@@ -161,17 +162,31 @@ class Drafter:
             self._decode(sequences, step, weighing)
 
     def _decode(self, sequences: SequenceGroup, step: int, weighing: Weighing) -> None:
-        drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
-        started_s, interrupt = time.monotonic(), Interrupt()
+        drafted, mass, compute = self.dialogue.exchange.drafted, self.begin.wire_mass, self._services.compute
+        ids, interrupt = list(drafted.ids), Interrupt()
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
         def then(rows: Rows) -> Made:
             return made(rows, weighing.documents, mass)
 
-        def done(outcome: Outcome[Decoded[Made]] | Preempted) -> None:
-            self._on_distribution(decoding, outcome, time.monotonic() - started_s)
+        def decode() -> None:
+            started_s = time.monotonic()
 
-        self._services.compute.decode(DecodeRequest(sequences, list(drafted.ids), then, interrupt), done)
+            def done(outcome: Outcome[Decoded[Made]] | Preempted) -> None:
+                self._on_distribution(decoding, outcome, time.monotonic() - started_s)
+
+            compute.decode(DecodeRequest(sequences, ids, then, interrupt), done)
+
+        def caught_up(outcome: Outcome[None] | Preempted) -> None:
+            if outcome is None:
+                decode()
+            else:
+                self._on_distribution(decoding, outcome, 0.0)
+
+        if (step - self._read) * len(sequences.rows) <= self._services.voice.prefill_tokens:
+            decode()
+        else:  # it has joined, or is back, in the middle of an answer
+            compute.prefill(sequences.catch_up(ids), interrupt, caught_up)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         if self.closed:
@@ -240,6 +255,7 @@ class Drafter:
             self._owner.fail(outcome)
             return
         self.drafts += 1
+        self._read = decoding.step
         # Acted on before anything is counted, since the other side waits for it.
         own, step, prefix = outcome.value, decoding.step, decoding.prefix
         self._owner.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))

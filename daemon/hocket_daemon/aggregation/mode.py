@@ -64,6 +64,8 @@ class AggregationMode:
         for what, value, known in (("aggregation", options.method, METHODS), ("weights", options.weights, WEIGHTS)):
             if value not in known:
                 raise BadRequest(f"unknown {what} '{value[:50]}'", f"use one of: {', '.join(known)}")
+        if options.alone and options.require_cloud:
+            raise BadRequest("alone and require_cloud exclude each other", "choose one")
 
     def rows(self, ask: Ask) -> int:
         """One for each passage."""

@@ -89,6 +89,11 @@ class Desk:
         for composing in self._open.values():
             composing.on_peer(up, reason)
 
+    @property
+    def at_rest(self) -> int:
+        """Open texts whose writers do something else."""
+        return sum(each.rests for each in self._open.values() if not each.closed)
+
     def tick(self, client_silence_s: float) -> None:
         """Close the texts of clients that have said nothing for so long."""
         for composing in list(self._open.values()):

@@ -19,6 +19,7 @@ from .redaction import Redaction
 from .remembering import Remembering
 from .settings import CompositionSettings
 
+REST_S = 5.0  # behind a change, from which on other work may be done
 COUNTED = ("suggestions", "computed", "passes", "memory_requests", "memory_replies")
 
 
@@ -60,12 +61,17 @@ class Composing:
         )
         self._completer = Completer(services.compute, voice, pieces, most=whole.tokens, tell=self._tell, fail=self.fail)
         self.counted = dict.fromkeys(COUNTED, 0)
-        self._began_s = time.monotonic()
+        self._began_s = self._changed_s = time.monotonic()
 
     @property
     def id(self) -> bytes:
         """Of the request for memory that is under way."""
         return self._remembering.session
+
+    @property
+    def rests(self) -> bool:
+        """Whether its writer has not touched it for a while; it stays open."""
+        return time.monotonic() - self._changed_s > REST_S
 
     @property
     def remembered(self) -> tuple[Item, ...]:
@@ -135,6 +141,7 @@ class Composing:
         }
 
     def _look(self) -> None:
+        self._changed_s = time.monotonic()
         self._completer.suggest(self._document)
         self._ask()
         self._renew()

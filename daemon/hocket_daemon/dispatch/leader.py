@@ -121,7 +121,7 @@ class Leader:
 
     def on_cloud_token(self, step: int, token: int) -> None:
         """The cloud's next token; what it says while another one writes is nobody's."""
-        if self._race.writer == "device":
+        if self._race.writer == "device" or self._finish is not None:
             return
         if step != len(self._answer) or token >= self._services.voice.vocabulary:
             raise BadMessage("a token that cannot be the next one")

@@ -71,6 +71,12 @@ class SequenceGroup:
         self._fed = tokens[:common]
         return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
 
+    def catch_up(self, tokens: list[int]) -> Prefill[None]:
+        """Read what the rows lack of `tokens` but for the last, in parts: a decode request would read all at once."""
+        missing = self.roll_back(tokens).tokens
+        yield from in_passes(self.rows, [ids[:-1] for ids in missing], self.voice.prefill_tokens)
+        self._fed = tokens[:-1]
+
     def take(self, tokens: list[int], read: Rows | None) -> Rows:
         """The rows' distributions behind `tokens`, [rows, vocabulary]; `read` is what their segment gave, if any."""
         self._fed = list(tokens)

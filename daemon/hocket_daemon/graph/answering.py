@@ -16,6 +16,7 @@ from hocket_bus.sockets import Received
 from ..serving.retrieval import RetrievalClient
 
 ASKER = "the cloud"  # in whose turn its questions are searched
+AT_ONCE = 16  # of its questions, beyond which nothing is told: a group asks one for each of its devices' questions
 
 
 class Answering:
@@ -27,6 +28,7 @@ class Answering:
         """Passages that score less than `least` stay: they are about something else."""
         self._retrieval, self._send = retrieval, send
         self._allowed, self._least = allowed, least
+        self._under_way = 0
         self.told_total = 0
 
     def on_gather(self, event: Received) -> None:
@@ -36,9 +38,14 @@ class Answering:
         if not self._allowed:
             self._tell(NoEvidence(session=gather.session, why="its owner lets no evidence leave"))
             return
+        if self._under_way >= AT_ONCE:
+            self._tell(NoEvidence(session=gather.session, why="it is asked too much at once"))
+            return
+        self._under_way += 1
         until_s = time.monotonic() + gather.deadline_s
 
         def found(outcome: Passages | HocketError) -> None:
+            self._under_way -= 1
             if time.monotonic() < until_s:
                 self._tell(self._answer(gather, outcome))
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import structlog
 
-from hocket_bus.errors import HocketError
+from hocket_bus.errors import Busy, HocketError
 from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
 
@@ -49,6 +49,7 @@ class Background:
         self._expected: tuple[bytes, Callable[[Chunks], None]] | None = None
         self._due_s = 0.0 if stored is not None else float("inf")  # the next poll, or the end of waiting for a reply
         self._now_s = 0.0
+        self._again_s = 0.0  # when rows may be free again
 
     @property
     def due_s(self) -> float:
@@ -75,7 +76,7 @@ class Background:
         self._now_s = now_s
         if not idle or not self._texts:
             self.interrupt()
-        elif self._running is None:
+        elif self._running is None and now_s >= self._again_s:
             self._start()
         if now_s >= self._due_s:
             self._ask(_BEHIND_ALL, self._on_version)
@@ -142,6 +143,9 @@ class Background:
     def _on_computed(self, outcome: Ahead | HocketError) -> None:
         if isinstance(outcome, Ahead) and outcome.room:
             self._texts = self._texts[outcome.done :]
+            return
+        if isinstance(outcome, Busy):
+            self._again_s = self._now_s + POLL_S
             return
         log.info("no more documents are computed ahead", reason=str(outcome))
         self._texts, self._after = [], None

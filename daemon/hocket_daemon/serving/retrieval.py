@@ -142,7 +142,7 @@ class RetrievalClient:
         if lookup is None:
             return
         lookup.done = None
-        if request in self._under_way:
+        if request in self._under_way and lookup.again_s == inf:
             self._link.send(Drop(request=request))
         else:
             self._end(lookup)

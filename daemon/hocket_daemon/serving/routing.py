@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hocket_bus.messages import AggregationOutcome, GateDecision, Outcome, Ready, Routing
 
+MOST_TOLD = 64  # lines of the other side's that a reader is told
+
 
 class Route:
     """Begins with what was decided; what the other side says of devices is added."""
@@ -17,7 +19,8 @@ class Route:
     def hear(self, ready: Ready) -> list[str]:
         """Take which devices may know more; what the reader was not told of them yet."""
         self._matched = ready.matched
-        news = [line for line in ready.notices if line not in self._told]
+        news = [line for line in dict.fromkeys(ready.notices) if line not in self._told]
+        news = news[: MOST_TOLD - len(self._told)]
         self._told.update(news)
         return news
 

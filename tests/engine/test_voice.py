@@ -123,6 +123,24 @@ def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(voice
     assert len(voice.slots.take(SLOTS)) == SLOTS
 
 
+def test_an_answer_that_is_read_in_parts_reads_as_at_once(voice: Voice) -> None:
+    """Stopped behind any part, rolled back and begun again, too: what follows is that of all tokens."""
+    rng = random.Random(5)
+    ids = [rng.randrange(3, 90) for _ in range(120)]
+    groups = [read_at_once(voice, "duno?", ["kala", "mira sola"], task="answer", room=130) for _ in range(2)]
+    parts = groups[0].catch_up(ids)
+    voice.read([next(parts)])
+    with pytest.raises(Preempted):
+        parts.throw(Preempted())
+    for tokens in (ids[:50], ids, [*ids[:90], 4, 5]):
+        at_once(voice, groups[0].catch_up(tokens))
+        expected = groups[1].distribution(tokens, [0.25, 0.75])
+        np.testing.assert_allclose(groups[0].distribution(tokens, [0.25, 0.75]), expected, atol=1e-6)
+        assert groups[0].appended == 1
+    for group in groups:
+        group.close()
+
+
 def test_the_text_of_a_prompt_is_the_prompt(voice: Voice) -> None:
     """Laid out to be gone on with, a text is its own tokens behind what begins every row."""
     assert voice.text(voice.prompt("kala mira, duno?", "complete")) == "kala mira, duno?"

@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 
 from rich.progress import Progress
 
-from hocket_bus.errors import BadRequest
 from hocket_bus.messages import METHODS
 from hocket_client import Client
 from hocket_tools import console
@@ -23,6 +22,7 @@ from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
 from hocket_tools.bench.stream import Run, ask, figures
+from hocket_tools.data_folder import require
 
 PROMPTS, PROMPT_CHARS, PARAGRAPH_CHARS = 30, 200, 400
 ALONE = ("device", "cloud")
@@ -81,14 +81,14 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 def fixed_prompts(data: Path, number: int) -> list[str]:
     """The first 200 characters of each of the first paragraphs of WikiText-2 test with at least 400 characters."""
-    lines = _lines(data / "wikitext2" / "wiki.test.raw")
+    lines = _lines(data, "wikitext2/wiki.test.raw")
     long = [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")]
     return [line[:PROMPT_CHARS] for line in long[:number]]
 
 
 def articles(data: Path, number: int) -> list[str]:
     """The first long paragraphs of WikiText-2's validation split, as documents."""
-    lines = _lines(data / "wikitext2" / "wiki.valid.raw")
+    lines = _lines(data, "wikitext2/wiki.valid.raw")
     return [line for line in lines if len(line) >= PARAGRAPH_CHARS and not line.startswith("=")][:number]
 
 
@@ -103,10 +103,9 @@ def share_out(pair: BenchPair, texts: Sequence[str]) -> None:
         pair.ingest(side, {f"article-{number}.txt": text for number, text in enumerate(mine)})
 
 
-def _lines(path: Path) -> list[str]:
-    if not path.is_file():
-        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
-    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+def _lines(data: Path, name: str) -> list[str]:
+    require(data, name)
+    return [line.strip() for line in (data / name).read_text(encoding="utf-8").splitlines()]
 
 
 def _cells(settings: Settings, hold_ms: float) -> list[Row]:

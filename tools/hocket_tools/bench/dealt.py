@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_bus.errors import BadRequest
 from hocket_retrieval.embedder import Embedder
 from hocket_tools.bench.corpora import json_lines
 from hocket_tools.bench.two_sides import Asked
+from hocket_tools.data_folder import require
 
 SQUAD = "squad/squad2_dev_half.json"
 CHATS, CHAT_QUESTIONS = "lihua_world/chats.jsonl", "lihua_world/query_set.csv"
@@ -51,8 +51,7 @@ class Scores:
 
 def dealt(data: Path, number: int, seed: int, scores: Scores) -> list[Asked]:
     """So many questions, of each kind as many. Raises BadRequest where the corpora are not."""
-    if missing := [name for name in FILES if not (data / name).is_file()]:
-        raise BadRequest(f"no {missing[0]} under {data}", "name the folder of the corpora with --data")
+    require(data, *FILES)
     rng = random.Random(seed)
     passages, questions = _squad(data / SQUAD)
     rng.shuffle(questions)

@@ -13,6 +13,7 @@ from typing import Annotated
 
 from rich.progress import Progress
 
+from hocket_bus.errors import BadRequest
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.settings import AUTO
 from hocket_tools import console
@@ -24,6 +25,7 @@ from hocket_tools.bench.question_sets import FILES, HALVES
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.settings import Option
+from hocket_tools.data_folder import require
 
 PARTS = (moved.MOVES, moved.MODELS, weight.PART, quality.PART)
 COLUMNS = ("part", "case", "figure", "value", "beside")
@@ -52,6 +54,10 @@ class Settings:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Measure what is not in the report yet; returns whether every claim holds. Parts may be measured one by one."""
+    if len(settings.hold_ms) != len(SIDES):
+        raise BadRequest(f"--hold has {len(settings.hold_ms)} number(s)", "give the device's and the cloud's: 50,25")
+    if not {weight.PART, quality.PART}.isdisjoint(settings.parts):
+        require(data, ALPACA, *FILES)
     of_rows = {name: value for name, value in asdict(settings).items() if name != "parts"}
     report = Report(of_rows | {"inputs": digest_of_files([data / name for name in (ALPACA, *FILES)])}, json_path)
     with Progress(console=console.err(), transient=True) as bar:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 from hocket_tools.bench.corpora import json_lines
+from hocket_tools.data_folder import require
 
 SQUAD = "squad/squad2_dev_half.json"
 CHATS, CHAT_QUESTIONS = "lihua_world/chats.jsonl", "lihua_world/query_set.csv"
@@ -43,8 +43,7 @@ class Question:
 
 def questions(data: Path, half: str, each: dict[str, int], seed: int) -> list[Question]:
     """So many of each of SETS. Raises BadRequest where the corpora are not."""
-    if missing := [name for name in FILES if not (data / name).is_file()]:
-        raise BadRequest(f"no {missing[0]} under {data}", "name the folder of the corpora with --data")
+    require(data, *FILES)
     rng = random.Random(seed)
     dealt: dict[Side, list[str]] = {"device": [], "cloud": []}
     single: dict[Side, list[tuple[str, Part]]] = {"device": [], "cloud": []}

@@ -16,7 +16,6 @@ from typing import Annotated
 
 from rich.progress import track
 
-from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Passages, Search
 from hocket_tools import console
 from hocket_tools.bench.corpora import json_lines, wikitext
@@ -25,6 +24,7 @@ from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
 from hocket_tools.caller import Caller
+from hocket_tools.data_folder import require
 
 QUESTIONS, CHATS = "lihua_world/query_set.csv", "lihua_world/chats.jsonl"
 ARTICLES = "wikitext2/wiki.train.tokens"
@@ -54,6 +54,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Ingest, search and ask; returns whether every claim holds."""
     read = {"inputs": digest_of_files([data / file for file in (QUESTIONS, CHATS, ARTICLES)])}
     report = Report(asdict(settings) | read, json_path)
+    require(data, QUESTIONS, CHATS, ARTICLES)
     asked = _questions(data / QUESTIONS)
     random.Random(settings.seed).shuffle(asked)
     if len(report.rows) < settings.questions + 1:
@@ -113,8 +114,6 @@ def _found(caller: Caller, question: Question, k: int) -> bool:
 
 
 def _questions(path: Path) -> list[Question]:
-    if not path.is_file():
-        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
     with path.open(encoding="utf-8", newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["Type"] == "Single"]
     return [

@@ -21,6 +21,7 @@ from hocket_tools.bench import corpora
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.settings import Option
+from hocket_tools.data_folder import require
 
 if TYPE_CHECKING:
     from hocket_retrieval.collection import Collection
@@ -58,6 +59,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     shown = {name: value for name, value in asdict(settings).items() if not isinstance(value, Path)}
     shown |= {"inputs": read, "chunk_words": WORDS, "scifact_chunk": "title and whole abstract"}
     report = Report(shown, json_path)
+    require(data, *corpora.NEEDED)
     started = time.perf_counter()
     embedder = Embedder(threads=settings.threads)
     loading_s = time.perf_counter() - started

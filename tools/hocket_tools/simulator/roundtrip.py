@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hocket_bus.errors import BadRequest
+from hocket_tools.data_folder import require
 
 PERIOD_S = 20 * math.pi
 JITTER = 0.2  # of the round trip
@@ -52,8 +53,7 @@ class Trace:
 def recorded(data: Path, first: int, second: int) -> tuple[float, ...]:
     """The round trips in seconds between two of the 99 machines of the Seattle matrices; gaps are left out."""
     path = data / MATRICES
-    if not path.is_file():
-        raise BadRequest(f"no {MATRICES} under {data}", "name the folder of the corpora with --data")
+    require(data, MATRICES)
     if not (0 <= first < MACHINES and 0 <= second < MACHINES and first != second):
         raise BadRequest(f"no machines {first},{second}", f"name two different numbers from 0 to {MACHINES - 1}")
     with gzip.open(path, "rt", encoding="utf-8") as lines:

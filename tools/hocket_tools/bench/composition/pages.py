@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hocket_bus.errors import BadRequest
 from hocket_tools.bench.corpora import json_lines, wikitext
 from hocket_tools.bench.figures.text import plain
+from hocket_tools.data_folder import require
 
 Kind = Literal["wikitext2", "enron", "nih"]
 FILES = (Path("wikitext2/wiki.test.raw"), Path("wikitext2/wiki.valid.raw"))
@@ -70,7 +70,7 @@ def corpus(data: Path, kind: Kind, count: int) -> Corpus:
 
 def pages(data: Path, count: int) -> list[Page]:
     """So many of WikiText-2's with enough of lead and sections, evenly drawn. Raises BadRequest without the files."""
-    _check(data, FILES)
+    require(data, *FILES)
     found = []
     for file in FILES:
         for document in wikitext(data / file):
@@ -84,15 +84,10 @@ def pages(data: Path, count: int) -> list[Page]:
 def _texts(data: Path, kind: Kind) -> dict[str, str]:
     """Every mail, or every abstract, once."""
     name, text = ("id", "body") if kind == "enron" else ("application_id", "abstract_text")
-    _check(data, FILES_OF[kind])
+    require(data, *FILES_OF[kind])
     rows = (row for file in FILES_OF[kind] for row in json_lines(data / file))
     found = {_tidy(row[text]): f"{kind}-{row[name]}.txt" for row in rows if row[text].strip()}
     return {name: text for text, name in found.items()}
-
-
-def _check(data: Path, files: Sequence[Path]) -> None:
-    if missing := [file for file in files if not (data / file).is_file()]:
-        raise BadRequest(f"no {missing[0]} under {data}", "name the folder of the corpora with --data")
 
 
 def _evenly(found: list[Page], count: int) -> list[Page]:

@@ -13,7 +13,6 @@ from statistics import median
 
 import numpy as np
 
-from hocket_bus.errors import BadRequest
 from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Ints
@@ -22,6 +21,7 @@ from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools.bench.report import Report, Row
+from hocket_tools.data_folder import require
 
 PROVIDERS, FASTEST = "ttft_llmperf/individual", "ttft_thefastest/ttft_thefastest_2024.csv"
 ALPACA, AZURE = "prompts_alpaca/alpaca_5000.json", "trace_azure_llm_2023/AzureLLMInferenceTrace_conv.csv"
@@ -51,12 +51,9 @@ class Requests:
 
 def files(data: Path) -> list[Path]:
     """Every file that is read, in a fixed order. Raises BadRequest for one that is not there."""
-    found = [data / FASTEST, data / ALPACA, data / AZURE, *_providers(data)]
-    missing = [path for path in found if not path.is_file()]
-    if missing or len(found) == 3:
-        path = missing[0] if missing else data / PROVIDERS / "*.json"
-        raise BadRequest(f"no {path.name} under {path.parent}", "name the folder of the corpora with --data")
-    return found
+    providers = _providers(data)
+    require(data, FASTEST, ALPACA, AZURE, *([] if providers else [f"{PROVIDERS}/*.json"]))
+    return [data / FASTEST, data / ALPACA, data / AZURE, *providers]
 
 
 def traces(data: Path) -> list[Trace]:

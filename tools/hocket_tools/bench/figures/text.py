@@ -6,10 +6,10 @@ import re
 import sqlite3
 from pathlib import Path
 
-from hocket_bus.errors import BadRequest
 from hocket_retrieval.chunking import chunk
 from hocket_retrieval.lexical import match_expression
 from hocket_tools.bench.corpora import wikitext
+from hocket_tools.data_folder import require
 
 TRAIN, TEST = Path("wikitext2/wiki.train.tokens"), Path("wikitext2/wiki.test.raw")
 _JOINERS = ((" @-@ ", "-"), (" @,@ ", ","), (" @.@ ", "."))
@@ -47,6 +47,5 @@ def plain(text: str) -> str:
 
 
 def _corpus(data: Path, name: Path) -> Path:
-    if not (data / name).is_file():
-        raise BadRequest(f"no {name} under {data}", "name the folder of the corpora with --data")
+    require(data, name)
     return data / name

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hocket_tools.bench.corpora import Document, json_lines
+from hocket_tools.data_folder import require
 
 FILES = (
     *("mtrag_un/reference.jsonl", "chunking_eval/questions_df.csv", "lihua_world/chats.jsonl"),
@@ -66,7 +67,8 @@ class Sets:
 
 
 def load(data: Path) -> Sets:
-    """All of them."""
+    """All of them. Raises BadRequest where the corpora are not."""
+    require(data, *FILES)
     documents: dict[str, list[Document]] = {}
     questions: list[Question] = []
     for part in (_mtrag(data / "mtrag_un"), _chunking(data / "chunking_eval"), _chats(data / "lihua_world")):

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -124,14 +125,23 @@ def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(voice
 
 
 def test_an_answer_that_is_read_in_parts_reads_as_at_once(voice: Voice) -> None:
-    """Stopped behind any part, rolled back and begun again, too: what follows is that of all tokens."""
+    """Stopped behind any part, rolled back and begun again, too: what follows is that of all tokens. Nothing is read
+    twice: who is interrupted by each new token catches up all the same."""
     rng = random.Random(5)
     ids = [rng.randrange(3, 90) for _ in range(120)]
     groups = [read_at_once(voice, "duno?", ["kala", "mira sola"], task="answer", room=130) for _ in range(2)]
-    parts = groups[0].catch_up(ids)
-    voice.read([next(parts)])
-    with pytest.raises(Preempted):
-        parts.throw(Preempted())
+    read, longest = 0, voice.prefill_tokens // 2
+    for end in range(60, 120):
+        parts = groups[0].catch_up(ids[:end])
+        if (part := next(parts, None)) is None:
+            break
+        assert sum(map(len, part.tokens)) <= voice.prefill_tokens
+        (behind,) = voice.read([part])
+        read += len(part.tokens[0])
+        with suppress(Preempted, StopIteration):
+            parts.send(behind)
+            parts.throw(Preempted())
+    assert end - 1 <= read < end - 1 + longest
     for tokens in (ids[:50], ids, [*ids[:90], 4, 5]):
         at_once(voice, groups[0].catch_up(tokens))
         expected = groups[1].distribution(tokens, [0.25, 0.75])

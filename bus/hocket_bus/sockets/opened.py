@@ -148,6 +148,7 @@ class Sockets:
     def drop(self, socket: Socket) -> None:
         """Close a socket now; what it has not sent is lost."""
         if socket in self._monitors:
+            socket.disable_monitor()  # or libzmq's I/O thread waits for ever to tell of an event that nobody hears
             self.drop(self._monitors.pop(socket))
         if self._readers.pop(socket, None) is not None:  # not one whose making failed half-way
             self._poller.unregister(socket)
@@ -160,6 +161,8 @@ class Sockets:
 
     def close(self) -> None:
         """Close all of them."""
+        for socket in self._monitors:
+            socket.disable_monitor()
         for socket in self._watched():
             socket.close()
         self._context.destroy()

@@ -72,10 +72,15 @@ class SequenceGroup:
         return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
 
     def catch_up(self, tokens: list[int]) -> Prefill[None]:
-        """Read what the rows lack of `tokens` but for the last, in parts: a decode request would read all at once."""
-        missing = self.roll_back(tokens).tokens
-        yield from in_passes(self.rows, [ids[:-1] for ids in missing], self.voice.prefill_tokens)
-        self._fed = tokens[:-1]
+        """Read what the rows lack of `tokens` but for the last, in parts: a decode request would read all at once.
+
+        What was read when it is interrupted need not be read again.
+        """
+        self.roll_back(tokens)
+        width = max(1, self.voice.prefill_tokens // len(self.rows))
+        while part := tokens[len(self._fed) : -1][:width]:
+            yield Segment(self.rows, [part] * len(self.rows))
+            self._fed = self._fed + part
 
     def take(self, tokens: list[int], read: Rows | None) -> Rows:
         """The rows' distributions behind `tokens`, [rows, vocabulary]; `read` is what their segment gave, if any."""
@@ -175,12 +180,12 @@ def read_at_once(
 
 def at_once(voice: Voice, passes: Prefill[T]) -> T:
     """What `passes` returns when its forward passes are made one behind the other."""
-    segment = next(passes)
-    while True:
-        try:
+    try:
+        segment = next(passes)
+        while True:
             segment = passes.send(voice.read([segment])[0])
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 def mix(rows: Rows, weights: list[float]) -> Rows:

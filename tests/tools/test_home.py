@@ -47,6 +47,8 @@ def test_a_folder_of_others_is_not_closed_to_them(tmp_path: Path) -> None:
     assert shared.stat().st_mode & 0o777 == 0o755
     assert [path.name for path in shared.iterdir()] == ["thesis.md"]
     (shared / "thesis.md").unlink()
+    for ours in ("keys", "models", "profiles"):  # of hocket keys new, model get and profile
+        (shared / ours).mkdir()
     Home(shared).prepare()
     shared.chmod(0o755)
     Home(shared).prepare()

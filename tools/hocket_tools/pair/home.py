@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import tomllib
@@ -17,6 +18,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
 from hocket_tools.settings import Value, commented, toml
 
+_BEFORE = {"keys", "logs", "models", "profiles", "run"}  # what other commands make in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
 NOTHING: Mapping[str, Value] = MappingProxyType({})
 SideName = Literal["device", "cloud"]
@@ -166,7 +168,7 @@ class Home:
     def _check_own(self) -> None:
         """Raises BadConfiguration for a folder that others use: a pair's is closed to everybody else."""
         shared = self.at.is_dir() and self.at.stat().st_mode & 0o077
-        if shared and any(self.at.iterdir()) and not any(self.config(name).exists() for name in NAMES):
+        if shared and not any(self.config(name).exists() for name in NAMES) and {*os.listdir(self.at)} - _BEFORE:
             raise BadConfiguration(f"{self.at} has other files, and others may read it", "name a new folder")
 
     def _values(self, name: str) -> dict[str, Any]:

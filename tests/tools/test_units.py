@@ -29,6 +29,15 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False, cwd=ROOT)
 
 
+@pytest.mark.parametrize("side", ["device", "cloud"])
+def test_daemons_find_the_models_of_their_install(side: str, placed: Path) -> None:
+    """Where docs/systemd.md has root put them, beside the program; no unit sees a home folder's."""
+    text = (placed / f"etc/systemd/system/hocket-{side}.service").read_text()
+    (program,) = re.findall(r"ExecStart=(.*)/bin/hocket ", text)
+    (models,) = re.findall(r"HOCKET_MODELS=(\S+)", text)
+    assert models == f"{program}/models"
+
+
 @pytest.fixture
 def placed(tmp_path: Path) -> Path:
     """The folder that stands for / after `make install-units` for an install in tmp_path/opt."""

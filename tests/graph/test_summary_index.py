@@ -33,11 +33,20 @@ def test_names_find_their_device_and_only_asked_devices_are_found(index: Summary
     """Best first."""
     index.keep("ben", "b", [BOAT])
     index.keep("carl", "c", [CHOIR])
-    found = index.match("Where does the Halcyon lie?", ["ben", "carl", "nobody"], 5)
+    found = index.match("Where does the Halcyon lie?", ["ben", "carl", "nobody"])
     assert [each.device for each in found] == ["ben", "carl"]
     assert found[0].score > found[1].score
-    assert [each.device for each in index.match("Where does the Halcyon lie?", ["carl"], 5)] == ["carl"]
-    assert index.match("Where?", [], 5) == []
+    assert [each.device for each in index.match("Where does the Halcyon lie?", ["carl"])] == ["carl"]
+    assert index.match("Where?", []) == []
+
+
+def test_each_device_is_found_once_by_its_best_summary(index: SummaryIndex) -> None:
+    """However many of its summaries match better than another device's."""
+    index.keep("ben", "b", [BOAT, Summary(2, 1, "Names: Halcyon, Marstal."), Summary(3, 1, "Names: Halcyon.")])
+    index.keep("carl", "c", [CHOIR])
+    found = index.match("Where does the Halcyon lie?", ["carl", "ben"])
+    assert [each.device for each in found] == ["ben", "carl"]
+    assert found[0].score > found[1].score
 
 
 def test_a_device_changes_its_own_alone(index: SummaryIndex) -> None:
@@ -48,7 +57,7 @@ def test_a_device_changes_its_own_alone(index: SummaryIndex) -> None:
     assert (index.held("ben"), index.held("carl")) == ([(1, 1)], [])
     index.keep("ben", "b", [Summary(1, 2, "Names: Undine.")])
     assert index.texts("ben", 0, 10) == [Summary(1, 2, "Names: Undine.")]
-    assert index.match("Where is the Undine?", ["ben"], 1)[0].score > 0.5
+    assert index.match("Where is the Undine?", ["ben"])[0].score > 0.5
 
 
 def test_another_store_takes_the_place_of_all(index: SummaryIndex) -> None:
@@ -56,7 +65,7 @@ def test_another_store_takes_the_place_of_all(index: SummaryIndex) -> None:
     index.keep("ben", "b", [BOAT, Summary(2, 9, "Names: Old.")])
     index.keep("ben", "new", [])
     assert index.held("ben") == []
-    assert index.match("Where is Old?", ["ben"], 5) == []
+    assert index.match("Where is Old?", ["ben"]) == []
 
 
 def test_devices_expire_by_name_and_by_time(index: SummaryIndex, clock: list[float]) -> None:
@@ -94,5 +103,5 @@ def test_it_is_the_same_after_a_restart_and_with_another_embedder(tmp_path: Path
     for name in ("one", "one", "other"):
         index = SummaryIndex(path, ToyEmbedder(name))  # type: ignore[arg-type]
         index.keep("ben", "b", [BOAT] if not index.held("ben") else [])
-        assert index.match("sailing boat Halcyon", ["ben"], 1)[0].score > 0.4
+        assert index.match("sailing boat Halcyon", ["ben"])[0].score > 0.4
         index.close()

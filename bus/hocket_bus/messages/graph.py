@@ -143,12 +143,11 @@ class Expire(Message, frozen=True):
 
 
 class Match(Message, frozen=True):
-    """Ask for the `m` summaries nearest a question among those of these devices, and each other one's nearest."""
+    """Ask for the summary nearest a question of each of these devices."""
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     devices: Devices
-    m: Annotated[int, Meta(ge=1, le=64)]
 
 
 class Matching(Record, frozen=True):

@@ -69,9 +69,7 @@ class Gathering:
     def start(self, scorer: str) -> None:
         """Search, and see who may know."""
         if self._others:
-            match = Match(
-                request=os.urandom(16), query=self._question, devices=self._others, m=self._settings.summaries
-            )
+            match = Match(request=os.urandom(16), query=self._question, devices=self._others)
             self._lookups.ask(match, self._on_matched)
         self._lookups.search(self._question, self._k, scorer, self._on_own)
 

@@ -36,7 +36,6 @@ class FederationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             '`{family = ["anna", "ben"]}`; others are neither asked nor answered, and nothing is kept of them'
         ),
     ] = {}
-    summaries: Annotated[int, Meta(ge=1, le=64, description="best summaries that a question is matched with")] = 5
     devices: Annotated[int, Meta(ge=1, le=16, description="devices that are asked for evidence")] = 2
     gather_s: Annotated[float, Meta(gt=0, le=60, description="how long evidence is waited for, in seconds")] = 2.0
     keep_days: Annotated[

@@ -41,7 +41,7 @@ def answered(collection: Federated, asked: Asked) -> m.Message:
             gone = index.expire(frozenset(asked.devices), asked.keep_s)
             return m.Removed(request=asked.request, removed=len(gone), missing=[])
         case m.Match():
-            found = index.match(asked.query, asked.devices, asked.m)
+            found = index.match(asked.query, asked.devices)
             matches = [m.Matching(device=each.device, subgraph=each.subgraph, score=each.score) for each in found]
             return m.Matched(request=asked.request, matches=matches)
 

@@ -132,8 +132,8 @@ class SummaryIndex:
         with self._lock:
             return [Summary(*row) for row in self._database.execute(query, (device, after, limit))]
 
-    def match(self, query: str, devices: Sequence[str], m: int) -> list[Match]:
-        """The `m` best summaries of these devices, and the best one of each other of them; best first."""
+    def match(self, query: str, devices: Sequence[str]) -> list[Match]:
+        """The best summary of each of these devices, best first."""
         searched = {name: device for name in devices if (device := self._device(name)).ids}
         if not searched:
             return []
@@ -145,9 +145,10 @@ class SummaryIndex:
             for id, cosine, known in zip(device.ids, device.vectors @ vector, device.words, strict=True)
         ]
         ranked = sorted(found, key=lambda each: (-each.score, each.device, each.subgraph))
-        best, rest = ranked[:m], ranked[m:]
-        first = {each.device: each for each in reversed(ranked)}
-        return best + [each for each in rest if each is first[each.device]]
+        best: dict[str, Match] = {}
+        for each in ranked:
+            best.setdefault(each.device, each)
+        return list(best.values())
 
     def _embedded(self, texts: Sequence[str]) -> Iterable[NDArray[np.float32]]:
         return self._embedder.documents(texts) if texts else ()

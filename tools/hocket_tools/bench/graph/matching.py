@@ -20,7 +20,7 @@ from hocket_tools.bench.graph.collections import summaries_of
 from hocket_tools.bench.graph.sets import Question, Sets
 from hocket_tools.bench.report import Report, Row
 
-SUMMARIES, EVIDENCE = 5, 5
+EVIDENCE = 5
 ENTITIES = (20, 80)  # of a part, beside 40
 SETS = ("mtrag", "chunking")
 COLUMNS = ("set", "questions", "devices", "by", "first", "first_two", "recall_1", "recall_2", "recall_all", "one_place")
@@ -121,7 +121,7 @@ def _row(
 
 
 def _ranked(index: SummaryIndex, question: str, among: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(match.device for match in index.match(question, among, SUMMARIES)))
+    return [match.device for match in index.match(question, among)]
 
 
 def _gathered(world: World, question: str, names: Iterable[str]) -> Sequence[Passage]:

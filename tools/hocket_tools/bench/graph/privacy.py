@@ -105,7 +105,7 @@ def _matching(sets: Sets, shared: dict[str, list[str]], least: int, embedder: Em
         for domain, texts in shared.items():
             index.keep(domain, "bench", [Kept(id, 1, text) for id, text in enumerate(texts)])
         asked = [question for question in sets.questions if question.device in shared]
-        first = [index.match(question.text, list(shared), 1)[:1] for question in asked]
+        first = [index.match(question.text, list(shared))[:1] for question in asked]
         index.close()
     right = [bool(best) and best[0].device == question.device for best, question in zip(first, asked, strict=True)]
     return {"part": "matching", "min_documents": least, "documents": len(asked), "first": sum(right) / len(right)}

@@ -119,9 +119,11 @@ def _share(value: float | None) -> str:
 def stdin_text() -> str:
     """All of standard input, without blank ends. Raises BadRequest where it is no text."""
     try:
-        return sys.stdin.read().strip()
-    except UnicodeDecodeError as error:
+        text = sys.stdin.read().strip()
+        text.encode()  # in some locales what is no text comes as surrogates
+    except UnicodeError as error:
         raise BadRequest("standard input is not valid UTF-8", "convert it: iconv -t UTF-8") from error
+    return text
 
 
 def print_json(record: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import write_whole
+from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 
@@ -82,3 +84,11 @@ def test_a_tilde_is_a_home_folder_unless_a_file_is_called_so(tmp_path: Path, mon
     assert paths.expanded(Path("~/notes")) == Path("/home/anna/notes")
     for name in ("~$report.docx", "~nobody-of-that-name/x", "notes"):
         assert paths.expanded(Path(name)) == Path(name)
+
+
+def test_a_command_that_is_shown_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where the folder's name has blanks and quotes."""
+    home = tmp_path / "Anna's pair"
+    assert run(["profile", "--offline", "--side", "cloud", "--home", str(home)]) == 78
+    shown = capsys.readouterr().err.partition("make one: ")[2]
+    assert shlex.split(shown) == ["hocket", "up", "--home", str(home)]

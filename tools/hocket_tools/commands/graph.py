@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket_tools.pair.hints import home_flag
+
 if TYPE_CHECKING:
     from hocket_bus.messages import Subgraphs, Summary
     from hocket_tools.caller import Caller
@@ -138,7 +140,7 @@ def _home(folder: Path | None) -> Home:
 
     here = Home.find(folder)
     if there := devices(here):
-        raise BadRequest(f"{here.at} has {len(there)} devices", f"name one of them: --home {there[0].at}")
+        raise BadRequest(f"{here.at} has {len(there)} devices", f"name one of them:{home_flag(there[0].at)}")
     here.require("device")
     return here
 

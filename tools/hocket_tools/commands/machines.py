@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hocket_tools.pair.hints import home_flag
+
 if TYPE_CHECKING:
     from hocket_bus.keys import Peer
     from hocket_bus.messages import Right
@@ -70,7 +72,7 @@ def init(
             keys.write_peers(here.at / "keys", _own(own.public, at))
     typer.echo(f"this machine is a {side}; configuration, keys and logs: {here.at}")
     _introduce(here, side, home)
-    typer.echo(f"then start it: hocket up{_flag(home)}")
+    typer.echo(f"then start it: hocket up{home_flag(home)}")
 
 
 def pair(
@@ -111,7 +113,7 @@ def _introduce(here: Home, side: SideName, home: Path | None) -> None:
     reached = f", reached at {endpoint}" if endpoint else ""
     typer.echo(f"{here.name(side)}{reached}, fingerprint {fingerprint(own)}")
     typer.echo(f"on the {'device' if side == 'cloud' else 'cloud'}:  hocket pair {word}")
-    typer.echo(f"here:  hocket pair{_flag(home)} CODE, with the one that it shows")
+    typer.echo(f"here:  hocket pair{home_flag(home)} CODE, with the one that it shows")
 
 
 def _take(here: Home, side: SideName, other: Code, name: str) -> None:
@@ -145,7 +147,3 @@ def _own(key: str, endpoint: str) -> dict[str, Peer]:
     from hocket_bus.keys import Peer
 
     return {"self": Peer(key, endpoint, frozenset({"dial", "watch"}))}
-
-
-def _flag(home: Path | None) -> str:
-    return f" --home {home}" if home else ""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket_tools.pair.hints import home_flag
+
 if TYPE_CHECKING:
     from hocket_tools.pair.home import Home
     from hocket_tools.pair.state import DaemonState
@@ -55,7 +57,7 @@ def up(
     already = all(running(pair, name) is not None for name in pair.names)
     with leaving_at(signal.SIGTERM):
         states = start(pair, wait)
-    flag = f" --home {home}" if home else ""
+    flag = home_flag(home)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
     out.print(f"{what} is running{' already' if already else ''}; configuration and logs: {pair.at}")
@@ -86,11 +88,11 @@ def _up_all(home: Home, wait: float) -> None:
     out.print(
         "for this trial the devices share summaries and answer each other with passages: their egress", markup=False
     )
-    first, last = there[0].at, there[-1].at
-    out.print(f"documents:  hocket ingest --home {last} --side device PATH…", markup=False)
-    out.print(f'questions:  hocket ask --home {first} --mode auto "…"', markup=False)
-    out.print(f"the graph:  hocket graph show --home {last}", markup=False)
-    out.print(f"the end:    hocket down --home {home.at}", markup=False)
+    first, last = home_flag(there[0].at), home_flag(there[-1].at)
+    out.print(f"documents:  hocket ingest{last} --side device PATH…", markup=False)
+    out.print(f'questions:  hocket ask{first} --mode auto "…"', markup=False)
+    out.print(f"the graph:  hocket graph show{last}", markup=False)
+    out.print(f"the end:    hocket down{home_flag(home.at)}", markup=False)
 
 
 _STOPPING = "stopping what was started"

@@ -16,6 +16,7 @@ from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
+from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
 
 _BEFORE = {"keys", "logs", "models", "profiles", "run"}  # what other commands make in a pair's folder before it is one
@@ -55,7 +56,7 @@ class Home:
         """Raises BadConfiguration where there is no configuration file of a daemon."""
         if not self.config(name).exists():
             text = f"no pair in {self.at}, which has no {name}.toml"
-            raise BadConfiguration(text, f"make one: hocket up --home {self.at}")
+            raise BadConfiguration(text, f"make one: hocket up{home_flag(self.at)}")
 
     def listening(self, name: str) -> str:
         """Where a daemon listens by its configuration file as it is now. Raises BadConfiguration."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from hocket_bus import paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadRequest
+from hocket_tools.pair.hints import home_flag
 
 from .home import Home
 from .state import check_begun
@@ -22,7 +23,7 @@ def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
     if not where:
         pair = Home.find(home)
         if there := devices(pair):
-            raise BadRequest(f"{pair.at} has {len(there)} devices", f"name one of them: --home {there[0].at}")
+            raise BadRequest(f"{pair.at} has {len(there)} devices", f"name one of them:{home_flag(there[0].at)}")
         check_begun(pair, "device")
         where = pair.listening("device")
     check_endpoint(where)

@@ -16,6 +16,7 @@ import faiss
 import numpy as np
 import structlog
 
+from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import keep_private
 
 from .snapshot import Ids, Vectors
@@ -78,7 +79,7 @@ class DenseIndex:
                 with partial.open("rb") as written:
                     os.fsync(written.fileno())
                 os.replace(partial, file)
-            except (OSError, RuntimeError) as error:  # faiss raises the latter
+            except (OSError, RuntimeError, BadConfiguration) as error:  # of faiss, and of a file that cannot be made
                 log.warning("the dense index is not saved", file=str(file), error=str(error)[:200])
                 partial.unlink(missing_ok=True)
                 return

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 import pytest
 
+from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
@@ -199,6 +200,22 @@ def test_the_index_follows_changes(store, toy, tmp_path):
 
     assert list(index.search(toy.query("red brick"), 5)) == list(new.added)
     assert not np.isin(old.added, new.added).any()
+
+
+def test_an_index_that_cannot_be_saved_is_made_anew(tmp_path, toy, monkeypatch):
+    """Also where its file cannot even be made: what was ingested is in the store."""
+
+    def no_room(file):
+        raise BadConfiguration(f"{file}: No space left on device")
+
+    with Collection(tmp_path, toy) as collection:
+        monkeypatch.setattr("hocket_retrieval.dense.keep_private", no_room)
+        collection.add([("old", "", "red brick")])
+        assert collection.search("red brick", 1).passages[0].document == "old"
+    assert not list(tmp_path.glob("dense*"))
+    monkeypatch.undo()
+    with Collection(tmp_path, toy) as again:
+        assert again.search("red brick", 1).passages[0].document == "old"
 
 
 @contextmanager

@@ -38,6 +38,22 @@ def test_a_first_start_that_fails_leaves_no_configuration(
     assert home.names == NAMES
 
 
+def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing beside it. A text is UTF-8 in every locale, since TOML is."""
+    file = tmp_path / "device.toml"
+    write_whole(file, "name = 'Änne'\n")
+    assert file.read_bytes() == "name = 'Änne'\n".encode()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(file, "name = 'b'\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["device.toml"]
+    assert file.read_bytes() == "name = 'Änne'\n".encode()
+
+
 def test_a_folder_of_others_is_not_closed_to_them(tmp_path: Path) -> None:
     """One with files that others may read is refused as it stands; an empty one, and a pair's own, are taken."""
     shared = tmp_path / "shared"

@@ -16,7 +16,7 @@ from hocket_bus.sockets import Received
 from ..serving.retrieval import RetrievalClient
 
 ASKER = "the cloud"  # in whose turn its questions are searched
-AT_ONCE = 16  # of its questions, beyond which nothing is told: a group asks one for each of its devices' questions
+AT_ONCE = 16  # of its questions that are searched; it is told no evidence for more
 
 
 class Answering:

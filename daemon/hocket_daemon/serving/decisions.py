@@ -70,7 +70,7 @@ class Decisions:
                 database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
                 database.execute(_CUT, (self._max,))
             self._failing = False
-        except (OSError, sqlite3.Error, BadConfiguration, TypeError, ValueError) as error:  # of JSON: the last two
+        except (OSError, sqlite3.Error, BadConfiguration, TypeError, ValueError) as error:  # by JSON: the last two
             if not self._failing:
                 log.warning("decision records cannot be written", file=str(path), error=str(error))
             self._failing = True

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from hocket_tools.data_folder import require
 
 FOLDERS = ("wikitext2", "scifact", "lihua_world", "nq_open", "squad", "clapnq", "mtrag_un", "comp_enron_aeslc")
-READING = "squad/squad2_dev_half.json"
+SQUAD = "squad/squad2_dev_half.json"
 NEEDED = (
     *("wikitext2/wiki.train.tokens", "wikitext2/wiki.valid.raw", "wikitext2/wiki.test.raw", "scifact/corpus.jsonl"),
     *("scifact/queries.jsonl", "lihua_world/chats.jsonl", "nq_open/nq-open-oracle.jsonl", "nq_open/NQ-open.dev.jsonl"),
-    *(READING, "mtrag_un/reference.jsonl"),
+    *(SQUAD, "mtrag_un/reference.jsonl"),
 )  # of the files, those whose names are known
 _ARTICLE = re.compile(r"(?m)^ = ([^=\n]+) = *$")
 
@@ -52,8 +52,8 @@ def reading_questions(data: Path, number: int) -> list[tuple[str, str]]:
 
     Raises BadRequest where the corpus is not.
     """
-    require(data, READING)
-    articles = json.loads((data / READING).read_text(encoding="utf-8"))["data"]
+    require(data, SQUAD)
+    articles = json.loads((data / SQUAD).read_text(encoding="utf-8"))["data"]
     paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     answerable = ([qa for qa in paragraph["qas"] if not qa["is_impossible"]] for paragraph in paragraphs)
     pairs = [(qas[0]["question"], own["context"]) for own, qas in zip(paragraphs, answerable, strict=True) if qas]
@@ -81,7 +81,7 @@ def wikitext(path: Path) -> Iterator[Document]:
 
 
 def _questions(data: Path) -> Iterator[Document]:
-    articles = json.loads((data / READING).read_text(encoding="utf-8"))["data"]
+    articles = json.loads((data / SQUAD).read_text(encoding="utf-8"))["data"]
     for number, article in enumerate(articles):
         text = "\n\n".join(paragraph["context"] for paragraph in article["paragraphs"])
         yield Document(f"squad/{number}", article["title"], text)

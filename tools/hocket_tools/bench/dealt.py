@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_retrieval.embedder import Embedder
-from hocket_tools.bench.corpora import json_lines
+from hocket_tools.bench.corpora import SQUAD, json_lines
 from hocket_tools.bench.two_sides import Asked
 from hocket_tools.data_folder import require
 
-SQUAD = "squad/squad2_dev_half.json"
 CHATS, CHAT_QUESTIONS = "lihua_world/chats.jsonl", "lihua_world/query_set.csv"
 FILES = (SQUAD, CHATS, CHAT_QUESTIONS)
 KINDS = ("device", "cloud", "both", "neither", "two parts", "chats")

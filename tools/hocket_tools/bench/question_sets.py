@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus.messages import Side
-from hocket_tools.bench.corpora import json_lines
+from hocket_tools.bench.corpora import SQUAD, json_lines
 from hocket_tools.data_folder import require
 
-SQUAD = "squad/squad2_dev_half.json"
 CHATS, CHAT_QUESTIONS = "lihua_world/chats.jsonl", "lihua_world/query_set.csv"
 FILES = (SQUAD, CHATS, CHAT_QUESTIONS)
 SETS = ("squad device", "squad cloud", "two-sided", "chats")

@@ -10,8 +10,9 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_tools.bench.corpora import SQUAD
 from hocket_tools.bench.dealt import Scores
-from hocket_tools.bench.question_sets import HALVES, SQUAD, Question
+from hocket_tools.bench.question_sets import HALVES, Question
 from hocket_tools.bench.report import Report
 
 SAID, LOST = 0.7, 0.1

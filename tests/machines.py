@@ -98,7 +98,14 @@ def pump(source: socket.socket, sink: socket.socket, seen: list[bytes]) -> None:
 
 
 @contextmanager
-def tapped(seen: list[bytes], sent: list[bytes] | None = None) -> Iterator[int]:
+def mapped(port: int) -> Iterator[int]:
+    """A port that leads to another one, as a container's does."""
+    with tapped([], port=port) as at:
+        yield at
+
+
+@contextmanager
+def tapped(seen: list[bytes], sent: list[bytes] | None = None, *, port: int = PORT) -> Iterator[int]:
     """A port that leads to the server's; all that passes is put into `seen`, what clients say into `sent`."""
     threads: list[threading.Thread] = []
 
@@ -106,7 +113,7 @@ def tapped(seen: list[bytes], sent: list[bytes] | None = None) -> Iterator[int]:
         with suppress(OSError):
             while True:
                 near = entry.accept()[0]
-                far = socket.create_connection(("127.0.0.1", PORT))
+                far = socket.create_connection(("127.0.0.1", port))
                 for *ends, kept in ((near, far.dup(), seen if sent is None else sent), (far, near.dup(), seen)):
                     threads.append(threading.Thread(target=pump, args=(*ends, kept)))
                     threads[-1].start()

@@ -1,4 +1,7 @@
-"""Configuration: one TOML file per daemon, read into one frozen record; unknown keys are refused by name."""
+"""Configuration: one TOML file per daemon, read into one frozen record; unknown keys are refused by name.
+
+Relative paths in a file begin at its folder, so that a folder with its files can be moved and copied.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,57 @@ import difflib
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from msgspec import Meta
+from msgspec.inspect import Metadata, StructType, Type
 
+from . import paths
 from .errors import BadConfiguration
 
 T = TypeVar("T", bound=msgspec.Struct)
+_PLACE = "place"
+Place = Annotated[str, Meta(extra={_PLACE: True})]  # a path, or an endpoint that may be one
+IPC = "ipc://"
 
 
 def load(path: Path, kind: type[T]) -> T:
     """The configuration in the TOML file `path`. Raises BadConfiguration with the line to mend."""
+    path = path.absolute()
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise BadConfiguration(f"no configuration file {path}", "name one with --config, or run: hocket up") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadConfiguration(f"{path}: {error}", "mend the file") from error
-    return from_values(values, kind, str(path))
+    return from_values(located(values, kind, path.parent), kind, str(path))
+
+
+def place(value: str, folder: Path) -> str:
+    """A path, or the path of an ipc endpoint, as it is from `folder`; a tcp endpoint, and no path, as they are."""
+    if value.startswith(IPC):
+        return f"{IPC}{folder / value.removeprefix(IPC)}" if value != IPC else value
+    return value if not value or "://" in value else str(folder / paths.expanded(Path(value)))
+
+
+def located(values: dict[str, Any], kind: type[msgspec.Struct], folder: Path) -> dict[str, Any]:
+    """`values` with every relative path in them taken from `folder`."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, StructType)
+    return _located(values, info, folder)
+
+
+def _located(values: dict[str, Any], info: StructType, folder: Path) -> dict[str, Any]:
+    types = {field.encode_name: field.type for field in info.fields}
+    return {name: _placed(value, types.get(name), folder) for name, value in values.items()}
+
+
+def _placed(value: object, type: Type | None, folder: Path) -> object:
+    if isinstance(value, dict) and isinstance(type, StructType):
+        return _located(value, type, folder)
+    is_place = isinstance(type, Metadata) and (type.extra or {}).get(_PLACE)
+    return place(value, folder) if is_place and isinstance(value, str) else value
 
 
 def from_values(values: dict[str, Any], kind: type[T], origin: str) -> T:

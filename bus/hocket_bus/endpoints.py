@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import stat
+from ipaddress import ip_address
 from pathlib import Path
 from typing import IO
 
 from .errors import BadConfiguration
 from .private import lock
 
-EVERYWHERE = ("", "*", "0.0.0.0", "[::]")  # hosts that mean every interface: one has to be named
+ANY = "0.0.0.0"  # all addresses of this machine: a place to listen, and none to connect to
+_FROM_HERE = {ANY: "127.0.0.1", "[::]": "[::1]"}  # where this machine reaches what listens everywhere
 _HOST = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?\]")
 
 
-def publish_endpoint(endpoint: str) -> str:
-    """Where the streams of the server at `endpoint` are published: path + '.pub', or the next port."""
+def publish_endpoint(endpoint: str, port: int = 0) -> str:
+    """Where the streams of the server at `endpoint` are published: path + '.pub', or its host at `port`.
+
+    0 is the port after its own.
+    """
     if endpoint.startswith("ipc://"):
         return endpoint + ".pub"
-    host, _, port = endpoint.rpartition(":")
-    return f"{host}:{int(port) + 1}"
+    host, _, own = endpoint.rpartition(":")
+    return f"{host}:{port or int(own) + 1}"
+
+
+def from_here(endpoint: str) -> str:
+    """Where this machine connects to the server that listens at `endpoint`."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    return f"tcp://{_FROM_HERE[host]}:{port}" if is_tcp(endpoint) and host in _FROM_HERE else endpoint
+
+
+def listens_everywhere(endpoint: str) -> bool:
+    """Whether it stands for all addresses of a machine, so that nobody elsewhere can be told it."""
+    return from_here(endpoint) != endpoint
 
 
 def host_of(endpoint: str) -> str:
@@ -30,13 +47,33 @@ def host_of(endpoint: str) -> str:
     return endpoint.removeprefix("tcp://").rpartition(":")[0].strip("[]")
 
 
+def has_address(endpoint: str) -> bool:
+    """Whether the host of a tcp endpoint is an address of this machine, at which it can listen; a name is none."""
+    host = host_of(endpoint)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        ip_address(host.partition("%")[0])
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            probe.bind((host, 0))
+    except (ValueError, OSError):
+        return False
+    return True
+
+
 def is_tcp(endpoint: str) -> bool:
     """Whether the network carries it, so that it has to be encrypted; files' permissions guard ipc."""
     return endpoint.startswith("tcp://")
 
 
 def check_endpoint(endpoint: str) -> None:
-    """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`."""
+    """Raises BadConfiguration unless `endpoint` is `ipc://PATH` or `tcp://HOST:PORT`, a place to connect to."""
+    check_listening(endpoint)
+    if listens_everywhere(endpoint):
+        raise BadConfiguration(f"{endpoint} is a place to listen, and none to connect to", "name one address")
+
+
+def check_listening(endpoint: str) -> None:
+    """The same for a place to listen, which may be every address of this machine."""
     if not endpoint.isprintable():
         raise BadConfiguration(f"{endpoint!a} is no endpoint", "leave out line breaks and control characters")
     if endpoint.startswith("ipc://") and endpoint != "ipc://":
@@ -45,7 +82,7 @@ def check_endpoint(endpoint: str) -> None:
         return
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     written = endpoint.startswith("tcp://") and _HOST.fullmatch(host) and re.fullmatch("[0-9]{1,5}", port)
-    if not written or not 0 < int(port) < 65_535 or host in EVERYWHERE:
+    if not written or not 0 < int(port) < 65_535:
         raise BadConfiguration(f"'{endpoint}' is no endpoint", "write ipc:///path or tcp://address:port")
 
 
@@ -62,7 +99,7 @@ def claim(endpoint: str) -> IO[str] | None:
 
     Raises BadConfiguration.
     """
-    check_endpoint(endpoint)
+    check_listening(endpoint)
     if not endpoint.startswith("ipc://"):
         return None
     path = Path(endpoint.removeprefix("ipc://"))

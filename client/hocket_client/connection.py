@@ -59,7 +59,7 @@ class Connection:
         self._settled.wait(seconds)
         if not self._up:
             silent = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
-            raise self._refused if isinstance(self._refused, ProtocolError) else silent
+            raise self._refused or silent
 
     def expect(self, request: bytes, receiver: Receiver, nudge: Nudge | None = None) -> None:
         """Hand the messages of `request` to `receiver`; `nudge` tells what to send when the link is back.
@@ -114,8 +114,8 @@ class Connection:
                 self.send(*nudge())
         elif isinstance(event, LinkDown):
             self._up = False
-            self._refused = event.reason
-            if isinstance(event.reason, ProtocolError):
+            if isinstance(event.reason, ProtocolError) or event.answered:
+                self._refused = event.reason
                 self._settled.set()
         elif isinstance(event, Received):
             self._on_message(event.message)

@@ -82,6 +82,8 @@ class Daemon:
     ) -> None:
         """`silence_s` is how long the other side may say nothing of a session that it leads."""
         check_endpoint(settings.retrieval)
+        if settings.advertise:
+            check_endpoint(settings.advertise)
         self.side: Side = side
         self.settings = settings
         self._shares_drafts = shares_drafts
@@ -281,7 +283,13 @@ class Daemon:
         if hello.protocol != PROTOCOL_VERSION:
             text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
             return Error(code="protocol", text=text, remedy="install the same hocket on both ends")
-        return Welcome(role=self.side, epoch=self._epoch, tokenizer=voice.fingerprint, model=voice.name)
+        return Welcome(
+            role=self.side,
+            epoch=self._epoch,
+            tokenizer=voice.fingerprint,
+            model=voice.name,
+            streams_port=self.settings.advertise_streams,
+        )
 
     # --- the other side
 

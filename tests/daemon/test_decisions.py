@@ -19,7 +19,7 @@ from two_sides import CLOCKED, Clock, Sides, ask
 
 from hocket_bus.errors import BadRequest, Unavailable
 from hocket_daemon.serving import decisions
-from hocket_daemon.serving.decisions import Decisions, last, named
+from hocket_daemon.serving.decisions import Decisions, forget, last, named
 
 CANARY = "xyzzyplugh"
 
@@ -82,6 +82,20 @@ def test_a_record_is_found_by_how_its_number_begins(tmp_path: Path) -> None:
     for nothing in ("ff", "%", "ab__", "'"):
         with pytest.raises(BadRequest, match="hocket explain --list"):
             named(path, nothing)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_is_forgotten_is_in_the_file_no_more(everything: bool, tmp_path: Path) -> None:
+    """Neither as a record nor as bytes; the others stay."""
+    path = tmp_path / "kept.db"
+    keep(path, number(1), number(2))
+    assert forget(path, None if everything else [number(1).hex()]) == (2 if everything else 1)
+    assert [int(each.id, 16) for each in last(path, 10)] == ([] if everything else [2])
+    assert number(1).hex().encode() not in path.read_bytes()
+    assert [file.name for file in tmp_path.iterdir()] == ["kept.db"]
+    assert forget(path, [number(1).hex()]) == 0
+    with pytest.raises(Unavailable):
+        forget(tmp_path / "none.db", None)
 
 
 @pytest.mark.parametrize("broken", ["missing", "no database", "other table", "no record", "folder"])

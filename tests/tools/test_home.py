@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
-from hocket_bus import paths
+from hocket_bus import config, paths
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import write_whole
+from hocket_daemon.config import DeviceSettings
+from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.main import run
-from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 
 
@@ -73,22 +75,49 @@ def test_a_folder_of_others_is_not_closed_to_them(tmp_path: Path) -> None:
     assert shared.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_daemon_that_cannot_be_noted_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody could stop it."""
-    home, started = Home(tmp_path / "h"), []
+def test_a_moved_or_copied_folder_is_its_own(tmp_path: Path) -> None:
+    """Every path in its files begins there, and so does what the daemons read; the original is not touched."""
+    first = Home(tmp_path / "first")
+    first.prepare()
+    copy, moved = Home(tmp_path / "copy"), Home(tmp_path / "moved")
+    shutil.copytree(first.at, copy.at)
+    first.at.rename(moved.at)
+    for home in (copy, moved):
+        assert home.is_pair
+        assert home.strays() == []
+        told = [home.listening("device"), home.peer(), str(home.ledger()), str(home.decisions("cloud"))]
+        device = config.load(home.config("device"), DeviceSettings)
+        told += [device.endpoint, device.retrieval, device.kv.folder, device.dispatch.account, device.gate.calibration]
+        told.append(config.load(home.config("cloud-retrieval"), RetrievalConfig).state)
+        assert {Path(place.removeprefix("ipc://")).is_relative_to(home.at) for place in told} == {True}
+
+
+def test_a_folder_that_names_another_one_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As one that an older version wrote, with whole paths, and that was moved: each file once, with what to write."""
+    home = Home(tmp_path / "h")
     home.prepare()
-    home.pid("device").mkdir()
-    spawn = os.posix_spawn
+    for name in NAMES:
+        text = home.config(name).read_text()
+        text = text.replace("ipc://run", "ipc:///old/pair/run").replace('"device-', '"/old/pair/device-')
+        home.config(name).write_text(text)
+    lines = home.strays()
+    assert len(lines) == len(NAMES)
+    assert all("names another folder, /old/pair:" in line and "ipc://run/" in line for line in lines)
+    assert run(["status", "--home", str(home.at)]) == 69
+    assert lines[0] in capsys.readouterr().out
+    home.config("device").write_text(f'endpoint = "{home.endpoint("device")}"\nretrieval = "ipc:///elsewhere/x"\n')
+    assert not any("device.toml" in line for line in home.strays())
 
-    def noted(*arguments: object, **options: object) -> int:
-        started.append(spawn(*arguments, **options))  # type: ignore[arg-type]
-        return started[-1]
 
-    monkeypatch.setattr(os, "posix_spawn", noted)
-    with pytest.raises(IsADirectoryError):
-        processes.start(home, "device")
-    (pid,) = started
-    assert not Path(f"/proc/{pid}").exists()
+def test_a_reload_is_for_daemons_that_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where none does, one line says when keys are read; a key that is revoked says who has taken it over."""
+    where = ["--home", str(tmp_path / "h")]
+    Home(tmp_path / "h").prepare()
+    assert run(["reload", *where]) == 69
+    assert capsys.readouterr().err.count("\n") == 1
+    assert run(["keys", "allow", "anna", "k" * 40, *where]) == 0
+    assert run(["keys", "revoke", "anna", *where]) == 0
+    assert "systemctl reload" in capsys.readouterr().out
 
 
 def test_a_tilde_is_a_home_folder_unless_a_file_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

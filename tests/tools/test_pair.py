@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -222,7 +223,7 @@ def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.
     """By the configuration; the side that another machine has is no failure here, and it says where it looked."""
     empty.prepare()
     config = empty.config("device")
-    config.write_text(config.read_text().replace(empty.endpoint("cloud"), "tcp://192.0.2.7:7100"))
+    config.write_text(config.read_text().replace("ipc://run/cloud", "tcp://192.0.2.7:7100"))
     command = [sys.executable, "-m", "hocket_tools.main", "retrieval", "--config"]
     where = ["--home", str(empty.at)]
     with guarded(subprocess.Popen([*command, str(empty.config("device-retrieval"))], text=True)) as process:
@@ -244,7 +245,7 @@ def test_what_up_began_is_stopped_when_it_is(number: signal.Signals, tiny_models
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         home = configured(Home(Path(folder) / "pair"), tiny_models)
         config = home.config("device")
-        config.write_text(config.read_text().replace(home.endpoint("cloud"), f"ipc://{folder}/nobody"))
+        config.write_text(config.read_text().replace("ipc://run/cloud", f"ipc://{folder}/nobody"))
         command = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
         try:
             with guarded(subprocess.Popen(command, text=True)) as process:
@@ -278,10 +279,10 @@ def test_a_home_with_too_long_a_path_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_pid_taken_by_another_program_is_not_ours(tmp_path: Path) -> None:
-    """The start time tells processes with one pid apart; a stale note does no harm."""
+    """Its command line tells what a process is; a stale note does no harm."""
     home = Home(tmp_path)
     (tmp_path / "run").mkdir()
-    home.pid("device").write_text(f"{os.getpid()} 1\n")
+    home.pid("device").write_text(f"{os.getpid()}\n")
     assert processes.running(home, "device") is None
     assert processes.stop(home, ["device"]) == []
     assert not home.pid("device").exists()
@@ -295,11 +296,50 @@ def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatc
     deaf = (
         "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
     )
-    with guarded(subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE, text=True)) as process:
+    command = [sys.executable, "-c", deaf, "hocket_tools.main", "device", "--config", str(home.config("device"))]
+    with guarded(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        home.pid("device").write_text(f"{process.pid} {processes._started(process.pid)}\n")
+        assert processes.running(home, "device") == process.pid
+        assert processes.reload(home) == []  # it has no handler: the signal would end it
         assert processes.stop(home, ["device"], wait_s=0.2) == ["device"]
+
+
+def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """Two ups at once start one of each; status, up and down know them whatever becomes of run/ and the folder."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        home, moved = Home(Path(folder) / "pair"), Home(Path(folder) / "moved")
+        home.prepare_side("device", "laptop", "")
+        text = home.config("device").read_text()
+        home.config("device").write_text(text.replace("[model]\n", f'[model]\nname = "{tiny_models["device"]}"\n'))
+        up = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
+        try:
+            with guarded(subprocess.Popen(up)) as first, guarded(subprocess.Popen(up)) as second:
+                assert (first.wait(WAIT_S), second.wait(WAIT_S)) == (0, 0)
+            begun = processes.pids(home)
+            assert {name: len(found) for name, found in begun.items()} == {"device": 1, "device-retrieval": 1}
+            assert home.pid("device").read_text() == f"{begun['device'][0]}\n"
+            assert processes.reload(home) == ["device-retrieval", "device"]
+            shutil.rmtree(home.at / "run")
+            assert run(["ask", "--home", str(home.at), "Where?"]) == 69
+            assert "is gone: start it anew: hocket up" in capsys.readouterr().err
+            assert run(["status", "--home", str(home.at)]) == 69
+            assert "is gone: hocket up starts it anew" in capsys.readouterr().out.partition("\n")[0]
+            assert run(["up", "--home", str(home.at)]) == 0
+            anew = processes.pids(home)
+            assert anew.keys() == begun.keys()
+            assert all(anew[name] != begun[name] for name in begun)
+            assert "no cloud:" in capsys.readouterr().out
+            assert run(["status", "--home", str(home.at)]) == 0
+            assert "has no cloud" in capsys.readouterr().out.partition("\n")[0]
+            home.at.rename(moved.at)
+            assert run(["status", "--home", str(moved.at)]) == 0
+            assert run(["down", "--home", str(moved.at)]) == 0
+            assert "stopped: device-retrieval, device" in capsys.readouterr().out
+        finally:
+            for each in (home, moved):
+                processes.stop(each, list(NAMES))
+        assert processes.pids(home) == processes.pids(moved) == {}
 
 
 def test_unavailable_is_what_a_failed_start_is() -> None:

@@ -23,6 +23,7 @@ from hocket_tools.commands import (
     demo,
     documents,
     explain,
+    forget,
     graph,
     keys,
     link,
@@ -46,7 +47,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, compose, lsp, explain, pair, machines, top, documents, audit, demo, serve, link, profile):
+for room in (ask, compose, lsp, explain, forget, pair, machines, top, documents, audit, demo, serve, link, profile):
     room.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(graph.app, name="graph")

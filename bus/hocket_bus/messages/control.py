@@ -21,12 +21,16 @@ class Hello(Message, frozen=True):
 
 
 class Welcome(Message, frozen=True):
-    """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon."""
+    """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon.
+
+    `streams_port` is where, at the host that was dialled, its streams are read; 0 is the port after the dialled one.
+    """
 
     role: Role
     epoch: Digest
     tokenizer: Line = ""
     model: Line = ""
+    streams_port: Annotated[int, Meta(ge=0, lt=1 << 16)] = 0
 
 
 class Subscribed(Message, frozen=True):

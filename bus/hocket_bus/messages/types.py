@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 13
+PROTOCOL_VERSION = 14
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 
@@ -45,7 +45,7 @@ class Message(Record, frozen=True):
 class Sampling(Record, frozen=True):
     """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing."""
 
-    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.7
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     top_p: Annotated[float, Meta(gt=0, le=1)] = 0.9
     seed: Digest = 0
     max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 128

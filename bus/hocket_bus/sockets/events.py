@@ -34,10 +34,14 @@ class LinkUp:
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """The other end of a Link fell silent, or refused us; the link keeps trying."""
+    """The other end of a Link fell silent, or refused us; the link keeps trying.
+
+    `answered` says that it has welcomed us, and that its streams alone cannot be reached.
+    """
 
     link: Port
     reason: HocketError
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

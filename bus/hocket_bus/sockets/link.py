@@ -103,7 +103,7 @@ class Link:
             self._try_open()
             return
         if self._loop.awake.s - self._quiet_since_s > (LIVENESS_S if self.up else self._opening_timeout_s):
-            self._fail(Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?"), 0.0)
+            self._fail(self._silence(), 0.0)
             return
         if not self._connected:
             self._due_s = now + PING_S
@@ -113,6 +113,16 @@ class Link:
         ping = Ping(sent_s=now, rtt_s=self.rtt_s)
         self._send(ping, encode(ping))
         self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
+
+    def _silence(self) -> Unavailable:
+        """What it is that does not answer."""
+        if self.up or self._welcome is None:
+            return Unavailable(f"no answer from {self.endpoint}", "is the daemon there running?")
+        streams = publish_endpoint(self.endpoint, self._welcome.streams_port)
+        return Unavailable(
+            f"{self.endpoint} answers, but its streams at {streams} cannot be reached",
+            "let that port through, too, or say there with advertise_streams which one it is (docs/servers.md)",
+        )
 
     def on_wake(self) -> None:
         """After a sleep the other end has most likely let go: do not wait for its silence."""
@@ -144,25 +154,33 @@ class Link:
         self._opening_timeout_s = min(LIVENESS_S * (1 + self._failures), HANDSHAKE_S)
         self._welcome, self._subscribed = None, not self._topic
         self._opened_s, self._due_s, self._quiet_since_s = now, now, self._loop.awake.s
+        self._sockets = [self._open_socket(zmq.DEALER)]
+        self._drop_subscriber()
+        self._inflows = []
+        inflow = self._watch(self._sockets[0], self._on_frames)
+        # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
+        self._loop.sockets.monitor(self._sockets[0], MONITORED, partial(self._on_monitored, inflow))
+        self._sockets[0].connect(address)
+
+    def _open_socket(self, kind: zmq.SocketType) -> zmq.Socket[bytes]:
         # No IMMEDIATE: what has arrived would be lost when the other end hangs up (tests/bus/hangup.py).
         options: dict[zmq.SocketOption, int] = {zmq.RCVHWM: 1000, zmq.SNDHWM: 10_000}
         options |= {zmq.CONNECT_TIMEOUT: 3000, zmq.RECONNECT_IVL: random.randint(100, 300), zmq.RECONNECT_IVL_MAX: 5000}
         # The handshake gives up before the link does, so that the link knows what it was that did not answer.
         options[zmq.HANDSHAKE_IVL] = int(self._opening_timeout_s * 1000) - 500
-        server = self._server_key()
-        self._sockets = [self._loop.sockets.open(zmq.DEALER, address, options, server)]
-        self._drop_subscriber()
-        self._inflows = []
-        if self._topic:
-            subscriber = self._subscriber = self._loop.sockets.open(zmq.SUB, address, options, server)
-            subscriber.set(zmq.SUBSCRIBE, self._topic)
-            inflow = self._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
-            self._loop.sockets.monitor(subscriber, zmq.EVENT_CONNECTED, inflow.on_event)
-            subscriber.connect(publish_endpoint(address))
-        inflow = self._watch(self._sockets[0], self._on_frames)
-        # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
-        self._loop.sockets.monitor(self._sockets[0], MONITORED, partial(self._on_monitored, inflow))
-        self._sockets[0].connect(address)
+        return self._loop.sockets.open(kind, self._address, options, self._server_key())
+
+    def _subscribe(self, port: int) -> None:
+        """Read the topic where the other end publishes: it says at which port, if not at the next one."""
+        try:
+            subscriber = self._subscriber = self._open_socket(zmq.SUB)
+        except zmq.ZMQError as error:
+            self._fail(self._lacking(error), REFUSED_BACKOFF_S)
+            return
+        subscriber.set(zmq.SUBSCRIBE, self._topic)
+        inflow = self._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+        self._loop.sockets.monitor(subscriber, zmq.EVENT_CONNECTED, inflow.on_event)
+        subscriber.connect(publish_endpoint(self._address, port))
 
     def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> Inflow:
         """Read a socket. What comes over tcp is counted; over ipc, this machine's folders say who may send it."""
@@ -264,6 +282,8 @@ class Link:
                 self.round_trip.add(now - message.sent_s)
         elif isinstance(message, Welcome):
             self._welcome = message
+            if self._topic and self._subscriber is None:
+                self._subscribe(message.streams_port)
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
@@ -272,12 +292,13 @@ class Link:
             self._loop.emit(LinkUp(self, self._welcome))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
+        answered = self._welcome is not None and not self.up
         self._drop_sockets()
         self.up, self._encrypts, self.round_trip = False, False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
         self._due_s = time.monotonic() + max(wait_s, backoff_s)
-        self._loop.emit(LinkDown(self, reason))
+        self._loop.emit(LinkDown(self, reason, answered))
 
     def _drop_sockets(self) -> None:
         for socket in self._sockets:

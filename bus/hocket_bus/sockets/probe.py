@@ -8,6 +8,7 @@ from collections.abc import Callable
 import structlog
 import zmq
 
+from hocket_bus.endpoints import from_here
 from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.keys import SELF
 from hocket_bus.messages import Hello, Welcome
@@ -26,7 +27,7 @@ class Probe:
     def __init__(self, loop: Loop, endpoint: str, every_s: float, answered: Callable[[], None]) -> None:
         self.due_s = 0.0
         self._loop = loop
-        self._endpoint = endpoint
+        self._endpoint = from_here(endpoint)
         self._every_s = every_s
         self._answered = answered
         self._socket: zmq.Socket[bytes] | None = None

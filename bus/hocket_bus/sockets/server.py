@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Container, Iterable
 from typing import IO
 
 import structlog
 import zmq
 
-from hocket_bus.endpoints import claim, is_tcp, publish_endpoint, share
+from hocket_bus.endpoints import ANY, claim, is_tcp, publish_endpoint, share
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
 from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, Untrusted
 from hocket_bus.faults import error_message
@@ -37,6 +38,17 @@ REVOKED = Untrusted(
 )
 
 log = structlog.get_logger(__name__)
+
+
+def _unbound(endpoint: str, error: zmq.ZMQError) -> BadConfiguration:
+    """What keeps a server from listening there. libzmq takes the name of a host for that of an interface."""
+    if error.errno not in (errno.EADDRNOTAVAIL, errno.ENODEV):
+        return BadConfiguration(f"cannot listen at {endpoint}: {error}", "choose a free endpoint")
+    listening = f"tcp://{ANY}:{endpoint.rpartition(':')[2]}"
+    return BadConfiguration(
+        f"cannot listen at {endpoint}, which is no address of this machine",
+        f'listen at endpoint = "{listening}", and let others reach it at advertise = "{endpoint}" (docs/servers.md)',
+    )
 
 
 class Server:
@@ -95,7 +107,7 @@ class Server:
         except zmq.ZMQError as error:
             self._loop.sockets.drop(self._router)
             self._loop.sockets.drop(self._xpub)
-            raise BadConfiguration(f"cannot listen at {self.endpoint}: {error}", "choose a free endpoint") from error
+            raise _unbound(self.endpoint, error) from error
         if not is_tcp(self.endpoint):
             share(self.endpoint)
             share(publish_endpoint(self.endpoint))

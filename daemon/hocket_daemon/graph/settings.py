@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hocket_bus.config import Place
+
 Device = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
@@ -22,7 +24,8 @@ class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     candidates: Annotated[int, Meta(ge=2, le=8, description="answers that the gate `answers` compares")] = 3
     passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
     calibration: Annotated[
-        str, Meta(description="the file that `hocket graph calibrate` writes; the shipped calibration where it is not")
+        Place,
+        Meta(description="the file that `hocket graph calibrate` writes; without it the shipped calibration"),
     ] = ""
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from hocket_bus.config import Place
 from hocket_bus.errors import Forbidden
 from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass
 
@@ -54,7 +55,7 @@ class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = True
     ledger: Annotated[
-        str, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
+        Place, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
     ] = ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,6 +91,24 @@ def named(path: Path, prefix: str) -> Decision:
     if len(found) > 1:
         raise BadRequest(f"several requests begin with '{prefix}'", "give more of its number")
     return found[0]
+
+
+def forget(path: Path, ids: Sequence[str] | None) -> int:
+    """Remove the records with these numbers, or all for None, and their text from the file; returns how many.
+
+    Raises Unavailable where there is no file, or it cannot be written.
+    """
+    if not path.exists():
+        raise Unavailable(f"nothing is recorded in {path}", "there is nothing to forget")
+    try:
+        with written(path, _TABLE) as database:
+            database.execute("PRAGMA secure_delete = ON")
+            database.execute("PRAGMA journal_mode = MEMORY")  # a journal would hold the pages as they were
+            if ids is None:
+                return database.execute("DELETE FROM decisions").rowcount
+            return database.executemany("DELETE FROM decisions WHERE id = ?", [(each,) for each in ids]).rowcount
+    except (OSError, sqlite3.Error, BadConfiguration) as error:
+        raise Unavailable(f"{path} cannot be written: {error}", "see whose file it is, then try again") from error
 
 
 def _read(path: Path, query: str, value: str | int) -> list[Decision]:

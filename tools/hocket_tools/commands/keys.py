@@ -81,11 +81,12 @@ def allow(
     typer.echo(f"{name} {fingerprint(key)} is allowed; compare with the fingerprint that it shows")
     here = listed(peer.rights - {"dial"})
     typer.echo(f"it may here: {here or 'nothing; this machine connects to it'}")
+    typer.echo(taken_over(home))
 
 
 @app.command(epilog="Example: hocket keys revoke laptop")
 def revoke(name: Annotated[str, typer.Argument(help="What that machine is called here.")], home: Home = None) -> None:
-    """Let a machine connect no more."""
+    """Let a machine connect no more; daemons that run here let it go at once."""
     from hocket_bus.errors import BadRequest
     from hocket_bus.keys import read_peers, write_peers
 
@@ -95,6 +96,7 @@ def revoke(name: Annotated[str, typer.Argument(help="What that machine is called
         raise BadRequest(f"no machine is called '{name}' here", "see: hocket keys list")
     write_peers(folder, {other: peer for other, peer in peers.items() if other != name})
     typer.echo(f"{name} is no longer allowed")
+    typer.echo(taken_over(home))
 
 
 @app.command("list", epilog="Example: hocket keys list --json")
@@ -126,6 +128,17 @@ def list_peers(
     for name, peer in peers:
         table.add_row(name, fingerprint(peer.key), listed(peer.rights), Text(peer.endpoint or "-"))
     console.out().print(table)
+
+
+def taken_over(home: Path | None) -> str:
+    """Let the daemons that run here take new keys over; a line that says which do."""
+    from hocket_tools.pair import processes
+    from hocket_tools.pair.home import Home as Pair
+
+    told = processes.reload(Pair.find(home))
+    if told:
+        return f"taken over by what runs here: {', '.join(told)}"
+    return "no daemon of this folder runs; services take it over with: systemctl reload 'hocket-*'"
 
 
 def _peer(key: str, at: str, may: str) -> Peer:

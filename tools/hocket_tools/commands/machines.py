@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hocket_bus.errors import BadConfiguration
 from hocket_tools.pair.hints import home_flag
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ INIT_EXAMPLE = """Examples:
 
 hocket init device
 
-hocket init cloud --at tcp://192.0.2.7:7100"""
+hocket init cloud --at tcp://192.0.2.7:7100
+
+hocket init cloud --at tcp://gpu.example.com:41234 --listen tcp://10.0.0.5:7100"""
 PAIR_EXAMPLE = """Examples:
 
 hocket pair
@@ -39,6 +42,13 @@ def register(app: typer.Typer) -> None:
 def init(
     side: Annotated[Literal["device", "cloud"], typer.Argument(help="Which side of a pair this machine is.")],
     at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where laptops reach this machine, for a cloud.")] = "",
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="ENDPOINT",
+            help="Where it listens, if that is another address or port: behind NAT, in a container (docs/servers.md).",
+        ),
+    ] = "",
     name: Annotated[str, typer.Option(help="What this machine calls itself; default: its name and the side.")] = "",
     home: Folder = None,
 ) -> None:
@@ -47,32 +57,48 @@ def init(
     Files that are there are left as they are.
     """
     from hocket_bus import keys
-    from hocket_bus.endpoints import check_endpoint, is_tcp
+    from hocket_bus.endpoints import from_here
     from hocket_bus.errors import BadRequest
     from hocket_bus.sockets import new_key_pair
     from hocket_tools.pair.home import Home
 
-    if (side == "cloud") != bool(at):
-        missing = "say where laptops reach this machine, for example tcp://192.0.2.7:7100"
-        raise typer.BadParameter(missing if side == "cloud" else "a device is not reached", param_hint="--at")
-    if at:
-        check_endpoint(at)
-        if not is_tcp(at):
-            raise typer.BadParameter("name a tcp endpoint: ipc is for one machine", param_hint="--at")
+    listening = _listening(side, at, listen)
     here = Home.find(home)
-    if at and here.config("cloud").exists() and here.listening("cloud") != at:
-        text = f"{here.config('cloud')} is there, and listens at {here.listening('cloud')}"
-        raise BadRequest(text, "set its endpoint there, or remove the file")
+    if at and here.config("cloud").exists() and here.advertised() != at:
+        text = f"{here.config('cloud')} is there, and is reached at {here.advertised()}"
+        raise BadRequest(text, "set its endpoint and advertise there, or remove the file")
     machine = re.sub("[^A-Za-z0-9.-]", "-", platform.node().split(".")[0]).strip("-.") or "machine"
-    here.prepare_side(side, name or f"{machine}-{side}", at)
+    here.prepare_side(side, name or f"{machine}-{side}", listening, {} if at == listening else {"advertise": at})
     if not keys.exist(here.at / "keys"):
         own = new_key_pair()
         keys.write_own(here.at / "keys", own)
         if at:
-            keys.write_peers(here.at / "keys", _own(own.public, at))
+            keys.write_peers(here.at / "keys", _own(own.public, from_here(listening)))
     typer.echo(f"this machine is a {side}; configuration, keys and logs: {here.at}")
+    if listening != at:
+        typer.echo(f"it listens at {listening}: let {at} lead there, port by port (docs/servers.md)")
     _introduce(here, side, home)
     typer.echo(f"then start it: hocket up{home_flag(home)}")
+
+
+def _listening(side: str, at: str, listen: str) -> str:
+    """Where a cloud listens that laptops reach `at`: there, if this machine has the address. Empty for a device."""
+    from hocket_bus.endpoints import ANY, check_endpoint, check_listening, has_address, is_tcp
+
+    if (side == "cloud") != bool(at):
+        missing = "say where laptops reach this machine, for example tcp://192.0.2.7:7100"
+        raise typer.BadParameter(missing if side == "cloud" else "a device is not reached", param_hint="--at")
+    if not at:
+        if listen:
+            raise typer.BadParameter("a device is not reached", param_hint="--listen")
+        return ""
+    for option, endpoint in (("--at", at), ("--listen", listen)):
+        if endpoint and not is_tcp(endpoint):
+            raise typer.BadParameter("name a tcp endpoint: ipc is for one machine", param_hint=option)
+    check_endpoint(at)
+    if listen:
+        check_listening(listen)
+    return listen or (at if has_address(at) else f"tcp://{ANY}:{at.rpartition(':')[2]}")
 
 
 def pair(
@@ -88,8 +114,10 @@ def pair(
     A code has a name, a public key and an address; nothing of it is secret. Who can change it on its way could take
     that machine's place: compare fingerprints over another way, such as the telephone.
     """
+    from hocket_tools.commands.keys import taken_over
     from hocket_tools.pair.code import Code
     from hocket_tools.pair.home import Home
+    from hocket_tools.pair.processes import running
 
     here = Home.find(home)
     own = side or here.side()
@@ -98,9 +126,13 @@ def pair(
         return
     other = Code.read(code)
     _take(here, own, other, name or other.name)
-    told = "hocket down and hocket up" if own == "device" else "SIGHUP"
-    unit = "restart hocket-device" if own == "device" else "reload hocket-cloud"
-    typer.echo(f"a daemon that runs takes it over with: {told} (as a service: systemctl {unit})")
+    if own == "cloud":
+        typer.echo(taken_over(home))
+    elif running(here, "device") is not None:
+        flag = home_flag(home)
+        typer.echo(f"the device daemon that runs here takes it over with: hocket down{flag}; hocket up{flag}")
+    else:
+        typer.echo("as a service, the device takes it over with: systemctl restart hocket-device")
 
 
 def _introduce(here: Home, side: SideName, home: Path | None) -> None:
@@ -108,12 +140,25 @@ def _introduce(here: Home, side: SideName, home: Path | None) -> None:
     from hocket_tools.pair.code import Code
 
     own = Keys(here.at / "keys").own.public
-    endpoint = here.listening("cloud") if side == "cloud" else ""
+    endpoint = _reached(here) if side == "cloud" else ""
     word = Code(here.name(side), own, endpoint).written()
     reached = f", reached at {endpoint}" if endpoint else ""
     typer.echo(f"{here.name(side)}{reached}, fingerprint {fingerprint(own)}")
     typer.echo(f"on the {'device' if side == 'cloud' else 'cloud'}:  hocket pair {word}")
     typer.echo(f"here:  hocket pair{home_flag(home)} CODE, with the one that it shows")
+
+
+def _reached(here: Home) -> str:
+    """What a cloud's code tells. Raises BadConfiguration where that is no address."""
+    from hocket_bus.endpoints import check_endpoint
+
+    endpoint = here.advertised()
+    try:
+        check_endpoint(endpoint)
+    except BadConfiguration as error:
+        text = f"{here.config('cloud')} does not say where other machines reach this one"
+        raise BadConfiguration(text, 'add a line: advertise = "tcp://192.0.2.7:7100"') from error
+    return endpoint
 
 
 def _take(here: Home, side: SideName, other: Code, name: str) -> None:

@@ -1,15 +1,16 @@
-"""`hocket up`, `hocket down`, `hocket status`: the four daemons of a pair on this machine."""
+"""`hocket up`, `down`, `status` and `reload`: the daemons of a pair on this machine."""
 
 from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hocket_tools.pair.hints import home_flag
+from hocket_tools.pair.hints import home_flag, shortened
 
 if TYPE_CHECKING:
     from hocket_tools.pair.home import Home
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command("up", epilog="Example: hocket up --home ~/pair")(up)
     app.command("down", epilog="Example: hocket down --home ~/pair")(down)
     app.command("status", epilog="Example: hocket status --json")(status)
+    app.command("reload", epilog="Example: hocket reload")(reload)
 
 
 def up(
@@ -47,6 +49,7 @@ def up(
     from hocket_tools.pair import trial
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
+    from hocket_tools.pair.state import lost_socket
 
     pair = Home.find(home)
     if devices is not None:
@@ -55,22 +58,43 @@ def up(
         _up_all(pair, wait)
         return
     already = all(running(pair, name) is not None for name in pair.names)
+    lost = [name for name in pair.names if lost_socket(pair, name)]
     with leaving_at(signal.SIGTERM):
         states = start(pair, wait)
-    flag = home_flag(home)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
-    out.print(f"{what} is running{' already' if already else ''}; configuration and logs: {pair.at}")
-    for state in states:
-        if not state.settled:
-            out.print(f"cloud: {state.facts['cloud']}", markup=False)
-        if LEAVES in state.facts:
-            out.print(f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}", markup=False)
-    for line in _advice(pair):
+    how = f"{what} is running{' already' if already and not lost else ''}"
+    out.print(f"{how}; configuration and logs: {shortened(pair.at)}", markup=False)
+    for name in lost:
+        out.print(f"the socket of the {name} daemon was gone: it has been started anew", markup=False)
+    for line in [*pair.strays(), *_facts(states, home_flag(home)), *_model(pair), *_next(pair, home_flag(home))]:
         out.print(line, markup=False)
-    out.print(f"documents:  hocket ingest{flag} --side device PATH…     (or --side cloud)")
-    out.print(f'questions:  hocket ask{flag} "…"')
-    out.print(f"the end:    hocket down{flag}")
+
+
+def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
+    """What the daemons say that whoever starts them should know."""
+    from hocket_tools.pair.state import NO_CLOUD
+
+    for state in states:
+        cloud = state.facts.get("cloud", "")
+        if cloud == NO_CLOUD:
+            yield f"no cloud:   this device answers alone until it is paired: hocket pair{flag}"
+        elif not state.settled:
+            yield f"cloud:      {cloud}"
+        if LEAVES in state.facts:
+            yield f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}"
+
+
+def _next(pair: Home, flag: str) -> Iterator[str]:
+    """What can be done now with the sides that are here."""
+    sides = [side for side in ("device", "cloud") if side in pair.names]
+    other = "     (or --side cloud)" if len(sides) > 1 else ""
+    yield f"documents:  hocket ingest{flag} --side {sides[0]} PATH…{other}"
+    if "device" in sides:
+        yield f'questions:  hocket ask{flag} "…"'
+    else:
+        yield f"questions:  hocket ask on a device that is paired with this cloud; its code: hocket pair{flag}"
+    yield f"the end:    hocket down{flag}"
 
 
 def _up_all(home: Home, wait: float) -> None:
@@ -98,7 +122,7 @@ def _up_all(home: Home, wait: float) -> None:
 _STOPPING = "stopping what was started"
 
 
-def _advice(pair: Home) -> list[str]:
+def _model(pair: Home) -> list[str]:
     """Where another model than the one that sings is meant to."""
     from hocket_bus import config
     from hocket_daemon.config import CloudSettings, DeviceSettings
@@ -145,12 +169,12 @@ def down(
     """
     from hocket_tools import console
     from hocket_tools.pair.home import NAMES, Home
-    from hocket_tools.pair.processes import running, stop
+    from hocket_tools.pair.processes import pids, stop
     from hocket_tools.pair.trial import members
 
     stopped = []
     for pair in reversed(members(Home.find(home))):  # a cloud goes behind its devices
-        alive = [name for name in NAMES if running(pair, name) is not None]
+        alive = [name for name in NAMES if name in pids(pair)]
         for name in stop(pair, list(reversed(NAMES)), wait):
             console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
         stopped += [f"{pair.at.name}'s {name}" if pair.at != Home.find(home).at else name for name in alive]
@@ -167,7 +191,7 @@ def status(
     from dataclasses import asdict, replace
 
     from hocket_tools import console
-    from hocket_tools.pair.look import look, looked_at, places
+    from hocket_tools.pair.look import health, look, looked_at, places
     from hocket_tools.pair.trial import devices
 
     homes = places(home)
@@ -175,13 +199,37 @@ def status(
     states = look(homes)
     for device in below:
         states += [replace(state, name=f"{device.at.name}/{state.name}") for state in look([device])]
+    how = health(states)
+    strays = [line for each in (homes[0], *below) for line in each.strays()]
     if json_object:
-        typer.echo(json.dumps({"home": str(homes[0].at), "daemons": [asdict(state) for state in states]}))
+        record = {"home": str(homes[0].at), "well": how.well, "summary": how.line, "notes": strays}
+        typer.echo(json.dumps(record | {"daemons": [asdict(state) for state in states]}))
     else:
+        console.out().print(how.line, style="green" if how.well else "yellow", markup=False)
+        for line in strays:
+            console.out().print(line, markup=False)
         _show(states)
         console.err().print(f"looked at {looked_at([*homes, *below])}", style="dim", markup=False)
     if not states or not all(state.answering for state in states):
         raise typer.Exit(UNAVAILABLE)
+
+
+def reload(home: Folder = None) -> None:
+    """Let running daemons read again which machines they know and what each may do; nothing in work is disturbed.
+
+    `hocket keys` and `hocket pair` do it themselves. Services take it over with: systemctl reload 'hocket-*'
+    """
+    from hocket_bus.errors import Unavailable
+    from hocket_tools.pair import processes
+    from hocket_tools.pair.home import Home
+    from hocket_tools.pair.trial import members
+
+    pair = Home.find(home)
+    told = [f"{shortened(each.at)}: {', '.join(names)}" for each in members(pair) if (names := processes.reload(each))]
+    if not told:
+        raise Unavailable(f"no daemon of {shortened(pair.at)} runs", "they read it at their start: hocket up")
+    for line in told:
+        typer.echo(f"told to read keys again: {line}; what they did is in their logs")
 
 
 def _progress(states: list[DaemonState]) -> str:

@@ -1,9 +1,16 @@
-"""Commands that are shown to be typed."""
+"""Commands and paths as they are shown to people."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
+
+
+def shortened(path: Path | str) -> str:
+    """A path as people write it: `~` for this user's folder."""
+    text, own = str(path), os.path.expanduser("~")
+    return f"~{text.removeprefix(own)}" if own != "/" and (text == own or text.startswith(f"{own}/")) else text
 
 
 def home_flag(home: Path | None) -> str:

@@ -13,16 +13,18 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hocket_bus import paths
-from hocket_bus.endpoints import check_endpoint, is_tcp
+from hocket_bus.config import IPC, place
+from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
 from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
 
-_BEFORE = {"keys", "logs", "models", "profiles", "run"}  # what other commands make in a pair's folder before it is one
+_BEFORE = {"keys", "logs", "models", "profiles", "run", "up.lock"}  # what is made in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
 NOTHING: Mapping[str, Value] = MappingProxyType({})
 SideName = Literal["device", "cloud"]
+_LEDGER = "device-ledger.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +61,33 @@ class Home:
             raise BadConfiguration(text, f"make one: hocket up{home_flag(self.at)}")
 
     def listening(self, name: str) -> str:
-        """Where a daemon listens by its configuration file as it is now. Raises BadConfiguration."""
+        """Where this machine reaches a daemon, by its configuration file as it is now. Raises BadConfiguration."""
         if not self.config(name).exists():
             return self.endpoint(name)
-        endpoint = self._values(name).get("endpoint")
-        if not isinstance(endpoint, str):
-            raise BadConfiguration(f"{self.config(name)}: no endpoint", 'add a line: endpoint = "ipc:///path"')
-        return endpoint
+        endpoint = self._place(name, "endpoint")
+        if not endpoint:
+            raise BadConfiguration(f"{self.config(name)}: no endpoint", 'add a line: endpoint = "ipc://run/NAME"')
+        return from_here(endpoint)
+
+    def advertised(self) -> str:
+        """Where other machines reach the cloud daemon here. Raises BadConfiguration."""
+        return self._place("cloud", "advertise") or self._place("cloud", "endpoint")
 
     def peer(self) -> str:
         """Where the device finds the cloud by its configuration file; empty without one. Raises BadConfiguration."""
-        cloud = self._values("device").get("cloud", "") if self.config("device").exists() else ""
-        return cloud if isinstance(cloud, str) else ""
+        return self._place("device", "cloud") if self.config("device").exists() else ""
+
+    def strays(self) -> list[str]:
+        """A line for each file that names another pair's folder, as older files do after a move."""
+        lines = []
+        for name in (name for name in NAMES if self.config(name).exists()):
+            own, written = _flat(self._given(name)), _flat(self._values(name))
+            others = {_other_home(str(written.get(key, "")), str(value)) for key, value in own.items()}
+            lines += [
+                f"{self.config(name)} names another folder, {other}: write paths from here, such as {own['endpoint']}"
+                for other in sorted(others - {"", str(self.at)})
+            ]
+        return lines
 
     @property
     def is_pair(self) -> bool:
@@ -79,19 +96,18 @@ class Home:
 
     def ledger(self) -> Path:
         """The file that counts what left the device. Raises BadConfiguration where none is kept."""
-        egress = self._values("device").get("egress", {})
-        ledger = egress.get("ledger", "") if isinstance(egress, dict) else ""
-        if not ledger or not isinstance(ledger, str):
-            text, path = f"{self.config('device')}: no ledger is kept", self._ledger()
-            raise BadConfiguration(text, f'add under [egress]: ledger = "{path}"')
+        ledger = self._place("device", "egress.ledger")
+        if not ledger:
+            text = f"{self.config('device')}: no ledger is kept"
+            raise BadConfiguration(text, f'add under [egress]: ledger = "{_LEDGER}"')
         return Path(ledger)
 
     def decisions(self, side: str) -> Path:
         """The file of a side's decision records. Raises BadConfiguration where none is kept."""
-        kept = self._values(side).get("decisions", "")
-        if not kept or not isinstance(kept, str):
+        kept = self._place(side, "decisions")
+        if not kept:
             text = f"{self.config(side)}: no decision records are kept"
-            raise BadConfiguration(text, f'add a line: decisions = "{self._decisions(side)}"')
+            raise BadConfiguration(text, f'add a line: decisions = "{_decisions(side)}"')
         return Path(kept)
 
     @property
@@ -135,10 +151,14 @@ class Home:
             raise BadConfiguration(f"{config}: no key summaries", "add under [egress]: summaries = false")
         write_whole(config.resolve(), text)
 
-    def prepare(self) -> None:
-        """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
+    def begin(self) -> None:
+        """Make the folder alone. Raises BadConfiguration where it is others', or cannot hold sockets."""
         for name in self.names:
             check_endpoint(self.endpoint(name))
+        self._begin()
+
+    def prepare(self) -> None:
+        """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
         self._write({name: self._given(name) for name in self.names})
 
     def prepare_side(
@@ -154,8 +174,8 @@ class Home:
         self._write({retrieval: self._given(retrieval), side: self._given(side) | own})
 
     def _write(self, files: Mapping[str, Mapping[str, Value]]) -> None:
-        self._check_own()
-        for folder in (self.at, self.at / "run", self.at / "logs"):
+        self._begin()
+        for folder in (self.at / "run", self.at / "logs"):
             private_folder(folder)
         missing = {name: _text(name, given) for name, given in files.items() if not self.config(name).exists()}
         try:
@@ -166,11 +186,12 @@ class Home:
                 self.config(name).unlink(missing_ok=True)
             raise
 
-    def _check_own(self) -> None:
+    def _begin(self) -> None:
         """Raises BadConfiguration for a folder that others use: a pair's is closed to everybody else."""
         shared = self.at.is_dir() and self.at.stat().st_mode & 0o077
         if shared and not any(self.config(name).exists() for name in NAMES) and {*os.listdir(self.at)} - _BEFORE:
             raise BadConfiguration(f"{self.at} has other files, and others may read it", "name a new folder")
+        private_folder(self.at)
 
     def _values(self, name: str) -> dict[str, Any]:
         self.require(name)
@@ -180,30 +201,52 @@ class Home:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
 
+    def _place(self, name: str, key: str) -> str:
+        """The path or endpoint at a dotted key of a daemon's file; empty where there is none."""
+        value: Any = self._values(name)
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return place(value, self.at) if isinstance(value, str) else ""
+
     def _given(self, name: str) -> dict[str, Value]:
-        """What stands in a daemon's file from the beginning, by dotted name."""
+        """What stands in a daemon's file from the beginning, by dotted name; paths from this folder."""
         side = side_of(name)
-        given: dict[str, Value] = {"endpoint": self.endpoint(name)}
+        given: dict[str, Value] = {"endpoint": _socket(name)}
         if name != side:
-            return given | {"state": str(self.at / f"{side}-documents")}
-        given |= {"retrieval": self.endpoint(f"{side}-retrieval"), "kv.folder": str(self.at / f"{side}-kv")}
-        given["decisions"] = str(self._decisions(side))
+            return given | {"state": f"{side}-documents"}
+        given |= {"retrieval": _socket(f"{side}-retrieval"), "kv.folder": f"{side}-kv"}
+        given["decisions"] = _decisions(side)
         if side == "device":
-            given |= {"cloud": self.endpoint("cloud"), "egress.ledger": str(self._ledger())}
-            given["dispatch.account"] = str(self.at / "device-account.json")
-            given["gate.calibration"] = str(self.at / "device-gate.json")
+            given |= {"cloud": _socket("cloud"), "egress.ledger": _LEDGER}
+            given |= {"dispatch.account": "device-account.json", "gate.calibration": "device-gate.json"}
         return given
-
-    def _decisions(self, side: str) -> Path:
-        return self.at / f"{side}-decisions.db"
-
-    def _ledger(self) -> Path:
-        return self.at / "device-ledger.db"
 
 
 def side_of(name: str) -> str:
     """The side of a daemon."""
     return name.partition("-")[0]
+
+
+def _socket(name: str) -> str:
+    return f"{IPC}run/{name}"
+
+
+def _decisions(side: str) -> str:
+    return f"{side}-decisions.db"
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The values of tables by dotted name."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}
+    return flat
+
+
+def _other_home(written: str, own: str) -> str:
+    """The folder that an absolute path has before what stands there by default; empty where it is another path."""
+    path, tail = written.removeprefix(IPC), "/" + own.removeprefix(IPC)
+    return path.removesuffix(tail) if path.startswith("/") and path.endswith(tail) else ""
 
 
 def _text(name: str, given: Mapping[str, Value]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
+from hocket_tools.pair.hints import shortened
 from hocket_tools.pair.home import NAMES, Home, side_of
-from hocket_tools.pair.state import DaemonState, daemon_state
+from hocket_tools.pair.state import NO_CLOUD, UNCONNECTED, DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
 
@@ -36,7 +38,32 @@ def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float =
 def looked_at(homes: Sequence[Home]) -> str:
     """The configuration files by which daemons are looked for, in words."""
     lists = [(home, [f"{name}.toml" for name in NAMES if home.config(name).exists()]) for home in homes]
-    return "; ".join(f"{home.at}: {', '.join(files) or 'no configuration file'}" for home, files in lists)
+    return "; ".join(f"{shortened(home.at)}: {', '.join(files) or 'no configuration file'}" for home, files in lists)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether all is well, and how it is in one line."""
+
+    well: bool
+    line: str
+
+
+def health(states: Sequence[DaemonState]) -> Health:
+    """How the daemons are together; what must be mended first is said first."""
+    silent = [state for state in states if not state.answering]
+    if len(silent) == len(states) and all(state.pid is None for state in states):
+        return Health(False, "nothing runs: hocket up")
+    if silent:
+        return Health(False, f"not well: {'; '.join(f'{state.name}: {state.problem}' for state in silent)}")
+    if waiting := [state.name for state in states if not state.ready]:
+        return Health(False, f"not ready yet: {', '.join(waiting)}")
+    clouds = [state.facts.get("cloud", "") for state in states]
+    if lost := next((cloud for cloud in clouds if cloud.startswith(UNCONNECTED)), ""):
+        return Health(False, f"this device answers alone: its cloud is {lost}")
+    if NO_CLOUD in clouds:
+        return Health(True, "all is well; this device has no cloud and answers alone: hocket pair")
+    return Health(True, f"all is well: {', '.join(state.name for state in states)}")
 
 
 def _states(home: Home, connect_s: float) -> list[DaemonState]:

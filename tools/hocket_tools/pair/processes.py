@@ -1,4 +1,8 @@
-"""Daemons as processes: started detached, noted by pid and start time, stopped with a deadline."""
+"""Daemons as processes: started detached, found by their command lines, stopped with a deadline.
+
+A daemon belongs to the home whose configuration file it was started with, whoever started it: a list of its own would
+be wrong after a lost file, a second start or a moved folder, and then nobody could stop what it does not name.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
-from hocket_tools.pair.home import Home
+from hocket_tools.pair.home import NAMES, Home
 
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
+PROGRAM = "hocket_tools.main"
 COMPLAINT = "hocket: "  # how the command line begins its line of an error
 END_S = 5.0
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -27,33 +32,64 @@ def start(home: Home, name: str) -> int:
     log = home.log(name)
     if log.exists() and log.stat().st_size > KEPT_LOG_BYTES:
         log.replace(log.with_suffix(".log.old"))
+    home.log(name).parent.mkdir(mode=0o700, exist_ok=True)
+    home.pid(name).parent.mkdir(mode=0o700, exist_ok=True)
     command = "retrieval" if name.endswith("-retrieval") else name
-    arguments = [sys.executable, "-P", "-m", "hocket_tools.main", command, "--config", str(home.config(name))]
+    # The file by its name alone: the process stays this home's when the folder is renamed.
+    arguments = [sys.executable, "-P", "-m", PROGRAM, command, "--config", home.config(name).name]
+    environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(log), append, 0o600),
         (os.POSIX_SPAWN_DUP2, 1, 2),
     ]
-    environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
-    with uninterrupted():
+    with uninterrupted(), _inside(home.at):
         pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
-        try:
-            home.pid(name).write_text(f"{pid} {_started(pid)}\n", encoding="utf-8")
-        except OSError:  # a daemon that nobody could stop
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            raise
+    with suppress(OSError):  # for people and their scripts: nothing here reads it
+        home.pid(name).write_text(f"{pid}\n", encoding="utf-8")
     return pid
 
 
-def running(home: Home, name: str) -> int | None:
-    """The pid of the daemon `name`, or None. A pid that another program has taken meanwhile does not count."""
+@contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    """A process that is started within begins in `folder`."""
+    before = os.open(".", os.O_PATH)
     try:
-        pid, started = home.pid(name).read_text(encoding="utf-8").split()
-    except (OSError, ValueError):
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+def running(home: Home, name: str) -> int | None:
+    """The pid of the daemon `name`, None where it does not run; of several the one that was started first."""
+    return min(pids(home).get(name, []), key=_started, default=None)
+
+
+def pids(home: Home) -> dict[str, list[int]]:
+    """Every process of this user's that is a daemon of `home`, by the daemon's name."""
+    found: dict[str, list[int]] = {}
+    at = os.path.realpath(home.at)
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (config := _configuration(int(entry))) and str(config.parent) == at:
+            found.setdefault(config.stem, []).append(int(entry))
+    return found
+
+
+def _configuration(pid: int) -> Path | None:
+    """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if PROGRAM.encode() not in words or b"--config" not in words[:-1]:
+            return None
+        written = os.fsdecode(words[words.index(b"--config") + 1])
+        folder = os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")
+    except OSError:
         return None
-    return int(pid) if started and _started(int(pid)) == started else None
+    config = Path(os.path.realpath(os.path.join(folder, written)))
+    return config if config.suffix == ".toml" and config.stem in NAMES else None
 
 
 def exit_status(pid: int) -> int | None:
@@ -63,6 +99,26 @@ def exit_status(pid: int) -> int | None:
     except ChildProcessError:
         return None
     return os.waitstatus_to_exitcode(status) if ended else None
+
+
+def reload(home: Home) -> list[str]:
+    """Let the daemons of `home` read again whom they know; returns their names.
+
+    One that still starts is left out: it has not read it yet, and the signal would end it.
+    """
+    told = [(name, pid) for name, found in pids(home).items() for pid in found if _takes_reload(pid)]
+    for _, pid in told:
+        send(pid, signal.SIGHUP)
+    return [name for name in NAMES if name in dict(told)]
+
+
+def _takes_reload(pid: int) -> bool:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    caught = next((line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), "0")
+    return bool(int(caught, 16) >> (signal.SIGHUP - 1) & 1)
 
 
 def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
@@ -76,18 +132,17 @@ def stop(home: Home, names: list[str], wait_s: float = 10.0) -> list[str]:
 
 
 def _stop(home: Home, names: list[str], wait_s: float) -> list[str]:
-    pids = {name: pid for name in names if (pid := running(home, name)) is not None}
-    left = list(pids)
+    left = {pid: name for name, found in pids(home).items() if name in names for pid in found}
     for number, grace_s in ((signal.SIGTERM, wait_s), (signal.SIGTERM, END_S)):
-        for name in left:
-            _signal(pids[name], number)
-        left = _wait_gone(home, left, Deadline.after(grace_s))
-    for name in left:
-        _signal(pids[name], signal.SIGKILL)
-    _wait_gone(home, left, Deadline.after(END_S))
+        for pid in left:
+            send(pid, number)
+        left = _wait_gone(left, Deadline.after(grace_s))
+    for pid in left:
+        send(pid, signal.SIGKILL)
+    _wait_gone(left, Deadline.after(END_S))
     for name in names:
         home.pid(name).unlink(missing_ok=True)
-    return left
+    return list(left.values())
 
 
 def last_lines(log: Path, count: int = 8) -> list[str]:
@@ -105,10 +160,13 @@ def last_error(home: Home, name: str) -> str:
     return said.removeprefix(COMPLAINT) if said.startswith(COMPLAINT) else ""
 
 
-def _wait_gone(home: Home, names: list[str], deadline: Deadline) -> list[str]:
-    """Those of `names` that still run at the deadline."""
-    left = names
-    while left := [name for name in left if (pid := running(home, name)) is not None and exit_status(pid) is None]:
+def _wait_gone(processes: dict[int, str], deadline: Deadline) -> dict[int, str]:
+    """Those that still run at the deadline."""
+    began = {pid: _started(pid) for pid in processes}
+    left = processes
+    while left := {pid: name for pid, name in left.items() if began[pid] and _started(pid) == began[pid]}:
+        for pid in left:
+            exit_status(pid)  # a child that has ended stays until somebody asks
         if deadline.passed:
             break
         time.sleep(POLL_S)
@@ -122,7 +180,7 @@ def _started(pid: int) -> str:
     except OSError:
         return ""
     state, started = fields[0], fields[19]
-    return "" if state in "ZX" else started
+    return "" if state in "ZX" else started.rjust(20, "0")
 
 
 @contextmanager
@@ -157,7 +215,8 @@ def _leave(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _signal(pid: int, number: int) -> None:
+def send(pid: int, number: int) -> None:
+    """Send a signal to a process, which may have ended."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:

@@ -1,15 +1,20 @@
-"""Bringing a pair up: start what does not run, wait until each daemon answers; a death is shown with its last words."""
+"""Bringing a pair up: start what does not run, wait until each daemon answers; a death is shown with its last words.
+
+One at a time does it in a folder: two at once would start two daemons of a name, of which one must fail.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
+from hocket_bus.private import lock
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.state import DaemonState, daemon_state
+from hocket_tools.pair.state import DaemonState, daemon_state, lost_socket
 
 FIRST_PROBE_S, LONGEST_PROBE_S = 0.5, 4.0  # a busy machine may need more for one answer
 CONFIGURATION_STATUS = 78
@@ -33,23 +38,45 @@ def bring_up(
 ) -> list[DaemonState]:
     """Start the daemons of `home` that do not run and wait until all are settled.
 
-    A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`.
+    A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`. A daemon that runs and
+    whose socket is gone is started anew.
 
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
     and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
     """
-    home.prepare()
-    names = [name for name in home.names if processes.running(home, name) is None]
-    started: dict[str, int] = {}
-    try:
-        for name in names:
-            started[name] = processes.start(home, name)
-        return _wait(home, started, Deadline.after(wait_s), tell, pair=joined or home.names == NAMES)
-    except BaseException as error:
-        if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM
-            stopping()
-        processes.stop(home, names)
-        raise
+    deadline = Deadline.after(wait_s)
+    home.begin()
+    with _alone(home, deadline):
+        home.prepare()
+        processes.stop(home, [name for name in home.names if lost_socket(home, name)])
+        names = [name for name in home.names if processes.running(home, name) is None]
+        started: dict[str, int] = {}
+        try:
+            for name in names:
+                started[name] = processes.start(home, name)
+            return _wait(home, started, deadline, tell, pair=joined or home.names == NAMES)
+        except BaseException as error:
+            if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM
+                stopping()
+            processes.stop(home, names)
+            raise
+
+
+@contextmanager
+def _alone(home: Home, deadline: Deadline) -> Iterator[None]:
+    """Wait for whoever else brings this pair up. Raises Unavailable where that takes too long."""
+    file = home.at / "up.lock"
+    while True:
+        try:
+            held = lock(file)
+            break
+        except BlockingIOError:
+            if deadline.passed:
+                text = f"another hocket up is starting the pair in {home.at}"
+                raise Unavailable(text, "wait for it, or give this one more time with --wait") from None
+            time.sleep(FIRST_PROBE_S / 4)
+    with held:
+        yield
 
 
 def _wait(

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long check install gguf install-units lock clean
+.PHONY: help demo test test-long check install gguf install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -36,7 +36,8 @@ check: install ## check style and types
 install: $(READY) ## make .venv and install the locked packages into it
 
 $(READY): requirements.lock requirements-models.lock pyproject.toml models/pyproject.toml
-	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv. On Debian or Ubuntu:" \
+	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv; here is:" \
+		"$$(python3 --version 2>/dev/null || echo no python3). On Debian or Ubuntu:" \
 		"sudo apt-get install -y python3 python3-venv make" \
 		"(where python3 is older: python3.11 python3.11-venv)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -65,9 +66,11 @@ install-units: ## place systemd units for the install in PREFIX (/opt/hocket), u
 	@test -n "$(DESTDIR)" || { systemd-sysusers hocket.conf && systemd-tmpfiles --create hocket.conf && \
 		systemctl daemon-reload; }
 
-lock: ## take the newest packages pyproject.toml allows and pin them in requirements.lock
-	$(BIN)/python -m pip install --quiet --upgrade --upgrade-strategy eager -e '.[dev]' -e ./models
+lock: install ## pin the newest packages that pyproject.toml allows on the oldest Python in requirements.lock
 	$(BIN)/python -m hocket_tools.lock
+
+check-lock: install ## check that each Python from the oldest on installs requirements.lock; nothing is installed
+	$(BIN)/python -m hocket_tools.lock check
 
 clean: ## remove the virtual environment and everything built
 	rm -rf .venv build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

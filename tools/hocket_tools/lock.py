@@ -1,58 +1,96 @@
-"""Pins: writes requirements.lock from what is installed; knows package metadata, no index and no network.
+"""Pins: the newest packages that pyproject.toml allows on the oldest Python, and whether every Python installs them.
 
-Run by `make lock`. Only packages that `hocket[dev]` needs, directly or not, are written.
+Run by `make lock` and `make check-lock`. pip does both, against the index that it is configured for.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-MODELS = "hocket-models"  # weights only: needs no package and is installed from this tree
+LOCK = Path("requirements.lock")
+OLDEST = "3.11.0"  # what requires-python promises
+PYTHONS = (OLDEST, "3.11.2", "3.12", "3.13")
+OWN = ("hocket", "hocket-models")  # installed from this tree
 HEADER = "# Written by `make lock`: every package that hocket[dev] needs, pinned. Install with `make install`.\n"
+PIP_S = 1_800.0
+_NOWHERE = str(Path(tempfile.gettempdir(), "hocket-lock"))  # pip wants a target for another Python than its own
 
 
-def closure(root: str) -> dict[str, str]:
-    """Installed version of every package that `root` ("name[extra]") needs, by canonical name, our own left out."""
-    found: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
-    waiting = [Requirement(root)]
+def direct(root: str) -> list[str]:
+    """What `root` ("name[extra]", of this tree) asks of the index, the extras that it names followed."""
+    found: set[str] = set()
+    waiting, seen = [Requirement(root)], set[str]()
     while waiting:
         requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if name == MODELS:
-            continue
-        distribution = metadata.distribution(name)
-        if name != "hocket":
-            found[name] = distribution.version.partition("+")[0]
-        for extra in {"", *requirement.extras}:
-            if (name, extra) not in seen:
-                seen.add((name, extra))
-                waiting.extend(_needs(distribution, extra))
-    return found
+        if canonicalize_name(requirement.name) not in OWN:
+            found.add(str(requirement).partition(";")[0].strip())
+        elif str(requirement) not in seen:
+            seen.add(str(requirement))
+            waiting.extend(_needs(requirement))
+    return sorted(found)
 
 
-def _needs(distribution: metadata.Distribution, extra: str) -> Iterator[Requirement]:
-    for line in distribution.requires or []:
-        requirement = Requirement(line)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-            yield requirement
+def _needs(requirement: Requirement) -> Iterator[Requirement]:
+    for line in metadata.requires(requirement.name) or []:
+        needed = Requirement(line)
+        if needed.marker is None or any(
+            needed.marker.evaluate({"extra": extra}) for extra in ("", *requirement.extras)
+        ):
+            yield needed
+
+
+def resolve(requirements: Sequence[str], python: str, *options: str) -> dict[str, str]:
+    """The newest version of each package that these need on a Python, by name. Raises SystemExit with pip's reason."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder, "report.json")
+        if problem := _pip(python, "--report", str(report), *options, *requirements):
+            raise SystemExit(problem)
+        installed = json.loads(report.read_text(encoding="utf-8"))["install"]
+    return {canonicalize_name(each["metadata"]["name"]): each["metadata"]["version"] for each in installed}
+
+
+def problem_on(python: str, lock: Path, *options: str) -> str:
+    """What keeps a Python from installing a lock; empty where nothing does. Nothing is installed."""
+    return _pip(python, "--no-deps", "-r", str(lock), *options)
+
+
+def _pip(python: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
+    command += ["--only-binary=:all:", "--python-version", python, "--target", _NOWHERE, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_S, check=False)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ") and "Ignored the" not in line]
+    return "" if done.returncode == 0 else errors[0].removeprefix("ERROR: ")[:300] if errors else done.stderr[-300:]
 
 
 def write(target: Path) -> int:
     """Pin `hocket[dev]` and its build backend into `target`; returns how many packages."""
-    pins = closure("hocket[dev]") | closure("hatchling")
-    lines = [f"{name}=={version}\n" for name, version in sorted(pins.items())]
+    pins = resolve([*direct("hocket[dev]"), "hatchling"], OLDEST)
+    lines = [f"{name}=={version.partition('+')[0]}\n" for name, version in sorted(pins.items())]
     partial = target.with_name(target.name + ".partial")
     partial.write_text(HEADER + "".join(lines), encoding="utf-8")
     os.replace(partial, target)
     return len(lines)
 
 
+def check(lock: Path, pythons: Sequence[str] = PYTHONS) -> bool:
+    """Whether every Python installs the lock; prints a line for each."""
+    problems = {python: problem_on(python, lock) for python in pythons}
+    for python, problem in problems.items():
+        sys.stdout.write(f"Python {python}: {problem or 'installs every package'}\n")
+    return not any(problems.values())
+
+
 if __name__ == "__main__":
-    write(Path("requirements.lock"))
+    if sys.argv[1:] == ["check"]:
+        sys.exit(not check(LOCK))
+    sys.stdout.write(f"{write(LOCK)} packages pinned for Python {OLDEST}\n")

@@ -14,7 +14,7 @@ from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import claims
 from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
-from hocket_daemon.aggregation.steering import GIVEN, PUSHED, Steering
+from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Steering, guard
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
@@ -22,6 +22,7 @@ from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import weigh
 
 VOCABULARY = 50
+GUARDS: tuple[Guard, ...] = ("off", "warns", "leaves")
 BEGINNING = [11, 12, 13, 14]
 VALUE = [21, 22, 23]
 FLAT = truncate(np.full(VOCABULARY, 1 / VOCABULARY), 0.98)
@@ -50,8 +51,8 @@ def private(ids: list[int]) -> Distribution:
 class Device:
     """The device's half of a session, and everything that leaves it."""
 
-    def __init__(self, opening: Begin, *, drafts: bool, watches: bool = True) -> None:
-        self.dialogue = Dialogue("device", opening, shares_drafts=drafts, watches=watches, vocabulary=VOCABULARY)
+    def __init__(self, opening: Begin, *, drafts: bool, guard: Guard = "leaves") -> None:
+        self.dialogue = Dialogue("device", opening, shares_drafts=drafts, guard=guard, vocabulary=VOCABULARY)
         self.sent: list[object] = []
         self._begin = opening
 
@@ -148,20 +149,21 @@ def test_only_one_side_leading_behind_the_other_is_steering(seed: int) -> None:
     assert rule.has_pushed
 
 
-@given(st.lists(st.tuples(st.floats(0.001, 0.97), st.floats(0.001, 0.97)), max_size=40))
-def test_behind_a_push_no_run_gives_more_than_its_bound(steps: list[tuple[float, float]]) -> None:
-    """Whatever the sides say: the nats of any run of tokens that were said behind a push are at most GIVEN."""
-    rng, rule, said = random.Random(0), Steering(), []
+@given(
+    st.sampled_from([STRICT, LOOSE]), st.lists(st.tuples(st.floats(0.001, 0.97), st.floats(0.001, 0.97)), max_size=40)
+)
+def test_behind_a_push_no_run_gives_more_than_its_bound(bounds: Bounds, steps: list[tuple[float, float]]) -> None:
+    """Whatever the sides say: the nats of any run of tokens that were said behind a push are at most `given`."""
+    rng, rule, said = random.Random(0), Steering(bounds), []
     for own, other in steps:
         pushed = rule.has_pushed
         here, there = shares(rng, 5, own), shares(rng, 5, other)
         if rule.add(here, there, 5):
             break
         if pushed:
-            said.append(3 * np.log(_share(here)) - np.log(_share(there)))
+            said.append((1 + bounds.sure) * np.log(_share(here)) - np.log(_share(there)))
     runs = (sum(said[first:last]) for first in range(len(said)) for last in range(first + 1, len(said) + 1))
-    assert max(runs, default=0.0) <= GIVEN + 1e-9
-    assert PUSHED > 0
+    assert max(runs, default=0.0) <= bounds.given + 1e-9
 
 
 def _share(distribution: Distribution) -> float:
@@ -172,12 +174,20 @@ def _share(distribution: Distribution) -> float:
 # --- in a session
 
 
+def test_a_cloud_is_left_where_drafts_stay_at_home() -> None:
+    """Where they are shared the reader is warned; who trusts the cloud is told nothing."""
+    for shares_drafts in (False, True):
+        assert guard(trusts=True, shares_drafts=shares_drafts) == "off"
+        assert guard(trusts=False, shares_drafts=shares_drafts) == ("warns" if shares_drafts else "leaves")
+
+
 @pytest.mark.parametrize("method", ["coupled", "sync", "sync-both", "independent"])
 @pytest.mark.parametrize("temperature", [0.0, 0.7])
 def test_no_token_of_the_value_is_told_where_the_device_keeps_its_drafts(method: Method, temperature: float) -> None:
     """Forced within the bounds, by one token of mass 1 a step; then the cloud gives way. Without the rule it hears."""
-    for watches in (False, True):
-        device = Device(begin(method, temperature=temperature), drafts=False, watches=watches)
+    for kind in GUARDS:
+        watches = kind == "leaves"
+        device = Device(begin(method, temperature=temperature), drafts=False, guard=kind)
         exchange = device.dialogue.exchange
         while not exchange.ended and not exchange.steered:
             device.drafts()
@@ -188,6 +198,7 @@ def test_no_token_of_the_value_is_told_where_the_device_keeps_its_drafts(method:
                 10.6 if forces else -9.0,
             )
         assert exchange.steered == watches
+        assert [exchange.take_doubt(), exchange.take_doubt()] == [kind == "warns", False], "said once"
         assert exchange.confirmed.ids[: len(BEGINNING)] == BEGINNING
         assert any(token in VALUE for token in told(device)) != watches
         if watches:

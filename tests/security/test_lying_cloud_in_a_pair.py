@@ -77,7 +77,9 @@ def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard(
     with beside("yield", CLAIM, trust=False) as (liar, client):
         text, notices, _ = ask(client)
         assert VALUE in text
-        assert [notice for notice in notices if "do not fit" in notice and notice.endswith("; answering alone")]
+        assert [
+            each for each in notices if "to where only your documents" in each and each.endswith("; answering alone")
+        ]
         assert liar.parted
         assert text_of(liar.told).strip() == BEGINNING.strip()
 
@@ -118,8 +120,8 @@ def test_a_model_that_writes_sentences_tells_a_liar_nothing(manner: Manner) -> N
     """Fifty beginnings, greedy, drafts at home: without the rule most values are heard, with it at most one in ten."""
     voice = TransformersVoice(ModelSettings(name=os.environ[MODEL], slots=4, context=1024), "device")
     heard = {
-        watches: sum(attack(voice, case, manner, SAMPLING, drafts=False, watches=watches).value for case in forced())
-        for watches in (False, True)
+        guard: sum(attack(voice, case, manner, SAMPLING, drafts=False, guard=guard).value for case in forced())
+        for guard in ("off", "leaves")
     }
-    assert heard[False] > 25 or manner == "loud"  # its claims are out of range in any case
-    assert heard[True] <= 5
+    assert heard["off"] > 25 or manner == "loud"  # its claims are out of range in any case
+    assert heard["leaves"] <= 5

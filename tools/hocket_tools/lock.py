@@ -1,6 +1,7 @@
 """Pins: the newest packages that pyproject.toml allows on the oldest Python, and whether every Python installs them.
 
-Run by `make lock` and `make check-lock`. pip does both, against the index that it is configured for.
+Run by `make lock` and `make check-lock`. pip finds the versions; uv checks them, since it reads the beginnings of files
+where pip downloads every one for each Python.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ OLDEST = "3.11.0"  # what requires-python promises
 PYTHONS = (OLDEST, "3.11.2", "3.12", "3.13")
 OWN = ("hocket", "hocket-models")  # installed from this tree
 HEADER = "# Written by `make lock`: every package that hocket[dev] needs, pinned. Install with `make install`.\n"
-PIP_S = 1_800.0
+RUN_S = 1_800.0
 _NOWHERE = str(Path(tempfile.gettempdir(), "hocket-lock"))  # pip wants a target for another Python than its own
 
 
@@ -61,15 +62,20 @@ def resolve(requirements: Sequence[str], python: str, *options: str) -> dict[str
 
 def problem_on(python: str, lock: Path, *options: str) -> str:
     """What keeps a Python from installing a lock; empty where nothing does. Nothing is installed."""
-    return _pip(python, "--no-deps", "-r", str(lock), *options)
+    command = ["uv", "pip", "compile", "--quiet", "--no-deps", "--only-binary=:all:", "--no-header", *options]
+    return _run([*command, "--python-version", python, "--output-file", os.devnull, str(lock)])
 
 
 def _pip(python: str, *arguments: str) -> str:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
-    command += ["--only-binary=:all:", "--python-version", python, "--target", _NOWHERE, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PIP_S, check=False)
-    errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR: ") and "Ignored the" not in line]
-    return "" if done.returncode == 0 else errors[0].removeprefix("ERROR: ")[:300] if errors else done.stderr[-300:]
+    command = ["pip", "install", "--quiet", "--dry-run", "--ignore-installed", "--only-binary=:all:"]
+    return _run([*command, "--python-version", python, "--target", _NOWHERE, *arguments])
+
+
+def _run(module: Sequence[str]) -> str:
+    """What a Python program complains of; empty where it succeeds."""
+    command = [sys.executable, "-m", *module]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
+    return "" if done.returncode == 0 else " ".join(done.stderr[-600:].split())
 
 
 def write(target: Path) -> int:

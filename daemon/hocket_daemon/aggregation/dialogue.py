@@ -24,6 +24,7 @@ from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import HEARD, claims
 from .schedule import Aggregating, other
+from .steering import Guard
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
 
@@ -46,19 +47,19 @@ class Dialogue:
         aggregating: Aggregating = "scheduler",
         *,
         shares_drafts: bool = True,
-        watches: bool = False,
+        guard: Guard = "off",
         vocabulary: int = codec.VOCABULARY_LIMIT,
     ) -> None:
         """Without `shares_drafts` the device's drafts stay with it: it aggregates alone and sends targets only.
 
-        With `watches` it stops where the other side steers the answer.
+        `guard` says what it does where the other side steers the answer.
         `vocabulary` is the number of the model's tokens.
         """
         sampling = begin.sampling
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts, watches)
+        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts, guard)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word

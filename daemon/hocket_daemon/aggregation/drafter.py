@@ -24,6 +24,7 @@ from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
 from .relevance import HEARD
 from .schedule import Aggregating
+from .steering import Guard
 from .weights import RelevanceWeights, Weighing
 
 T = TypeVar("T")
@@ -84,17 +85,17 @@ class Drafter:
         owner: Owner,
         aggregating: Aggregating,
         *,
-        watches: bool = False,
+        guard: Guard = "off",
         find: Find | None = None,
     ) -> None:
-        """`watches`: it stops where the other side steers the answer. `find` looks for passages instead of a search."""
+        """`guard`: what it does where the other side steers. `find` looks for passages instead of a search."""
         self.begin = begin
         self.dialogue = Dialogue(
             services.side,
             begin,
             aggregating,
             shares_drafts=services.shares_drafts,
-            watches=watches,
+            guard=guard,
             vocabulary=services.voice.vocabulary,
         )
         self.closed = False

@@ -16,7 +16,7 @@ from ..serving.prefix import PrefixChain
 from ..serving.sources import Made, Trace, within
 from .sampler import device_part, eta_device, target
 from .schedule import Aggregating, other
-from .steering import Steering
+from .steering import Guard, Steering, bounds
 from .window import MAX_LOOKAHEAD, draft_window
 
 _MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
@@ -64,7 +64,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What both sides of a session agree on, and whether this one shares its drafts, and is on its guard."""
+    """What both sides of a session agree on, and whether this one shares its drafts, and how it is on its guard."""
 
     session: bytes
     rule: Rule
@@ -73,7 +73,7 @@ class Terms:
     max_tokens: int
     aggregating: Aggregating = "scheduler"
     shares_drafts: bool = True
-    watches: bool = False
+    guard: Guard = "off"
 
 
 class Exchange:
@@ -86,6 +86,7 @@ class Exchange:
         self.solo = False
         self.out_of_step = False
         self.steered = False  # by the other side: nothing more is decided with it
+        self._doubted = self._warned = False  # the other side may have steered the answer, which goes on
         self.lean = 0.0  # nats that the device's passages weigh more since they explain the question better
         self.corrections = 0
         self.rollbacks = 0
@@ -94,7 +95,7 @@ class Exchange:
         self.traces: list[Trace] = []  # of the confirmed tokens
         self._side = side
         self._terms = terms
-        self._steering = Steering() if terms.watches else None
+        self._steering = Steering(bounds(terms.guard)) if terms.guard != "off" else None
         self._own: dict[int, Draft] = {}
         self._remote: dict[int, Draft] = {}
         self._word: dict[int, int] = {}
@@ -110,7 +111,7 @@ class Exchange:
     @property
     def pushed(self) -> bool:
         """Whether the other side has pushed the answer so far that it should not hear what comes without it."""
-        return self._steering is not None and self._steering.has_pushed
+        return self._terms.guard == "leaves" and self._steering is not None and self._steering.has_pushed
 
     @property
     def settled(self) -> int:
@@ -133,6 +134,12 @@ class Exchange:
 
     def add_verdict(self, verdict: Verdict) -> None:
         """The other side has aggregated: heard only where one side does."""
+
+    def take_doubt(self) -> bool:
+        """Whether the other side may have steered the answer, which goes on; said once."""
+        warns = self._terms.guard == "warns" and self._doubted and not self._warned
+        self._warned = self._warned or warns
+        return warns
 
     def take_verdicts(self) -> list[Verdict]:
         """Verdicts that this side has made since the last call, in order."""
@@ -248,7 +255,9 @@ class Exchange:
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
         if self._steering is None or confirmed.source == "solo" or own is None or remote is None:
             return False
-        return self._steering.add(own.distribution, remote.distribution, confirmed.token)
+        steers = self._steering.add(own.distribution, remote.distribution, confirmed.token)
+        self._doubted = self._doubted or steers
+        return steers and self._terms.guard == "leaves"
 
     def _trace(self, confirmed: Confirmed) -> Trace:
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)

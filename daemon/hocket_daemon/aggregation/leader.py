@@ -36,7 +36,7 @@ from .drafter import Drafter
 from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
-from .terms import NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
+from .terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
 
@@ -110,15 +110,11 @@ class Leader:
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer)
         terms = self._terms
-        self._drafter = Drafter(self._services, self._begin, self, terms.aggregating, watches=terms.watches)
+        self._drafter = Drafter(self._services, self._begin, self, terms.aggregating, guard=terms.guard)
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.least_evidence, self._reply.notice)
-        self._partner = Partner(
-            self._terms.waits,
-            exists=self._peer is not None,
-            required=self._options.require_cloud,
-            remedy=NO_CLOUD if self._services.side == "device" else "",
-        )
+        required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""
+        self._partner = Partner(terms.waits, exists=self._peer is not None, required=required, remedy=remedy)
 
     # --- events
 
@@ -275,7 +271,9 @@ class Leader:
         if finish is not None:
             self._finish(finish)
         elif self._drafter.dialogue.exchange.steered:
-            self._do(self._partner.leave("steered", STEERED, ""))
+            self._do(self._partner.leave("steered", *STEERED))
+        elif self._drafter.dialogue.exchange.take_doubt():
+            self._reply.notice(DOUBTED)
 
     def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
         """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""

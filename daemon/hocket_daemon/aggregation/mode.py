@@ -30,6 +30,7 @@ from .follower import Follower, rows_of
 from .leader import Leader
 from .partner import Waits
 from .settings import AggregationSettings
+from .steering import guard
 from .terms import LeaderTerms, options_of
 
 
@@ -81,7 +82,7 @@ class AggregationMode:
             self._waits,
             self._settings.aggregating,
             self._settings.least_evidence,
-            not self._settings.trust_cloud,
+            guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),
             lambda scorer: self._opening(ask, scorer, escalates=escalates),
             agreed,
         )

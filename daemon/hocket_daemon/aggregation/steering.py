@@ -6,14 +6,43 @@ Each half alone is what honest sides do all the time: the one that knows leads t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import log
+from typing import Literal
 
 from ..engine.distribution import Distribution
 
+Guard = Literal["off", "warns", "leaves"]  # what a side does about an answer that the other one steers
+
 LEAST = 1e-4  # what a token has at least: none, however improbable, says more than 9.2 nats
-SURE = 2.0  # a side leads only where it is sure: every nat that it lacks itself counts so often against it
-PUSHED = 3.0  # nats by which the other side has led, and behind which it may hear no more than
-GIVEN = 2.5  # nats by which this side leads
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much is taken for steering."""
+
+    sure: float  # a side leads only where it is sure: every nat that it lacks itself counts so often against it
+    pushed: float  # nats by which the other side has led, and behind which it may hear no more than
+    given: float = 2.5  # nats by which this side leads
+
+
+STRICT, LOOSE = Bounds(2.0, 3.0), Bounds(12.0, 8.0)
+
+
+def guard(*, trusts: bool, shares_drafts: bool) -> Guard:
+    """What the device does, by its settings.
+
+    Honest sides that know different things, or whose models differ, lead each other in turn as well, and drafts have
+    told much of what they lead to before the rule sees it: where they are shared the rule is not sure, and warns.
+    """
+    if trusts:
+        return "off"
+    return "warns" if shares_drafts else "leaves"
+
+
+def bounds(kind: Guard) -> Bounds:
+    """Whoever leaves asks for little; a warning that comes often is heard by nobody."""
+    return STRICT if kind == "leaves" else LOOSE
 
 
 class Steering:
@@ -22,7 +51,8 @@ class Steering:
     A sum that would be negative begins anew, so only runs count (Page 1954, CUSUM).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = STRICT) -> None:
+        self._bounds = bounds
         self.has_pushed = False  # far enough that what this side says next may have been asked for by nobody
         self._pushed = 0.0
         self._given = 0.0
@@ -31,15 +61,14 @@ class Steering:
         """Whether `token`, which the two distributions of a step made, is one too many: better not said."""
         here, there = _log(own, token), _log(other, token)
         if self.has_pushed:
-            self._given = max(0.0, self._given + _lead(here, there))
-        self._pushed = max(0.0, self._pushed + _lead(there, here))
-        self.has_pushed = self.has_pushed or self._pushed > PUSHED
-        return self._given > GIVEN
+            self._given = max(0.0, self._given + self._lead(here, there))
+        self._pushed = max(0.0, self._pushed + self._lead(there, here))
+        self.has_pushed = self.has_pushed or self._pushed > self._bounds.pushed
+        return self._given > self._bounds.given
 
-
-def _lead(leading: float, led: float) -> float:
-    """Nats by which one side leads the other, from the logarithms of what a token has on each."""
-    return (1 + SURE) * leading - led
+    def _lead(self, leading: float, led: float) -> float:
+        """Nats by which one side leads the other, from the logarithms of what a token has on each."""
+        return (1 + self._bounds.sure) * leading - led
 
 
 def _log(distribution: Distribution, token: int) -> float:

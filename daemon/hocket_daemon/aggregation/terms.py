@@ -10,19 +10,27 @@ from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 
 from .partner import Waits
 from .schedule import Aggregating
+from .steering import Guard
 
-STEERED = "the cloud's words do not fit what this side has read, and would have it tell more"
+STEERED = (
+    "the cloud led this answer to where only your documents go on, as one does that wants to hear them",
+    "nothing more of this answer is told to it; if the cloud is yours, set trust_cloud = true under [aggregation]",
+)
+DOUBTED = (
+    "the cloud led this answer to where your documents go on: most likely by chance, but one that wants to hear them "
+    "would do the same; if you do not trust it, set drafts = false under [egress], and the device leaves it in time"
+)
 NO_CLOUD = "set cloud in the device's configuration, or ask without --require-cloud"
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderTerms:
-    """What a mode gives each of its leaders: how long to wait, who aggregates, whether to be on guard, how to open."""
+    """What a mode gives each of its leaders: how long to wait, who aggregates, how to be on guard, how to open."""
 
     waits: Waits
     aggregating: Aggregating
     least_evidence: float  # the score below which no passage is taken to be about a question
-    watches: bool  # whether the other side is left where it steers the answer
+    guard: Guard  # what is done where the other side steers the answer
     opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
     agreed: Callable[[str], None]  # is told the scorer that both sides have
 

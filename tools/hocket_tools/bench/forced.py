@@ -19,6 +19,7 @@ from hocket_bus.messages import Begin, Sampling, Weights
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import HEARD
 from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.aggregation.steering import Guard
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import MAX_IDS, Distribution, truncate
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
@@ -57,11 +58,12 @@ def forced() -> Iterator[Forced]:
 
 @dataclass(frozen=True)
 class Heard:
-    """Whether the cloud heard the whole value, in the answer or in drafts; whether the device left it; what it was
-    told."""
+    """Whether the cloud heard the whole value, in the answer or in drafts; whether the device left it, or warned of it;
+    what it was told."""
 
     value: bool
     parted: bool
+    warned: bool
     told: str
 
 
@@ -114,13 +116,13 @@ class LyingCloud:
 
 
 def attack(
-    voice: TransformersVoice, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, watches: bool
+    voice: TransformersVoice, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, guard: Guard
 ) -> Heard:
-    """One question with a lying cloud; `drafts`: the device shares its drafts, `watches`: it is on its guard."""
+    """One question with a lying cloud; `drafts`: the device shares its drafts, `guard`: how it is on its guard."""
     sampling, heard = begin.sampling, begin.weights in HEARD
     own = read_at_once(voice, case.question, list(case.passages), task="answer", room=sampling.max_tokens, heard=heard)
     other = read_at_once(voice, case.question, [], task="answer", room=sampling.max_tokens)
-    device = Dialogue("device", begin, shares_drafts=drafts, watches=watches, vocabulary=voice.vocabulary)
+    device = Dialogue("device", begin, shares_drafts=drafts, guard=guard, vocabulary=voice.vocabulary)
     if heard:
         device.hear(explained(own.likelihoods))
     try:
@@ -172,7 +174,7 @@ class _Attack:
                 self._lie(begin, device, chain)
             yielded += not self._cloud.forces
             self._parted |= exchange.steered
-        return Heard(self._has_value(), self._parted, self._voice.text(self._told))
+        return Heard(self._has_value(), self._parted, exchange.take_doubt(), self._voice.text(self._told))
 
     def _has_value(self) -> bool:
         return self._case.value in self._voice.text(self._told) or self._case.value in self._drafted

@@ -2,126 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated
 
-from rich.progress import track
+from rich.progress import Progress, track
 
-from hocket_bus.messages import DEFAULT_WEIGHTS, Sampling, Weights
-from hocket_daemon.aggregation.steering import Steering
+from hocket_bus.messages import DEFAULT_WEIGHTS, Sampling, Side, Task, Weights
+from hocket_daemon.aggregation.steering import Guard, Steering, bounds, guard
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.voice import Voice
 from hocket_tools import console
-from hocket_tools.bench.dealt import FILES, KINDS, Scores, dealt
+from hocket_tools.bench.aggregation import articles, fixed_prompts
+from hocket_tools.bench.dealt import FILES, Scores, dealt
 from hocket_tools.bench.forced import ENOUGH, MANNERS, Manner, attack, forced, opening
 from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.settings import Option
-from hocket_tools.bench.two_sides import Step, TwoSides
+from hocket_tools.bench.two_sides import SIDES, Asked, Step, TwoSides
 
 AT_ONCE = 8
+GUARDS: tuple[Guard, ...] = ("warns", "leaves")
+TASKS: tuple[Task, ...] = ("answer", "complete")
+TOP_P = Sampling().top_p
 _ROOM = 24  # tokens that a forced beginning may take
+_ARTICLES = 40  # that two sides have read who complete a text
+_WIKITEXT = ("wikitext2/wiki.test.raw", "wikitext2/wiki.valid.raw")
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that is set."""
 
-    model: Annotated[str, Option("Folder of both sides' model; lies are about sentences, so one that writes them.")] = (
-        BUNDLED
-    )
-    dtype: Annotated[str, Option("Of its weights.")] = "bfloat16"
+    model: Annotated[str, Option("Folder of both sides' model; bundled: each side has its own.")] = BUNDLED
+    dtype: Annotated[str, Option("Of its weights.")] = "float32"
     weights: Annotated[Weights, Option("How passages and sides are weighed.")] = DEFAULT_WEIGHTS
-    answers: Annotated[int, Option("Honest answers.", min=0)] = 500
-    max_tokens: Annotated[int, Option("Longest honest answer.", min=1)] = 32
+    answers: Annotated[int, Option("Honest answers for each task and temperature.", min=0)] = 300
+    tasks: Annotated[Sequence[str], Option("What honest sides are asked.", choices=TASKS)] = TASKS
+    max_tokens: Annotated[int, Option("Longest honest answer.", min=1)] = 64
     beginnings: Annotated[int, Option("Forced beginnings, at most 50.", min=0, max=50)] = 50
-    temperature: Annotated[float, Option("0 is greedy; every other honest answer is.", min=0)] = 0.7
+    temperatures: Annotated[Sequence[float], Option("0 is greedy.", min=0)] = (0.0, 0.7, 1.0)
     seed: Annotated[int, Option("Chooses questions and tokens.", min=0)] = 0
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Let an honest and a lying cloud take part; returns whether every claim holds."""
-    read = {"inputs": digest_of_files([data / file for file in FILES])} if settings.answers else {}
+    read = {"inputs": digest_of_files([data / file for file in (*FILES, *_WIKITEXT)])} if settings.answers else {}
     report = Report(asdict(settings) | read, json_path)
-    slots = 4 * AT_ONCE
-    voice = TransformersVoice(
-        ModelSettings(name=settings.model, slots=slots, context=1024, dtype=settings.dtype), "device"
-    )
-    for manner, drafts, watches in product(MANNERS, (False, True), (False, True)):
-        key: Row = {"kind": f"lying, {manner}", "drafts": drafts, "on guard": watches}
-        if settings.beginnings and report.find(**key) is None:
-            report.add(key | _lying(voice, manner, settings, drafts=drafts, watches=watches))
-    if sum(bool(row.get("honest")) for row in report.rows) < settings.answers:
-        _honest(voice, data, settings, report)
-    _claim(report, settings)
+    voices = _voices(settings)
+    for temperature, manner, drafts in product(settings.temperatures, MANNERS, (False, True)):
+        for kind in ("off", guard(trusts=False, shares_drafts=drafts)):
+            key: Row = {"cloud": f"lying, {manner}", "temperature": temperature, "drafts": drafts, "guard": kind}
+            if settings.beginnings and report.find(**key) is None:
+                report.add(key | _lying(voices["device"], manner, settings, temperature, kind, drafts=drafts))
+    if settings.answers:
+        _honest(voices, data, settings, report)
+    _claim(report)
     report.summary = _summary(report.rows)
     return report.finish()
 
 
-def _lying(voice: TransformersVoice, manner: Manner, settings: Settings, *, drafts: bool, watches: bool) -> Row:
+def _voices(settings: Settings) -> Mapping[Side, TransformersVoice]:
+    model = ModelSettings(name=settings.model, slots=4 * AT_ONCE, context=1024, dtype=settings.dtype)
+    if settings.model == BUNDLED:
+        return {side: TransformersVoice(model, side) for side in SIDES}
+    return dict.fromkeys(SIDES, TransformersVoice(model, "device"))
+
+
+def _lying(
+    voice: TransformersVoice, manner: Manner, settings: Settings, temperature: float, kind: Guard, *, drafts: bool
+) -> Row:
     cases = list(forced())[: settings.beginnings]
     heard = []
     for at, case in enumerate(track(cases, manner, console=console.err(), transient=True)):
         seed, room = settings.seed + at, _ROOM + ENOUGH
-        sampling = Sampling(temperature=settings.temperature, top_p=0.9, seed=seed, max_tokens=room)
+        sampling = Sampling(temperature=temperature, seed=seed, max_tokens=room)
         begin = opening(case, sampling, settings.weights)
-        heard.append(attack(voice, case, manner, begin, drafts=drafts, watches=watches))
+        heard.append(attack(voice, case, manner, begin, drafts=drafts, guard=kind))
     return {
         "answers": len(heard),
         "heard": sum(one.value for one in heard),
         "facts": len({case.value for case, one in zip(cases, heard, strict=True) if one.value}),
-        "parted": sum(one.parted for one in heard),
+        "left": sum(one.parted for one in heard),
+        "warned": sum(one.warned for one in heard),
     }
 
 
-def _honest(voice: TransformersVoice, data: Path, settings: Settings, report: Report) -> None:
+def _honest(voices: Mapping[Side, Voice], data: Path, settings: Settings, report: Report) -> None:
     scores = Scores()
-    asked = dealt(data, settings.answers, settings.seed, scores)
-    two = TwoSides(voice, scores, settings.max_tokens, settings.weights)
-    done = sum(bool(row.get("honest")) for row in report.rows)
-    for at in track(range(done, len(asked), AT_ONCE), "asking", console=console.err(), transient=True):
-        some = asked[at : at + AT_ONCE]
-        numbers = range(at, at + len(some))
-        rules = [Rule(settings.seed + n, settings.temperature if n % 2 else 0.0, 0.9) for n in numbers]
-        for each, rule, steps in zip(some, rules, two.answers(some, rules), strict=True):
-            text = voice.text([step.token for step in steps])
-            row: Row = {"honest": True, "kind": each.kind, "temperature": rule.temperature, "alarm": alarm(steps)}
-            report.add(row | {"tokens": len(steps), "question": each.question, "text": text})
+    cells = list(product(settings.tasks, settings.temperatures))
+    with Progress(console=console.err(), transient=True) as bar:
+        task_id = bar.add_task("honest answers", total=len(cells) * settings.answers)
+        for task, temperature in cells:
+            asked = _asked(task, data, settings, scores)
+            two = TwoSides(voices, scores, settings.max_tokens, settings.weights, task=task)
+            done = len(_of(report.rows, task, temperature))
+            bar.advance(task_id, done)
+            for at in range(done, len(asked), AT_ONCE):
+                some = asked[at : at + AT_ONCE]
+                rules = [Rule(settings.seed + at + n, temperature, TOP_P) for n in range(len(some))]
+                for each, steps in zip(some, two.answers(some, rules), strict=True):
+                    row: Row = {"cloud": "honest", "task": task, "temperature": temperature, "kind": each.kind}
+                    row |= {kind: alarm(steps, kind) for kind in GUARDS}
+                    report.add(row | {"tokens": len(steps), "question": each.question})
+                bar.advance(task_id, len(some))
 
 
-def alarm(steps: Sequence[Step]) -> int | None:
-    """The step at which an honest cloud would be left."""
-    rule = Steering()
+def _asked(task: str, data: Path, settings: Settings, scores: Scores) -> list[Asked]:
+    """Questions with the passages that each side finds, or the beginnings of paragraphs beside others' passages."""
+    if task == "answer":
+        return dealt(data, settings.answers, settings.seed, scores)
+    texts = articles(data, _ARTICLES)
+    found = [(each, *(tuple(scores.nearest(each, texts[side::2])) for side in (0, 1))) for each in _begun(data)]
+    return [Asked("text", *each) for each in found[: settings.answers]]
+
+
+def _begun(data: Path) -> list[str]:
+    return fixed_prompts(data, 300)
+
+
+def _of(rows: Sequence[Row], task: str, temperature: float) -> list[Row]:
+    return [row for row in rows if (row.get("task"), row["temperature"]) == (task, temperature)]
+
+
+def alarm(steps: Sequence[Step], kind: Guard = "leaves") -> int | None:
+    """The step at which a guard would leave an honest cloud, or warn of it."""
+    rule = Steering(bounds(kind))
     return next((at for at, step in enumerate(steps) if rule.add(step.device, step.cloud, step.token)), None)
 
 
 def _summary(rows: Sequence[Row]) -> list[Row]:
-    lying = [row for row in rows if not row.get("honest")]
-    honest = [row for row in rows if row.get("honest")]
-    counted: list[Row] = [
-        {
-            "kind": f"honest, {kind}",
-            "answers": len(mine),
-            "parted": sum(row["alarm"] is not None for row in mine),
-        }
-        for kind in KINDS
-        if (mine := [row for row in honest if row["kind"] == kind])
-    ]
-    names = ("kind", "drafts", "on guard", "answers", "heard", "facts", "parted")
-    return [{name: row.get(name) for name in names} for row in [*lying, *counted]]
+    """A lying cloud's rows as they are, and a row for each task, temperature and way of sharing of an honest one."""
+    names = ("cloud", "task", "temperature", "drafts", "guard", "answers", "heard", "facts", "left", "warned")
+    found: list[Row] = [row for row in rows if row["cloud"] != "honest"]
+    for task, temperature in dict.fromkeys((row["task"], row["temperature"]) for row in rows if "task" in row):
+        assert isinstance(temperature, float)
+        mine = _of(rows, str(task), temperature)
+        for drafts in (True, False):
+            kind = guard(trusts=False, shares_drafts=drafts)
+            alarms = sum(row[kind] is not None for row in mine)
+            head: Row = {"cloud": "honest", "task": task, "temperature": temperature, "drafts": drafts, "guard": kind}
+            counts: Row = {"left": alarms * (kind == "leaves"), "warned": alarms * (kind == "warns")}
+            found.append(head | {"answers": len(mine)} | counts)
+    return [{name: row.get(name) for name in names} for row in found]
 
 
-def _claim(report: Report, settings: Settings) -> None:
+def _claim(report: Report) -> None:
     report.claims.clear()
-    if settings.beginnings:
-        kept = [row for row in report.rows if row.get("drafts") is False and row.get("on guard")]
-        most = max(int(row["heard"] or 0) for row in kept)
-        limit = settings.beginnings // 10
+    summary = _summary(report.rows)
+    lying = [row for row in summary if row["cloud"] != "honest" and not row["drafts"] and row["guard"] == "leaves"]
+    for row in [max(lying, key=lambda row: int(row["heard"] or 0))] if lying else []:
+        most, limit = int(row["heard"] or 0), int(row["answers"] or 0) // 10
         report.claim("values heard at most, drafts at home, on guard", f"<= {limit}", most, most <= limit)
-    if honest := [row for row in report.rows if row.get("honest")]:
-        share = sum(row["alarm"] is not None for row in honest) / len(honest)
-        report.claim("honest answers left", "<= 0.01", share, share <= 0.01)
+    for row in summary:
+        if row["cloud"] == "honest" and row["drafts"]:
+            share = int(row["left"] or 0) / int(row["answers"] or 1)
+            name = f"honest clouds left, {row['task']}, temperature {row['temperature']:g}"
+            report.claim(name, "<= 0.001", share, share <= 0.001)

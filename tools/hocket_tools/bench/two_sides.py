@@ -5,12 +5,12 @@ The law is the daemons' own (relevance, truncation, aggregation, sampling); ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from hocket_bus.messages import Side, Weights
+from hocket_bus.messages import Side, Task, Weights
 from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
@@ -61,18 +61,22 @@ class _Writing:
 
 
 class TwoSides:
-    """Both sides' voice, which is one, and the scorer of their passages."""
+    """Both sides' voices, which may be one, and the scorer of their passages."""
 
     def __init__(
         self,
-        voice: Voice,
+        voices: Voice | Mapping[Side, Voice],
         scores: Scores,
         max_tokens: int,
         weights: Weights = "dynamic",
         settings: AggregationSettings | None = None,
+        *,
+        task: Task = "answer",
     ) -> None:
         """`weights` says how passages are weighed, as `hocket ask --weights` does."""
-        self._voice = voice
+        self._voices = dict(voices) if isinstance(voices, Mapping) else dict.fromkeys(SIDES, voices)
+        self._voice = self._voices["device"]
+        self._task = task
         self._scores = scores
         self._max_tokens = max_tokens
         self._weights = weights
@@ -90,7 +94,7 @@ class TwoSides:
 
     def _begin(self, asked: Asked, rule: Rule) -> _Writing:
         texts = {"device": asked.device, "cloud": asked.cloud}
-        groups = {side: self._read(asked.question, list(texts[side])) for side in SIDES}
+        groups = {side: self._read(side, asked.question, list(texts[side])) for side in SIDES}
         return _Writing(asked, rule, groups, self._lean(groups))
 
     def _lean(self, groups: dict[Side, SequenceGroup]) -> float:
@@ -99,22 +103,23 @@ class TwoSides:
             return 0.0
         return lean.lean(*(lean.steps_of(explained(each)) for each in heard))
 
-    def _read(self, question: str, texts: list[str]) -> SequenceGroup:
+    def _read(self, side: Side, question: str, texts: list[str]) -> SequenceGroup:
         heard = self._weights in HEARD and bool(texts)
-        return read_at_once(self._voice, question, texts, task="answer", room=self._max_tokens, heard=heard)
+        voice, room = self._voices[side], self._max_tokens
+        return read_at_once(voice, question, texts, task=self._task, room=room, heard=heard)
 
     def _ended(self, ids: list[int]) -> bool:
         return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._voice.eos)
 
     def _step(self, open: list[_Writing]) -> None:
-        groups = [(one, side) for one in open for side in SIDES]
-        segments = [one.groups[side].roll_back(one.ids) for one, side in groups]
-        rows = self._voice.read(segments) if open[0].ids else [None] * len(groups)
         found: dict[tuple[int, Side], tuple[Distribution, float | None]] = {}
-        for (one, side), read in zip(groups, rows, strict=True):
-            taken = one.groups[side].take(one.ids, None if read is None else np.asarray(read))
-            weights, log_h = self._weigh(one, side)
-            found[id(one), side] = truncate(mix(taken, weights), self._settings.wire_mass), log_h
+        for side in SIDES:
+            segments = [one.groups[side].roll_back(one.ids) for one in open]
+            rows = self._voices[side].read(segments) if open[0].ids else [None] * len(open)
+            for one, read in zip(open, rows, strict=True):
+                taken = one.groups[side].take(one.ids, None if read is None else np.asarray(read))
+                weights, log_h = self._weigh(one, side)
+                found[id(one), side] = truncate(mix(taken, weights), self._settings.wire_mass), log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
             own = None if own is None else own + one.lean

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exact import exact
 from hocket_bus.messages import Extract, Extracted, Passage, Passages, Score, Scores, Search, Sentence, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
@@ -111,7 +112,7 @@ class Pair:
         return retrieval
 
     def model(self, side: str, **options: object) -> ModelSettings:
-        return ModelSettings(name=str(self.models[side]), **options)  # type: ignore[arg-type]
+        return exact(name=str(self.models[side]), **options)  # type: ignore[arg-type]
 
     def start_cloud(self, *, endpoint: str = "", model: ModelSettings | None = None, **options: object) -> CloudDaemon:
         self.cloud = CloudDaemon(

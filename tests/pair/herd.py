@@ -13,6 +13,7 @@ from time import monotonic, sleep
 
 from harness import UNMEASURED
 
+from exact import exact
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Done, Ingest, Ingested, Token
@@ -21,7 +22,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import run
 from hocket_tools.caller import Caller
@@ -43,7 +44,7 @@ def serve(name: str, folder: str, model: str) -> None:
     common = {
         "endpoint": endpoint,
         "retrieval": endpoint + "-retrieval",
-        "model": ModelSettings(name=model, slots=64, hold_decode_s=0.02),
+        "model": exact(name=model, slots=64, hold_decode_s=0.02),
         "kv": KVSettings(folder=f"{folder}/{name}-kv"),
         "max_sessions": 32,
     }

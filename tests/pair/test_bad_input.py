@@ -12,6 +12,7 @@ import pytest
 import zmq
 from harness import Pair, pair
 
+from exact import exact
 from hocket_bus import messages
 from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
 from hocket_bus.messages import Notice, Token
@@ -19,7 +20,6 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.settings import ModelSettings
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -242,14 +242,14 @@ def test_a_deadline_ends_a_stream(running: Pair) -> None:
 def test_a_model_that_does_not_load_is_a_configuration_error(parts: Pair) -> None:
     """One line that names the key."""
     with pytest.raises(BadConfiguration, match=r"does not load.*\[model\] name"):
-        parts.start_device(model=ModelSettings(name="/nowhere/at/all"))
+        parts.start_device(model=exact(name="/nowhere/at/all"))
     with pytest.raises(BadConfiguration, match="unknown dtype"):
         parts.start_device(model=parts.model("device", dtype="float8"))
 
 
 def test_a_wrong_address_of_the_retrieval_daemon_is_a_configuration_error(parts: Pair) -> None:
     """Before the model is loaded."""
-    settings = DeviceSettings(endpoint=parts.endpoint("device"), retrieval="/run/x", model=ModelSettings("/nowhere"))
+    settings = DeviceSettings(endpoint=parts.endpoint("device"), retrieval="/run/x", model=exact(name="/nowhere"))
     with pytest.raises(BadConfiguration, match="'/run/x' is no endpoint"):
         DeviceDaemon(settings)
 

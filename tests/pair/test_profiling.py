@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from harness import pair
 
+from exact import exact
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.profiling.offline import Stage, about, profile, steps_of
@@ -62,9 +63,8 @@ def test_the_offline_stage_times_every_step_up_to_the_context_and_frees_its_rows
     tiny_models: dict[str, Path], home: Path
 ) -> None:
     """As many calls as steps; a chunk as long as the context is refused."""
-    from hocket_daemon.engine.settings import ModelSettings
 
-    settings = ModelSettings(name=str(tiny_models["cloud"]), context=64, slots=2)
+    settings = exact(name=str(tiny_models["cloud"]), context=64, slots=2)
     model = TransformersVoice(settings, "cloud")
     told = about(model, settings, "cloud")
     stage, steps = Stage(rows=2, chunk_tokens=32, runs=2), []

@@ -16,10 +16,10 @@ from liar import Liar
 from transformers import AutoTokenizer
 
 import hocket_models
+from exact import exact
 from hocket_bus.messages import Sampling
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_tools.bench.forced import MANNERS, Manner, attack, forced
@@ -116,7 +116,7 @@ def test_honest_answers_are_written_together_as_before() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_model_that_writes_sentences_tells_a_liar_nothing(manner: Manner) -> None:
     """Fifty beginnings, greedy, drafts at home: without the rule most values are heard, with it at most one in ten."""
-    voice = TransformersVoice(ModelSettings(name=os.environ[MODEL], slots=4, context=1024), "device")
+    voice = TransformersVoice(exact(name=os.environ[MODEL], slots=4, context=1024), "device")
     heard = {
         watches: sum(attack(voice, case, manner, SAMPLING, drafts=False, watches=watches).value for case in forced())
         for watches in (False, True)

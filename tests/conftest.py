@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -148,6 +149,15 @@ def _models_load_in_turn() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PreTrainedModel, "from_pretrained", classmethod(in_turn))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _what_ends_is_given_back() -> Iterator[None]:
+    """A daemon keeps for good what its process has loaded when it starts: here, what earlier tests left, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        gc.freeze()
+        patch.setattr(gc, "freeze", lambda: None)
         yield
 
 

@@ -20,6 +20,7 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
+from hocket_daemon.serving import retrieval
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -172,8 +173,9 @@ def test_an_answer_without_documents_says_that_it_comes_from_none(parts: Pair, a
     assert plain.notices == []
 
 
-def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:
+def test_a_dead_retrieval_daemon_is_named(parts: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the device it is an error; on the cloud the device goes on alone and says why."""
+    monkeypatch.setattr(retrieval, "RESTART_S", 0.0)  # nobody hopes that one is just starting
     parts.start_cloud()
     device = parts.start_device()
     with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket retrieval"):

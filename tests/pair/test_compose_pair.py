@@ -154,7 +154,7 @@ def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path]
             client = made.client()
             with client.compose(text, memory=False) as composer:
                 shown.append(suggested(composer).text)
-            facts = client.status().facts
+            facts = client.status(WAIT_S).facts
             assert f"by {BUNDLED};" in facts["composition"]
             assert facts["model"] == own == (BUNDLED if "model" in options else str(tiny_models["device"]))
     assert shown[0] == shown[1] != ""

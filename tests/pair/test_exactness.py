@@ -141,7 +141,8 @@ def test_questions_in_a_row_lose_no_token(linked: tuple[Pair, Client, Link], num
     link.set(Conditions())
     for i in range(number):
         if i % 10 == 0:
-            client = Client(made.endpoint("device"))  # a new connection, a new subscription, at once a question
+            # a new connection, a new subscription, at once a question
+            client = Client(made.endpoint("device"), connect_s=WAIT_S)
         stream = client.ask(QUESTIONS[i % 50], seed=i, max_tokens=3, ignore_eos=True)
         tokens = list(stream)
         done = stream.result()

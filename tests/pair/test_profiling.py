@@ -21,6 +21,7 @@ from hocket_daemon.profiling.profiles import (
     network_file,
     save,
 )
+from waiting import WAIT_S
 
 
 @pytest.fixture
@@ -34,9 +35,9 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
     """At first a moving average; once the offline stage has written its file, that one."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
         client = made.client()
-        assert "hocket profile --offline --side device" in client.status().facts["decode time"]
+        assert "hocket profile --offline --side device" in client.status(WAIT_S).facts["decode time"]
         done = client.ask("kala mira?", max_tokens=12, ignore_eos=True, seed=1, require_cloud=True).result()
-        status = client.status()
+        status = client.status(WAIT_S)
         assert status.metrics["decode_steps"] >= len(done.token_ids) - 2
         assert status.metrics["decode_measured_s"] > 0
         assert 0 < status.metrics["rtt_s"] < 5
@@ -52,7 +53,7 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
         trip = Figure(name="round trip", source="ping", now=0.02, average=0.021, date="2026-11-21")
         save(network_file("", home), NetworkProfile(host="", figures=[trip]))
 
-        facts = client.status().facts
+        facts = client.status(WAIT_S).facts
         assert f"(offline profile of {measured.date})" in facts["decode time"]
         assert facts["network profile"] == "round trip 20.00 ms, average 21.00 ms (ping, 2026-11-21)"
         assert made.device.services.profiler.knows(2)

@@ -55,7 +55,7 @@ def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: 
         cloud.send_signal(signal.SIGHUP)
         assert int(systemd.until("RELOADING")["MONOTONIC_USEC"]) > 0
         systemd.until("READY")
-        with Client(at, keys=keys) as client:
+        with Client(at, keys=keys, connect_s=WAIT_S) as client:
             stream = client.ask(QUESTION, documents=0, **OPTIONS)
             next(iter(stream))
             cloud.send_signal(signal.SIGTERM)

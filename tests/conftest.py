@@ -153,11 +153,16 @@ def _models_load_in_turn() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _what_ends_is_given_back() -> Iterator[None]:
-    """A daemon keeps for good what its process has loaded when it starts: here, what earlier tests left, too."""
+def _daemons_leave_the_process_as_it_is() -> Iterator[None]:
+    """A program's process is its own. Here daemons are threads of one that goes on: what they did to it would stay.
+
+    They keep for good what is loaded when they start, which is what earlier tests left, too; and a retrieval daemon
+    gives way to all others, which from then on every test would do, and whatever it starts.
+    """
     with pytest.MonkeyPatch.context() as patch:
         gc.freeze()
         patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr("hocket_retrieval.daemon.give_way", lambda: None)
         yield
 
 

@@ -31,9 +31,10 @@ def demo(folder: Path, tiny_models: dict[str, Path]) -> subprocess.Popen[str]:
     folders = {side: str(model) for side, model in tiny_models.items()}
     (package / "__init__.py").write_text(f"FOLDERS = {folders!r}\n\n\ndef path(side):\n    return FOLDERS[side]\n")
     (folder / "t").mkdir()
+    path = os.pathsep.join(filter(None, [str(package.parent), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-m", "hocket_tools.main", "demo"],
-        env=os.environ | {"PYTHONPATH": str(package.parent), "TMPDIR": str(folder / "t")},
+        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(folder / "t")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

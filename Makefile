@@ -19,11 +19,11 @@ demo: install ## start the pair on this machine, ask a question of each side and
 	@$(BIN)/hocket model get smollm2 || echo 'the bundled models sing instead' >&2
 	@$(BIN)/hocket demo
 
-# Most tests wait for sockets and processes, so three at a time pay on two cores; a file's tests share what they start.
+# Most tests wait for sockets and processes, so four at a time pay on two cores; a file's tests share what they start.
 # What is compiled is kept, whatever the environment says: else every process that a test starts compiles all of it.
 unexport PYTHONDONTWRITEBYTECODE
 test: install ## run the test suite
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-long: install ## run every test, the long ones too, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q

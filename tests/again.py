@@ -1,4 +1,4 @@
-"""The whole suite several times in a row, in another order each time, some of them on a machine that is busy.
+"""The whole suite several times in a row, first in its own order and then in others, at last on a machine that is busy.
 
     python tests/again.py --times 10 --loaded 5
 
@@ -34,10 +34,10 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def run(number: int, said: Path, options: argparse.Namespace) -> bool:
-    """One run, whose number is the seed of its order; whether nothing failed in it."""
+    """One run, whose number is the seed of its order, but for the first; whether nothing failed in it."""
     loaded = number > options.times - options.loaded
-    chosen = f"--shuffle {number}" + (f" --late {number}" if options.late else "")
-    environment = os.environ | {"PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} {chosen}"}
+    chosen = (f" --shuffle {number}" if number > 1 else "") + (f" --late {number}" if options.late else "")
+    environment = os.environ | {"PYTEST_ADDOPTS": os.environ.get("PYTEST_ADDOPTS", "") + chosen}
     began_s = time.monotonic()
     with busy(options.busy if loaded else 0), said.open("w", encoding="utf-8") as file:
         command = ["make", *options.make, "test"]

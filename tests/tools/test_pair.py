@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from exact import table
 from hocket_bus.errors import BadConfiguration, Unavailable
 from hocket_tools.commands.pair import START_S
 from hocket_tools.main import run
@@ -310,7 +311,7 @@ def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.
         home, moved = Home(Path(folder) / "pair"), Home(Path(folder) / "moved")
         home.prepare_side("device", "laptop", "")
         text = home.config("device").read_text()
-        home.config("device").write_text(text.replace("[model]\n", f'[model]\nname = "{tiny_models["device"]}"\n'))
+        home.config("device").write_text(text.replace("[model]\n", table(tiny_models["device"])))
         up = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
         try:
             with guarded(subprocess.Popen(up)) as first, guarded(subprocess.Popen(up)) as second:

@@ -113,7 +113,7 @@ class Pair:
         return retrieval
 
     def model(self, side: str, **options: object) -> ModelSettings:
-        return exact(name=str(self.models[side]), **options)  # type: ignore[arg-type]
+        return exact(name=str(self.models[side]), **options)
 
     def start_cloud(self, *, endpoint: str = "", model: ModelSettings | None = None, **options: object) -> CloudDaemon:
         self.cloud = CloudDaemon(

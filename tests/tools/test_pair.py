@@ -314,7 +314,7 @@ def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.
         home.config("device").write_text(text.replace("[model]\n", table(tiny_models["device"])))
         up = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
         try:
-            with guarded(subprocess.Popen(up)) as first, guarded(subprocess.Popen(up)) as second:
+            with guarded(subprocess.Popen(up, text=True)) as first, guarded(subprocess.Popen(up, text=True)) as second:
                 assert (first.wait(WAIT_S), second.wait(WAIT_S)) == (0, 0)
             begun = processes.pids(home)
             assert {name: len(found) for name, found in begun.items()} == {"device": 1, "device-retrieval": 1}

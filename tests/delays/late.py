@@ -15,15 +15,20 @@ from hocket_bus.sockets import Bus, Event
 
 SEED = "HOCKET_TESTS_LATE"
 SHARE, MOST_S = 0.05, 0.06
+REST = 4  # times as long as a wait nothing waits again: who says much must get on, too
 
 
 def begin(seed: str) -> None:
     """From now on, here and in every process that gets this one's environment (sitecustomize.py beside this file)."""
     chance, emit, do = random.Random(seed), Bus.emit, Bus.do
+    next_s = 0.0
 
     def wait() -> None:
-        if chance.random() < SHARE:
-            time.sleep(chance.uniform(0, MOST_S))
+        nonlocal next_s
+        if time.monotonic() >= next_s and chance.random() < SHARE:
+            wait_s = chance.uniform(0, MOST_S)
+            next_s = time.monotonic() + (1 + REST) * wait_s
+            time.sleep(wait_s)
 
     def emit_late(bus: Bus, event: Event) -> None:
         wait()

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long check install gguf install-units lock check-lock clean
+.PHONY: help demo test test-long test-again check install gguf install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -19,13 +19,18 @@ demo: install ## start the pair on this machine, ask a question of each side and
 	@$(BIN)/hocket model get smollm2 || echo 'the bundled models sing instead' >&2
 	@$(BIN)/hocket demo
 
-# Most tests wait for sockets and processes, so three at a time pay on two cores; a file's tests share what they start.
+# Most tests wait for sockets and processes, so four at a time pay on two cores; a file's tests share what they start.
+# What is compiled is kept, whatever the environment says: else every process that a test starts compiles all of it.
+unexport PYTHONDONTWRITEBYTECODE
 test: install ## run the test suite
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-long: install ## run every test, the long ones too, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
 	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
+
+test-again: install ## run the test suite ten times, in other orders, five times beside busy processes
+	$(BIN)/python tests/again.py --times 10 --loaded 5
 
 check: install ## check style and types
 	$(BIN)/ruff check .

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 import threading
-import time
 from collections.abc import Iterator
-from math import inf
 from pathlib import Path
 
+import late
 import pytest
 import structlog
 import tiny_gguf
@@ -21,15 +21,14 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrai
 
 from hocket_daemon.engine.published import PUBLISHED, place
 
-BEGAN = pytest.StashKey[float]()
 VOICE = pytest.StashKey[Path | None]()
-OVER = "minutes of this run are over"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """A machine that others slow down takes hours for minutes of work: a verdict with named gaps beats none."""
+    """What finds a race: another order, and messages that come late."""
     parser.addoption("--voice", default="", help="a model for tests of running pairs in place of the untrained ones")
-    parser.addoption("--minutes", type=float, default=inf, help="begin no test later; name how many were not begun")
+    parser.addoption("--shuffle", type=int, help="run files, and the tests of each, in the order that this seed gives")
+    parser.addoption("--late", default="", help="let some messages wait on the bus, drawn from this seed")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,24 +36,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Several test processes take it first of all: it is the longest work, and none is left alone with it at the end.
     """
+    if (seed := config.getoption("--shuffle")) is not None:
+        shuffle(items, random.Random(seed))
+        return
     items.sort(
         key=lambda item: ("programs" in item.keywords, "pair" in item.path.parts),
         reverse=hasattr(config, "workerinput"),
     )
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what begins too late."""
-    minutes = item.config.getoption("--minutes")
-    if time.monotonic() - item.config.stash[BEGAN] > 60 * minutes:
-        pytest.skip(f"the {minutes:g} {OVER}")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what a run cut short has not shown, in whichever process a test was to begin."""
-    skipped = terminalreporter.getreports("skipped")
-    if unbegun := [report.nodeid for report in skipped if OVER in str(report.longrepr)]:
-        terminalreporter.write_line(f"NOT BEGUN in time: {len(unbegun)} tests, from {unbegun[0]}", red=True)
+def shuffle(items: list[pytest.Item], chance: random.Random) -> None:
+    """A file's tests stay together, since they share what they start."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    groups = list(files.values())
+    chance.shuffle(groups)
+    for group in groups:
+        chance.shuffle(group)
+    items[:] = [item for group in groups for item in group]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,7 +68,8 @@ def pytest_configure(config: pytest.Config) -> None:
     voice = config.getoption("--voice")
     config.stash[VOICE] = place(voice) if voice in PUBLISHED else Path(voice) if voice else None
     os.environ["HOCKET_MODELS"] = os.devnull  # the suite sings with the bundled models, whatever this machine has
-    config.stash[BEGAN] = time.monotonic()
+    if seed := config.getoption("--late"):
+        late.begin(seed)
 
 
 def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 2) -> Path:
@@ -148,6 +149,20 @@ def _models_load_in_turn() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PreTrainedModel, "from_pretrained", classmethod(in_turn))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _daemons_leave_the_process_as_it_is() -> Iterator[None]:
+    """A program's process is its own. Here daemons are threads of one that goes on: what they did to it would stay.
+
+    They keep for good what is loaded when they start, which is what earlier tests left, too; and a retrieval daemon
+    gives way to all others, which from then on every test would do, and whatever it starts.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        gc.freeze()
+        patch.setattr(gc, "freeze", lambda: None)
+        patch.setattr("hocket_retrieval.daemon.give_way", lambda: None)
         yield
 
 

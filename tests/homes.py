@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from exact import table
 from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
@@ -17,8 +18,7 @@ def configured(home: Home, models: dict[str, Path]) -> Home:
     home.prepare()
     for side in ("device", "cloud"):
         text = home.config(side).read_text(encoding="utf-8")
-        model = f'[model]\nname = "{models[side]}"\ncontext = 512\n'
-        home.config(side).write_text(text.replace("[model]\n", model), encoding="utf-8")
+        home.config(side).write_text(text.replace("[model]\n", table(models[side], context=512)), encoding="utf-8")
     return home
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 WAIT_S = 300.0
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for a state that no event announces."""
+def until(holds: Callable[[], bool], every_s: float = 0.005) -> None:
+    """Wait for a state that no event announces; look less often where a look takes what others need to come there."""
     deadline = time.monotonic() + WAIT_S
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.005)
+        time.sleep(every_s)

@@ -11,14 +11,14 @@ from hocket_bus.messages import METHODS, Draft, Sync, Target
 @pytest.mark.parametrize("aggregation", METHODS)
 def test_the_device_confirms_the_tokens_of_the_synchronous_loop(aggregation: str) -> None:
     """Whatever the delays, speeds and windows, ids equal the reference and the exchange ends."""
-    for seed in range(60):
+    for seed in range(20):
         check(seed, aggregation, breaks=False, near_ties=False)
 
 
 @pytest.mark.parametrize("aggregation", ["coupled", "independent"])
 def test_breaks_of_the_link_change_no_token_but_the_recorded_solo_steps(aggregation: str) -> None:
     """Messages lost in a break are made good by Sync; what was drawn alone is recorded as such."""
-    worlds = [check(seed, aggregation, breaks=True, near_ties=False) for seed in range(1000, 1100)]
+    worlds = [check(seed, aggregation, breaks=True, near_ties=False) for seed in range(1000, 1040)]
     assert any("solo" in world.nodes["device"].sources for world in worlds)
     assert any(
         "solo" in sources[:-1] and sources[-1] != "solo"

@@ -152,7 +152,8 @@ def test_a_server_tells_who_greeted_and_once_that_it_has_gone(tmp_path: Path, mo
 
 def test_a_server_that_stood_still_lets_nobody_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Time in which nothing could be read is not silence: what came meanwhile is read first."""
-    monkeypatch.setattr(server, "GONE_AFTER_S", 2.0)
+    monkeypatch.setattr(server, "GONE_AFTER_S", 1.0)
+    monkeypatch.setattr("hocket_bus.sockets.link.LIVENESS_S", WAIT_S)  # nor does the link
     seen: list[Event] = []
     with Bus(seen.append, own_thread=False) as turned, Bus(lambda _: None) as dialing:
         turned.serve(f"ipc://{tmp_path}/x", lambda _: Welcome(role="device", epoch=1))
@@ -160,7 +161,7 @@ def test_a_server_that_stood_still_lets_nobody_go(tmp_path: Path, monkeypatch: p
         deadline_s = time.monotonic() + WAIT_S
         while not link.up and time.monotonic() < deadline_s:
             turned.step(time.monotonic() + 0.05)
-        time.sleep(2.5)  # shorter than the link's own limit
+        time.sleep(1.5)
         for _ in range(20):
             turned.step(time.monotonic())
         assert [type(event) for event in seen] == [Greeted]

@@ -178,11 +178,14 @@ def test_back_off_grows_and_is_jittered_and_nobody_names_itself(tmp_path: Path) 
         def check() -> None:
             assert {link._sockets[0].routing_id for link in links if link._sockets} == {b""}
             for failures, longest_s in ((0, 0.2), (3, 1.6), (50, 5.0)):
+                shares = set()
                 for link in links:
-                    link._failures = failures
+                    link._failures, began_s = failures, time.monotonic()
                     link._fail(Unavailable("", ""), 0.0)
-                waits_s = sorted(link.due_s - time.monotonic() for link in links)
-                assert longest_s / 2 - 0.1 <= waits_s[0] < waits_s[-1] <= longest_s
+                    assert link.due_s - began_s >= longest_s / 2
+                    assert link.due_s - time.monotonic() <= longest_s
+                    shares.add(round((link.due_s - began_s) / longest_s, 2))
+                assert len(shares) > 5
 
         bus._call(check)
 

@@ -8,10 +8,11 @@ from math import inf
 import pytest
 
 import hocket_models
+from exact import exact
 from hocket_daemon.composition.choice import SMALL, Choice, chosen
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.settings import AUTO, BUNDLED, ModelSettings
+from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 
@@ -29,7 +30,7 @@ class Counted(TransformersVoice):
 
 
 def voice(name: str) -> Counted:
-    opened = Counted(ModelSettings(name=name, slots=2, context=256), "device")
+    opened = Counted(exact(name=name, slots=2, context=256), "device")
     opened.passes = 0
     return opened
 

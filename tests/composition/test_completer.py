@@ -12,6 +12,7 @@ import pytest
 from mainthread import MainThread
 from typing_text import REQUEST, TIE, Typist, plain
 
+from exact import exact
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Edit, Takeaway
 from hocket_daemon.composition.completer import Completer, Told
@@ -22,7 +23,6 @@ from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.engine.compute import Compute
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 from waiting import WAIT_S
@@ -62,7 +62,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def voice() -> TransformersVoice:
-    return TransformersVoice(ModelSettings(name="bundled", slots=4, context=640), "device")
+    return TransformersVoice(exact(name="bundled", slots=4, context=640), "device")
 
 
 @pytest.fixture

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from exact import exact
 from hocket_daemon.composition.kept import LATE, Kept
 from hocket_daemon.composition.path import Path
 from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.composition.reference import Reference
 from hocket_daemon.composition.window import Window
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 
 @pytest.fixture(scope="module")
 def pieces() -> Pieces:
-    return Pieces(TransformersVoice(ModelSettings(name="bundled", slots=1, context=64), "device"))
+    return Pieces(TransformersVoice(exact(name="bundled", slots=1, context=64), "device"))
 
 
 def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: Pieces) -> None:

@@ -8,12 +8,12 @@ import pytest
 from mainthread import MainThread
 from transformers import AutoTokenizer
 
+from exact import exact
 from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.pieces import Pieces
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.train.examples import Example
 from hocket_tools.train.reading import Reading
@@ -29,7 +29,7 @@ def test_a_prompt_is_that_of_the_running_device(
     tiny_models: dict[str, Path], takeaways: tuple[str, ...], typed: str, template: bool, tmp_path: Path
 ) -> None:
     folder = with_template(tiny_models["device"], tmp_path) if template else tiny_models["device"]
-    voice = TransformersVoice(ModelSettings(name=str(folder), slots=2, context=1024), "device")
+    voice = TransformersVoice(exact(name=str(folder), slots=2, context=1024), "device")
     memory = Takeaways(10_000, len)
     memory.add("cloud", [Takeaway(text=text, document="d") for text in reversed(takeaways)], 0.0)
     document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Told](), MainThread()

@@ -14,11 +14,11 @@ from transformers import AutoTokenizer, LlamaConfig, OPTConfig, PretrainedConfig
 from transformers.models.auto import AutoModelForCausalLM
 
 from alone import alone
+from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.batch import DecodeRequest, decode
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.sequences import SequenceGroup, read, read_at_once
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
@@ -39,7 +39,7 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     torch.manual_seed(4)
     AutoModelForCausalLM.from_config(KINDS[request.param]).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tiny_models["device"]).save_pretrained(folder)
-    return TransformersVoice(ModelSettings(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
+    return TransformersVoice(exact(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
 
 
 def opened(model: TransformersVoice, rows: int, question: str = "mira soretu?") -> SequenceGroup:
@@ -162,8 +162,8 @@ def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersVoice, pa
 def test_more_memory_than_allowed_is_refused_at_the_start(tiny_models: dict[str, Path]) -> None:
     """Before any of it is taken, and with what to change."""
     name = str(tiny_models["device"])
-    needed = TransformersVoice(ModelSettings(name=name, slots=4, context=64), "device").slots.bytes
+    needed = TransformersVoice(exact(name=name, slots=4, context=64), "device").slots.bytes
     assert needed == 2 * 4 * 64 * 2 * (2 * 8) * 4  # layers, slots, context, keys and values, heads of width, float32
-    TransformersVoice(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed), "device")
+    TransformersVoice(exact(name=name, slots=4, context=64, kv_bytes=needed), "device")
     with pytest.raises(BadConfiguration, match="lower 'slots' or 'context'"):
-        TransformersVoice(ModelSettings(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")
+        TransformersVoice(exact(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")

@@ -16,10 +16,10 @@ from structlog.testing import capture_logs
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from alone import alone
+from exact import exact
 from hocket_daemon.engine.captured import Step, cuda_graph
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_at_once
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
@@ -46,7 +46,7 @@ class Anew:
 
 def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> TransformersVoice:
     name = str(tiny_models["device"])
-    model = TransformersVoice(ModelSettings(name=name, slots=SLOTS, context=400, dtype="float32"), "device")
+    model = TransformersVoice(exact(name=name, slots=SLOTS, context=400), "device")
     model.capture(how)
     return model
 

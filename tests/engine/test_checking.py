@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from exact import exact
 from hocket_daemon.engine.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 
@@ -31,7 +31,7 @@ class Blunt(TransformersVoice):
 
 
 def voice(kind: type[TransformersVoice] = TransformersVoice) -> TransformersVoice:
-    return kind(ModelSettings(name="bundled", slots=MANY, context=256), "device")
+    return kind(exact(name="bundled", slots=MANY, context=256), "device")
 
 
 def test_surprises_are_those_of_teacher_forcing() -> None:

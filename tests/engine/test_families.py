@@ -13,11 +13,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 import hocket_models
+from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import mix, read_at_once
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 
@@ -26,7 +27,7 @@ CONTEXT, WINDOW = 128, 16
 
 
 def opened(folder: Path, **options: object) -> TransformersVoice:
-    return TransformersVoice(ModelSettings(**{"name": str(folder), "slots": 4, "context": CONTEXT} | options), "device")  # type: ignore[arg-type]
+    return TransformersVoice(exact(**{"name": str(folder), "slots": 4, "context": CONTEXT} | options), "device")  # type: ignore[arg-type]
 
 
 def plain(folder: Path) -> PreTrainedModel:
@@ -69,7 +70,7 @@ def test_rows_are_their_tokens_and_rolling_back_forgets(folder: Path) -> None:
 def test_a_document_that_is_kept_reads_as_it_did(folder: Path, tmp_path: Path) -> None:
     voice, ids = opened(folder), [0, *range(40, 60)]
     stored = TransformersVoice(
-        ModelSettings(name=str(folder), slots=4, context=CONTEXT), "device", KVSettings(folder=str(tmp_path / "kv"))
+        exact(name=str(folder), slots=4, context=CONTEXT), "device", KVSettings(folder=str(tmp_path / "kv"))
     )
     (row,) = stored.slots.take(1)
     stored.read([Segment([row], [[*ids, 77]])])

@@ -12,6 +12,7 @@ import pytest
 from fake_voice import EOS, FakeVoice
 from mainthread import MainThread
 
+from exact import exact
 from hocket_bus.errors import BadRequest, Busy, HocketError
 from hocket_bus.messages import Finish, Sampling
 from hocket_daemon.engine.compute import Compute
@@ -22,7 +23,6 @@ from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_prompt
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.text import Detokenizer, Transcript
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
@@ -127,7 +127,7 @@ class Heard:
 
 def tiny(models: dict[str, Path], side: str) -> TransformersVoice:
     name = str(models[side])
-    return TransformersVoice(ModelSettings(name=name, slots=SLOTS, context=400, prefill_tokens=9), "device")
+    return TransformersVoice(exact(name=name, slots=SLOTS, context=400, prefill_tokens=9), "device")
 
 
 @pytest.fixture(scope="module")

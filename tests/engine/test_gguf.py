@@ -14,6 +14,7 @@ import tiny_gguf
 from llama_here import needs_llama
 
 import hocket_models
+from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.checking import MANY, check
 from hocket_daemon.engine.gguf_voice import GGUFVoice
@@ -21,14 +22,14 @@ from hocket_daemon.engine.llama import Stop
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools.models.requantised import requantise
 
 pytestmark = needs_llama
-SETTINGS = ModelSettings(slots=4, context=256, dtype="float32")
+SETTINGS = exact(slots=4, context=256)
 TEXT = "The ferry to Brightholm leaves at nine in the morning and costs eighteen crowns."
 
 
@@ -38,14 +39,16 @@ def transformers() -> TransformersVoice:
 
 
 def stored(file: Path, folder: Path, **changed: int) -> GGUFVoice:
-    voice = GGUFVoice(ModelSettings(**{"slots": 4, "context": 256} | changed), file, KVSettings(folder=str(folder)))
+    voice = GGUFVoice(
+        exact(**{"slots": 4, "context": 256, "dtype": "float16"} | changed), file, KVSettings(folder=str(folder))
+    )
     assert voice.stored is not None
     return voice
 
 
 def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers: TransformersVoice) -> None:
     """A laptop with a GGUF file and a server with safetensors are a pair: tokens, prompts and distributions."""
-    voice = open_voice(ModelSettings(name=str(gguf_file), slots=4, context=256, dtype="float32"), "device")
+    voice = open_voice(exact(name=str(gguf_file), slots=4, context=256), "device")
     assert isinstance(voice, GGUFVoice)
     assert voice.fingerprint == transformers.fingerprint
     assert voice.vocabulary == transformers.vocabulary
@@ -72,7 +75,7 @@ def test_quantised_weights_read_much_as_whole_ones(kind: str, gguf_file: Path, t
 
 
 def _nats_a_token(file: Path) -> float:
-    voice = GGUFVoice(ModelSettings(slots=4, context=256), file, None)
+    voice = GGUFVoice(exact(slots=4, context=256, dtype="float16"), file, None)
     ids = voice.prompt(TEXT, "complete")
     [rows] = voice.read([Segment([0], [ids], every=True)])
     voice.close()
@@ -183,7 +186,7 @@ def test_a_kernel_that_is_wrong_is_caught_and_a_sound_one_is_not(
     kind: type[GGUFVoice], word: str, gguf_file: Path, transformers: TransformersVoice
 ) -> None:
     """By what a batch changes; the float weights are transformers' own."""
-    settings = ModelSettings(slots=MANY, context=256, dtype="float32")
+    settings = exact(slots=MANY, context=256)
     found = check(kind(settings, gguf_file), transformers)
     assert (word in found.refused) if word else not found.refused
 
@@ -200,7 +203,7 @@ def test_what_is_no_whole_model_is_refused_in_one_line(fault: str, gguf_file: Pa
     elif fault != "missing":
         file.write_bytes({"short": whole[: len(whole) // 2], "magic": b"PK" + whole[2:], "empty": b""}[fault])
     with pytest.raises(BadConfiguration) as refused:
-        open_voice(ModelSettings(name=str(file)), "device")
+        open_voice(exact(name=str(file)), "device")
     assert str(file) in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -214,14 +217,14 @@ def test_a_file_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     with pytest.raises(BadConfiguration, match="does not load"):
-        open_voice(ModelSettings(name=str(file)), "device")
+        open_voice(exact(name=str(file)), "device")
 
 
 def test_rows_that_take_too_much_memory_are_refused(gguf_file: Path) -> None:
     voice = GGUFVoice(SETTINGS, gguf_file)
     with pytest.raises(BadConfiguration, match="kv_bytes"):
-        GGUFVoice(ModelSettings(slots=4, context=256, dtype="float32", kv_bytes=voice.slots.bytes - 1), gguf_file)
-    GGUFVoice(ModelSettings(slots=4, context=256, dtype="float32", kv_bytes=voice.slots.bytes), gguf_file)
+        GGUFVoice(exact(slots=4, context=256, kv_bytes=voice.slots.bytes - 1), gguf_file)
+    GGUFVoice(exact(slots=4, context=256, kv_bytes=voice.slots.bytes), gguf_file)
 
 
 @pytest.mark.parametrize("fits", [True, False])

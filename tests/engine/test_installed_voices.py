@@ -9,10 +9,10 @@ import pytest
 from llama_here import needs_llama
 
 import hocket_models
+from exact import exact, on_cpu
 from hocket_daemon.engine.choice import reported
 from hocket_daemon.engine.gguf_voice import GGUFVoice
 from hocket_daemon.engine.published import place
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools.models.voices import add_voices, lacks_voices
 
@@ -43,7 +43,8 @@ def test_voices_are_made_checked_and_chosen_from(folder: Path, gguf_file: Path) 
     )
     assert half.worse_by is not None
     assert abs(half.worse_by) < 0.05
-    voice = open_voice(ModelSettings(name="smollm2", slots=2, context=64), "device")
+    with on_cpu():  # a GPU would be chosen before
+        voice = open_voice(exact(name="smollm2", slots=2, context=64, dtype="auto"), "device")
     assert isinstance(voice, GGUFVoice) is (half.step_ms < floats.step_ms)
     assert "ms a step" in voice.why
     assert not list(folder.glob(".*"))
@@ -52,6 +53,6 @@ def test_voices_are_made_checked_and_chosen_from(folder: Path, gguf_file: Path) 
 
 def test_a_set_precision_is_read_by_transformers(folder: Path, gguf_file: Path) -> None:
     add_voices(gguf_file, folder, lambda _: None)
-    voice = open_voice(ModelSettings(name="smollm2", slots=2, context=64, dtype="float32"), "device")
+    voice = open_voice(exact(name="smollm2", slots=2, context=64), "device")
     assert not isinstance(voice, GGUFVoice)
     assert voice.precision == "float32"

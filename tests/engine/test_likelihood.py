@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from fake_voice import FakeVoice
 
+from exact import exact
 from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS, Likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.sequences import read_at_once
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 QUESTION = "kala mira duno soretu limba?"
@@ -23,7 +24,7 @@ def test_a_group_hears_what_teacher_forcing_says(
     tiny_models: dict[str, Path], tmp_path: Path, prefill_tokens: int
 ) -> None:
     """Of each passage; kept documents change nothing, and the answer begins as it does where nothing is heard."""
-    settings = ModelSettings(name=str(tiny_models["device"]), prefill_tokens=prefill_tokens, slots=8)
+    settings = exact(name=str(tiny_models["device"]), prefill_tokens=prefill_tokens, slots=8)
     voice = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path)))
     layout = voice.layout("answer")
     query, own = layout.question(QUESTION), layout.own(QUESTION)

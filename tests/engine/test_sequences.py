@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exact import exact
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
@@ -19,7 +19,7 @@ WEIGHTS = [0.5, 0.2, 0.3]
 
 @pytest.fixture(scope="module")
 def model(tiny_models: dict[str, Path]) -> TransformersVoice:
-    return TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+    return TransformersVoice(exact(name=str(tiny_models["device"]), slots=8), "device")
 
 
 def opened(model: TransformersVoice, rows: int = 3) -> SequenceGroup:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from conftest import save_tiny_model
+from exact import exact
 from hocket_daemon.engine import stored
 from hocket_daemon.engine.documents import compute_ahead
 from hocket_daemon.engine.entry import KV, encode
@@ -26,7 +27,7 @@ from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import read_at_once
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.stored import StoredKV, model_digest, open_store, text_digest
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from waiting import WAIT_S
@@ -42,7 +43,7 @@ PASSAGES = [
 @pytest.fixture(scope="module")
 def plain(tiny_models: dict[str, Path]) -> TransformersVoice:
     """A model that keeps nothing."""
-    return TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=8), "device")
+    return TransformersVoice(exact(name=str(tiny_models["device"]), slots=8), "device")
 
 
 def opened(folder: Path, plain: TransformersVoice, **options: object) -> TransformersVoice:
@@ -215,7 +216,7 @@ def test_the_key_changes_with_everything_the_numbers_depend_on(tiny_models: dict
     """Other ids, weights, configuration or dtype: other names; the same again: the same."""
 
     def name(folder: Path, ids: list[int], dtype: str = "float32") -> str:
-        settings = ModelSettings(name=str(folder), slots=1, dtype=dtype)
+        settings = exact(name=str(folder), slots=1, dtype=dtype)
         stored = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
         assert stored is not None
         return stored._name(Prefix("text", ids))[0]
@@ -402,7 +403,7 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
     tiny_models: dict[str, Path], tmp_path: Path
 ) -> None:
     """Interrupted in the middle of a pass: nothing of it is kept, what was done before is, the row is free."""
-    settings = ModelSettings(name=str(tiny_models["device"]), slots=8)
+    settings = exact(name=str(tiny_models["device"]), slots=8)
     model = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
     interrupt = Interrupt()
     inner, layers = model.read, []

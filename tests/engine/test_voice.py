@@ -15,12 +15,12 @@ import torch
 from fake_voice import FakeVoice
 from llama_here import needs_llama
 
+from exact import exact
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.gguf_voice import GGUFVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import at_once, read_at_once, read_prompt
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
 from waiting import WAIT_S
@@ -32,9 +32,9 @@ SLOTS = 6
 def voice(request: pytest.FixtureRequest, tiny_models: dict[str, Path], gguf_file: Path) -> Voice:
     makers: dict[str, Callable[[], Voice]] = {
         "fake": lambda: FakeVoice(slots=SLOTS, context=400),
-        "gguf": lambda: GGUFVoice(ModelSettings(slots=SLOTS, context=400, dtype="float32"), gguf_file),
+        "gguf": lambda: GGUFVoice(exact(slots=SLOTS, context=400), gguf_file),
         "transformers": lambda: TransformersVoice(
-            ModelSettings(name=str(tiny_models["device"]), slots=SLOTS, context=400), "device"
+            exact(name=str(tiny_models["device"]), slots=SLOTS, context=400), "device"
         ),
     }
     return makers[request.param]()
@@ -168,7 +168,7 @@ def test_each_voice_computes_with_its_own_number_of_threads(tiny_models: dict[st
     """Torch has one number for the whole process: it is that of the voice whose pass began last."""
     before = torch.get_num_threads()
     voices = [
-        TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=1, threads=threads), "device")
+        TransformersVoice(exact(name=str(tiny_models["device"]), slots=1, threads=threads), "device")
         for threads in (2, 3)
     ]
     try:

@@ -12,8 +12,8 @@ from editor import Editor, with_editor
 from harness import Pair, pair
 from lsprotocol import types
 
+from exact import exact
 from hocket_daemon.composition.settings import CompositionSettings
-from hocket_daemon.engine.settings import ModelSettings
 from waiting import WAIT_S
 
 TYPED = "The ferry to 渡し 🙂 Brightholm costs 14 crowns.\nLinnea Varga lives in Oak"
@@ -24,7 +24,7 @@ def running() -> Iterator[Pair]:
     """A device with the bundled model, whose suggestions are a function of the text: it remembers nothing."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), {}, start=False) as running:
         running.start_retrieval("device")
-        running.start_device(model=ModelSettings(name="bundled"), composition=CompositionSettings(own_documents=False))
+        running.start_device(model=exact(name="bundled"), composition=CompositionSettings(own_documents=False))
         yield running
 
 

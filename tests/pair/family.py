@@ -7,8 +7,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import pytest
 from harness import Pair
 
 from hocket_bus import keys
@@ -19,8 +22,9 @@ from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.graph.settings import FederationSettings, GateSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
+from hocket_retrieval import daemon
 from hocket_retrieval.config import RetrievalConfig
-from hocket_retrieval.daemon import Daemon as Retrieval
+from hocket_retrieval.embedder import Embedder
 from hocket_tools.caller import Caller
 from ports import free_port
 from waiting import WAIT_S, until
@@ -79,22 +83,23 @@ class Family:
         policy = {"summaries": True, "evidence": True} | egress
         settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)
         made.start_device(link=self.at, name=name, egress=settings, gate=gate)
+        made.join()
         self.devices[name] = made
         return made
 
     def start_retrieval(self, made: Pair, side: str) -> None:
         """One that embeds, searches and builds a graph."""
-        daemon = Retrieval(
+        retrieval = daemon.Daemon(
             RetrievalConfig(endpoint=made.endpoint(f"{side}-retrieval"), state=str(made.folder / f"{side}-documents"))
         )
-        daemon.start()
-        thread = threading.Thread(target=daemon.serve, name=f"{side}-retrieval", daemon=True)
+        retrieval.start()
+        thread = threading.Thread(target=retrieval.serve, name=f"{side}-retrieval", daemon=True)
         thread.start()
 
         def stop() -> None:
-            daemon.stop()
+            retrieval.stop()
             thread.join(10)
-            daemon.close()
+            retrieval.close()
 
         self.stack.callback(stop)
 
@@ -150,5 +155,12 @@ def _is_shared(metrics: Mapping[str, float]) -> bool:
 def family(folder: Path, models: dict[str, Path]) -> Iterator[Family]:
     """Nothing runs yet; all of it ends with the context."""
     made = Family(folder, models)
-    with made.stack:
+    with pytest.MonkeyPatch.context() as patch, made.stack:
+        patch.setattr(daemon, "Embedder", _embedder)
         yield made
+
+
+@cache
+def _embedder(*settings: Any) -> Embedder:
+    """One for all of them: it takes longer to load than to embed what they have, and any thread may use it."""
+    return Embedder(*settings)

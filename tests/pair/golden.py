@@ -16,6 +16,7 @@ from pathlib import Path
 from harness import ListRetrieval, pair
 
 import hocket_models
+from exact import on_cpu
 from hocket_bus.messages import Passage, Passages, Search
 from hocket_client import Client
 from waiting import WAIT_S
@@ -65,7 +66,11 @@ def read() -> dict[str, object]:
 def opened(documents: dict[str, list[str]], **device: object) -> Iterator[Client]:
     """A pair of the bundled models with these documents; `device` is what else is set there."""
     models = {side: hocket_models.path(side) for side in ("device", "cloud")}  # type: ignore[arg-type]
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
+    with (
+        on_cpu(),
+        tempfile.TemporaryDirectory(prefix="hk") as folder,
+        pair(Path(folder), models, start=False) as made,
+    ):
         for side, texts in documents.items():
             made.stack.callback(Shelf(made.endpoint(f"{side}-retrieval"), side, texts).close)
         made.start_cloud()

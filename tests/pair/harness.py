@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from exact import exact
+from hocket_bus.errors import Forbidden, ProtocolError
 from hocket_bus.messages import Extract, Extracted, Passage, Passages, Score, Scores, Search, Sentence, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_client import Client
@@ -20,7 +22,7 @@ from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.pair.loopback import trust_self
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 ABOUT_VOICES = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
 UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
@@ -111,7 +113,7 @@ class Pair:
         return retrieval
 
     def model(self, side: str, **options: object) -> ModelSettings:
-        return ModelSettings(name=str(self.models[side]), **options)  # type: ignore[arg-type]
+        return exact(name=str(self.models[side]), **options)
 
     def start_cloud(self, *, endpoint: str = "", model: ModelSettings | None = None, **options: object) -> CloudDaemon:
         self.cloud = CloudDaemon(
@@ -140,7 +142,17 @@ class Pair:
             )
         )
         self.run(self.device)
+        if self.cloud is not None:
+            self.join()
         return self.device
+
+    def join(self) -> None:
+        """Wait until the device has its cloud, or the cloud will have none of it: a question waits a moment only."""
+        device = self.device
+        assert device is not None
+        peer = device.peer()
+        assert peer is not None
+        until(lambda: peer.up or isinstance(peer.reason, Forbidden | ProtocolError))
 
     def client(self, side: str = "device") -> Client:
         return self.stack.enter_context(Client(self.endpoint(side), connect_s=WAIT_S))

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 from harness import UNMEASURED
 
+from exact import exact
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Done, Ingest, Ingested, Token
@@ -21,7 +22,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.settings import KVSettings, ModelSettings
+from hocket_daemon.engine.settings import KVSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import run
 from hocket_tools.caller import Caller
@@ -34,7 +35,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["herd", "hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon"])
 
 
-def serve(name: str, folder: str, model: str) -> None:
+def serve(name: str, folder: str, model: str, hold_decode_s: float) -> None:
     """Be the daemon `name`."""
     endpoint = f"ipc://{folder}/{name}"
     if name.endswith("retrieval"):
@@ -43,14 +44,15 @@ def serve(name: str, folder: str, model: str) -> None:
     common = {
         "endpoint": endpoint,
         "retrieval": endpoint + "-retrieval",
-        "model": ModelSettings(name=model, slots=64, hold_decode_s=0.02),
+        "model": exact(name=model, slots=64, hold_decode_s=hold_decode_s),
         "kv": KVSettings(folder=f"{folder}/{name}-kv"),
         "max_sessions": 32,
     }
     if name == "cloud":
         CloudDaemon(CloudSettings(**common)).run()  # type: ignore[arg-type]
     else:
-        waits = AggregationSettings(connect_wait_s=5.0, rejoin_wait_s=10.0)
+        # A cloud that has gone is left because its link is down, and for nothing else.
+        waits = AggregationSettings(connect_wait_s=5.0, peer_wait_s=WAIT_S, rejoin_wait_s=10.0)
         DeviceDaemon(
             DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits, composition=UNMEASURED)  # type: ignore[arg-type]
         ).run()
@@ -58,17 +60,12 @@ def serve(name: str, folder: str, model: str) -> None:
 
 @dataclass
 class Outcome:
-    """What a reader saw of one stream, and when."""
+    """What a reader saw of one stream."""
 
     tokens: list[Token] = field(default_factory=list)
-    times_s: list[float] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
     done: Done | None = None
     error: HocketError | None = None
-
-    @property
-    def longest_gap_s(self) -> float:
-        return max((after - before for before, after in zip(self.times_s, self.times_s[1:], strict=False)), default=0.0)
 
 
 def read(stream: Stream) -> Outcome:
@@ -77,7 +74,6 @@ def read(stream: Stream) -> Outcome:
     try:
         for token in stream:
             outcome.tokens.append(token)
-            outcome.times_s.append(monotonic())
         outcome.done = stream.result()
     except HocketError as error:
         outcome.error = error
@@ -87,8 +83,9 @@ def read(stream: Stream) -> Outcome:
 class Herd:
     """The daemons of one pair in `folder`, a short path."""
 
-    def __init__(self, folder: Path, models: dict[str, Path]) -> None:
+    def __init__(self, folder: Path, models: dict[str, Path], hold_decode_s: float = 0.02) -> None:
         self.folder = folder
+        self._hold_decode_s = hold_decode_s
         self.readers = ThreadPoolExecutor(32)
         self._models = models
         self._processes: dict[str, BaseProcess] = {}
@@ -96,7 +93,7 @@ class Herd:
 
     def start(self, name: str) -> None:
         side = name.removesuffix("-retrieval")
-        args = (name, str(self.folder), str(self._models[side]))
+        args = (name, str(self.folder), str(self._models[side]), self._hold_decode_s)
         process = CONTEXT.Process(target=serve, args=args, daemon=True)
         process.start()
         self._processes[name] = process

@@ -12,6 +12,7 @@ from harness import ListRetrieval
 from numpy.typing import NDArray
 from simulation import token_of
 
+from exact import exact
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search, Task
 from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
@@ -22,7 +23,6 @@ from hocket_daemon.engine.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.serving.relevance import explained, weigh
 
@@ -44,7 +44,7 @@ class Reference:
         self._scorer = scorer
         self._surprises: dict[tuple[str, Task, str, str], list[float]] = {}  # a pass each, and asked for at every step
         self._models = {
-            side: TransformersVoice(ModelSettings(name=str(models[side])), side)  # type: ignore[arg-type]
+            side: TransformersVoice(exact(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
         }
 

@@ -107,7 +107,7 @@ def full(tiny_models: dict[str, Path]) -> Iterator[Pair]:
 def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None:
     """At once, by an error of its own kind; and a question for more rows than there are is the caller's mistake."""
     client = full.client("cloud")
-    streams = [client.ask(QUESTION, seed=seed, max_tokens=60, ignore_eos=True) for seed in range(2)]
+    streams = [client.ask(QUESTION, seed=seed, max_tokens=100, ignore_eos=True) for seed in range(2)]
     for stream in streams:
         next(iter(stream))
     with pytest.raises(Busy, match="2 of 2 places") as busy:
@@ -122,7 +122,7 @@ def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None
 def test_a_device_that_was_told_busy_begins_alone_and_joins_when_there_is_room(full: Pair) -> None:
     """Its reader is told once; the tokens after that are joint again."""
     client = full.client()
-    streams = [client.ask(QUESTION, seed=seed, max_tokens=30, ignore_eos=True) for seed in range(2)]
+    streams = [client.ask(QUESTION, seed=seed, max_tokens=60, ignore_eos=True) for seed in range(2)]
     for stream in streams:
         next(iter(stream))
     late = client.ask(QUESTION, seed=7, max_tokens=250, ignore_eos=True).result()

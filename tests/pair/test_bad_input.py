@@ -12,6 +12,7 @@ import pytest
 import zmq
 from harness import Pair, pair
 
+from exact import exact
 from hocket_bus import messages
 from hocket_bus.errors import BadConfiguration, BadRequest, DeadlineExceeded, Unavailable
 from hocket_bus.messages import Notice, Token
@@ -19,7 +20,7 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.device import DeviceDaemon
-from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.serving import retrieval
 from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 6, "ignore_eos": True, "deadline_s": WAIT_S}
@@ -172,8 +173,9 @@ def test_an_answer_without_documents_says_that_it_comes_from_none(parts: Pair, a
     assert plain.notices == []
 
 
-def test_a_dead_retrieval_daemon_is_named(parts: Pair) -> None:
+def test_a_dead_retrieval_daemon_is_named(parts: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the device it is an error; on the cloud the device goes on alone and says why."""
+    monkeypatch.setattr(retrieval, "RESTART_S", 0.0)  # nobody hopes that one is just starting
     parts.start_cloud()
     device = parts.start_device()
     with pytest.raises(Unavailable, match="device's retrieval daemon.*hocket retrieval"):
@@ -242,14 +244,14 @@ def test_a_deadline_ends_a_stream(running: Pair) -> None:
 def test_a_model_that_does_not_load_is_a_configuration_error(parts: Pair) -> None:
     """One line that names the key."""
     with pytest.raises(BadConfiguration, match=r"does not load.*\[model\] name"):
-        parts.start_device(model=ModelSettings(name="/nowhere/at/all"))
+        parts.start_device(model=exact(name="/nowhere/at/all"))
     with pytest.raises(BadConfiguration, match="unknown dtype"):
         parts.start_device(model=parts.model("device", dtype="float8"))
 
 
 def test_a_wrong_address_of_the_retrieval_daemon_is_a_configuration_error(parts: Pair) -> None:
     """Before the model is loaded."""
-    settings = DeviceSettings(endpoint=parts.endpoint("device"), retrieval="/run/x", model=ModelSettings("/nowhere"))
+    settings = DeviceSettings(endpoint=parts.endpoint("device"), retrieval="/run/x", model=exact(name="/nowhere"))
     with pytest.raises(BadConfiguration, match="'/run/x' is no endpoint"):
         DeviceDaemon(settings)
 

@@ -38,15 +38,16 @@ def options(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-def test_ids_do_not_depend_on_who_else_is_served(made: Pair) -> None:
-    """Each of ten questions gives, beside eight others of all kinds, the ids that it gives alone; batches did form."""
+@pytest.mark.parametrize("number", [3, pytest.param(10, marks=pytest.mark.long)])
+def test_ids_do_not_depend_on_who_else_is_served(made: Pair, number: int) -> None:
+    """Each question gives, beside eight others of all kinds, the ids that it gives alone; batches did form."""
     start(made)
     client = made.client()
     assert made.cloud is not None
-    alone = [client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result().token_ids for i in range(10)]  # type: ignore[arg-type]
+    alone = [client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result().token_ids for i in range(number)]  # type: ignore[arg-type]
     compute = made.cloud.services.compute
     before = (compute.batches, compute.requests)
-    for i in range(10):
+    for i in range(number):
         others = [client.ask(QUESTIONS[i + 1 + k], deadline_s=WAIT_S, **options(50 * i + k)) for k in range(OTHERS)]  # type: ignore[arg-type]
         done = client.ask(QUESTIONS[i], deadline_s=WAIT_S, **options(i)).result()  # type: ignore[arg-type]
         assert (done.token_ids, done.aggregation.solo_steps) == (alone[i], [])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from harness import UNMEASURED, WORDS, Pair, pair
 
+from exact import exact
 from hocket_bus.errors import BadRequest, Busy, Cancelled
 from hocket_bus.messages import (
     CLASS_OF,
@@ -32,7 +33,7 @@ from hocket_client.connection import Connection
 from hocket_daemon.composition import session
 from hocket_daemon.composition.session import Composing
 from hocket_daemon.composition.settings import CompositionSettings
-from hocket_daemon.engine.settings import BUNDLED, ModelSettings
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
 from hocket_daemon.serving.mode import FollowedSession, Peer
@@ -115,7 +116,7 @@ def test_a_text_is_completed_from_the_memory_of_both_sides(tiny_models: dict[str
 
 def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dict[str, Path], folder: Path) -> None:
     with pair(folder, tiny_models, start=False) as made:
-        compute = made.start_device(model=ModelSettings(name=BUNDLED)).services.compute
+        compute = made.start_device(model=exact(name=BUNDLED)).services.compute
         with made.client().compose("The village was first se", memory=False) as composer:
             for _ in range(40):
                 shown = suggested(composer).text
@@ -147,13 +148,13 @@ def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path]
     """It suggests what it does as the daemon's own, and questions are still answered by that."""
     text = "The village was first settled"
     shown = []
-    for options in ({"composition": CompositionSettings(model=BUNDLED)}, {"model": ModelSettings(name=BUNDLED)}):
+    for options in ({"composition": CompositionSettings(model=BUNDLED)}, {"model": exact(name=BUNDLED)}):
         with pair(folder, tiny_models, start=False) as made:
             own = made.start_device(**options).services.voice.name  # type: ignore[arg-type]
             client = made.client()
             with client.compose(text, memory=False) as composer:
                 shown.append(suggested(composer).text)
-            facts = client.status().facts
+            facts = client.status(WAIT_S).facts
             assert f"by {BUNDLED};" in facts["composition"]
             assert facts["model"] == own == (BUNDLED if "model" in options else str(tiny_models["device"]))
     assert shown[0] == shown[1] != ""

@@ -23,9 +23,10 @@ import pyte
 import pytest
 from harness import Pair, pair
 
+from exact import exact
 from hocket_bus.errors import HocketError
 from hocket_daemon.composition.session import Composing
-from hocket_daemon.engine.settings import BUNDLED, ModelSettings
+from hocket_daemon.engine.settings import BUNDLED
 from waiting import WAIT_S
 
 ROWS, COLUMNS = 12, 100
@@ -75,7 +76,7 @@ class Terminal:
 @pytest.fixture
 def made(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        made.start_device(model=ModelSettings(name=BUNDLED))
+        made.start_device(model=exact(name=BUNDLED))
         yield made
 
 

@@ -107,7 +107,8 @@ def test_what_may_not_leave_keeps_the_answer_at_home(tiny_models: dict[str, Path
 def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
     """Processes of one model, to be killed."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        made = Herd(Path(folder), dict.fromkeys(("device", "cloud"), tiny_models["device"]))
+        models = dict.fromkeys(("device", "cloud"), tiny_models["device"])
+        made = Herd(Path(folder), models, hold_decode_s=0.05)  # there is time to kill it before it has written all
         try:
             for name in ("device-retrieval", "cloud-retrieval", "cloud", "device"):
                 made.start(name)

@@ -11,9 +11,10 @@ import pytest
 from harness import Pair, pair
 from real_server import MODEL, listens, needs_serving, serve, started
 
+from exact import exact
 from hocket_client import Client
 from hocket_daemon.dispatch.settings import DispatchSettings
-from hocket_daemon.engine.settings import ModelSettings, ServerSettings
+from hocket_daemon.engine.settings import ServerSettings
 from ports import free_port
 from waiting import WAIT_S, until
 
@@ -35,7 +36,7 @@ def served(process: tuple[subprocess.Popen[str], int], tiny_models: dict[str, Pa
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         made.start_retrieval("device")
         made.start_device(
-            model=ModelSettings(name=str(MODEL)),
+            model=exact(name=str(MODEL)),
             server=ServerSettings(url=f"http://127.0.0.1:{process[1]}", model=str(MODEL)),
             dispatch=DispatchSettings(migration="overlap", price_input=1.0, price_output=1.0),
         )

@@ -48,8 +48,8 @@ def scraped(side: str) -> dict[str, float]:
 
 
 def shown(made: Pair, side: str) -> Status:
-    with Caller(made.endpoint(side)) as caller:
-        return caller.ask(StatusRequest(request=bytes(16)), Status)
+    with Caller(made.endpoint(side), WAIT_S) as caller:
+        return caller.ask(StatusRequest(request=bytes(16)), Status, WAIT_S)
 
 
 def test_the_figures_are_those_of_the_answers(made: Pair) -> None:

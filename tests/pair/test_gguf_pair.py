@@ -12,6 +12,7 @@ from harness import WORDS, Pair, pair
 from llama_here import needs_llama
 
 import hocket_models
+from exact import DTYPE
 from hocket_client import Client
 from hocket_tools.link import Conditions, Link, start
 from ports import free_port
@@ -33,7 +34,7 @@ def opened(gguf_file: Path, kinds: dict[str, str], dtype: str) -> Iterator[tuple
         made.start_retrieval("device")
         made.start_retrieval("cloud")
         made.trust(f"tcp://127.0.0.1:{link.port}", f"tcp://{cloud}")
-        here = {side: made.model(side, dtype=dtype if kind == "file" else "auto") for side, kind in kinds.items()}
+        here = {side: made.model(side, dtype=dtype if kind == "file" else DTYPE) for side, kind in kinds.items()}
         made.start_cloud(endpoint=f"tcp://{cloud}", model=here["cloud"])
         made.start_device(link=f"tcp://127.0.0.1:{link.port}", model=here["device"])
         yield made, made.client(), link

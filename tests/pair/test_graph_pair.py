@@ -125,6 +125,7 @@ def test_what_is_withdrawn_or_removed_goes_in_the_cloud(made: Family) -> None:
         made.ingest(ben, CHOIR)  # in the place of the old one
         until(lambda: any("Vox Borealis" in text for text in held()))
         assert not any("Halcyon" in text for text in held())
+        made.wait_shared("ben")  # the device has heard of it, too
         assert caller.ask(StopSharing(request=os.urandom(16)), Removed, WAIT_S).removed == 1
         until(lambda: held() == set())
 

@@ -15,7 +15,7 @@ from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused
 from hocket_bus.sockets import Bus, Event, Received, Server
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.serving.prefix import PrefixChain
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 SHORT = {"seed": 1, "max_tokens": 5, "ignore_eos": True, "deadline_s": WAIT_S}
 PAYLOAD = codec.encode(codec.truncate(np.full(20, 0.05, np.float32), 0.98))
@@ -108,10 +108,12 @@ def test_a_cloud_that_misses_a_greeting_is_greeted_again(parts: Pair, monkeypatc
     assert stream.result().aggregation.method == "alone"
 
 
-def answer(parts: Pair, on_begin: Callable[[Begin, Send], None]) -> tuple[Done, list[str], OddCloud]:
+def answer(
+    parts: Pair, on_begin: Callable[[Begin, Send], None], peer_wait_s: float = WAIT_S
+) -> tuple[Done, list[str], OddCloud]:
     cloud = OddCloud(parts.endpoint("cloud"), on_begin)
     parts.stack.callback(cloud.close)
-    parts.start_device(peer_wait_s=1.0, connect_wait_s=WAIT_S)
+    parts.start_device(peer_wait_s=peer_wait_s, connect_wait_s=WAIT_S)
     stream = parts.client().ask("kala mira?", **SHORT)
     done = stream.result()
     return done, stream.notices, cloud
@@ -130,7 +132,7 @@ def test_drafts_that_lead_nowhere_do_not_hold_an_answer(parts: Pair) -> None:
         threading.Thread(target=repeat, daemon=True).start()
 
     try:
-        done, notices, _ = answer(parts, on_begin)
+        done, notices, _ = answer(parts, on_begin, peer_wait_s=1.0)
     finally:
         ended.set()
     assert done.aggregation.method == "alone"
@@ -147,7 +149,7 @@ def test_tokens_that_the_model_does_not_have_do_not_fail_an_answer(parts: Pair) 
     done, notices, cloud = answer(parts, on_begin)
     assert done.aggregation.method == "alone"
     assert any("a token that this model does not have: use models of one family; answering" in said for said in notices)
-    assert any(isinstance(message, End) and message.reason == "unusable draft" for message in cloud.heard)
+    until(lambda: any(isinstance(message, End) and message.reason == "unusable draft" for message in cloud.heard))
 
 
 def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:
@@ -155,5 +157,6 @@ def test_a_cloud_without_documents_is_let_go(parts: Pair) -> None:
     done, notices, cloud = answer(parts, lambda begin, send: send(ready(begin, 0)))
     assert done.aggregation.method == "alone"
     assert [notice for notice in notices if "alone" in notice] == ["the cloud has no documents; answering alone"]
+    until(lambda: any(isinstance(message, End) for message in cloud.heard))
     of_session = [message for message in cloud.heard if isinstance(message, Begin | Draft | Target | End)]
     assert [at for at, message in enumerate(of_session, start=1) if isinstance(message, End)] == [len(of_session)]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from harness import pair
 
+from exact import exact
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.profiling.offline import Stage, about, profile, steps_of
@@ -20,6 +21,7 @@ from hocket_daemon.profiling.profiles import (
     network_file,
     save,
 )
+from waiting import WAIT_S
 
 
 @pytest.fixture
@@ -33,9 +35,9 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
     """At first a moving average; once the offline stage has written its file, that one."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
         client = made.client()
-        assert "hocket profile --offline --side device" in client.status().facts["decode time"]
+        assert "hocket profile --offline --side device" in client.status(WAIT_S).facts["decode time"]
         done = client.ask("kala mira?", max_tokens=12, ignore_eos=True, seed=1, require_cloud=True).result()
-        status = client.status()
+        status = client.status(WAIT_S)
         assert status.metrics["decode_steps"] >= len(done.token_ids) - 2
         assert status.metrics["decode_measured_s"] > 0
         assert 0 < status.metrics["rtt_s"] < 5
@@ -51,7 +53,7 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
         trip = Figure(name="round trip", source="ping", now=0.02, average=0.021, date="2026-11-21")
         save(network_file("", home), NetworkProfile(host="", figures=[trip]))
 
-        facts = client.status().facts
+        facts = client.status(WAIT_S).facts
         assert f"(offline profile of {measured.date})" in facts["decode time"]
         assert facts["network profile"] == "round trip 20.00 ms, average 21.00 ms (ping, 2026-11-21)"
         assert made.device.services.profiler.knows(2)
@@ -62,9 +64,8 @@ def test_the_offline_stage_times_every_step_up_to_the_context_and_frees_its_rows
     tiny_models: dict[str, Path], home: Path
 ) -> None:
     """As many calls as steps; a chunk as long as the context is refused."""
-    from hocket_daemon.engine.settings import ModelSettings
 
-    settings = ModelSettings(name=str(tiny_models["cloud"]), context=64, slots=2)
+    settings = exact(name=str(tiny_models["cloud"]), context=64, slots=2)
     model = TransformersVoice(settings, "cloud")
     told = about(model, settings, "cloud")
     stage, steps = Stage(rows=2, chunk_tokens=32, runs=2), []

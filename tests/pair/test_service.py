@@ -15,6 +15,7 @@ import pytest
 from harness import Pair, pair
 from reference import Reference
 
+from exact import table
 from hocket_bus.errors import Unavailable
 from hocket_client import Client, Stream
 from hocket_client.question import ask_message
@@ -41,7 +42,7 @@ def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: 
     keys = trust_self(folder / "keys", at)
     (folder / "cloud.toml").write_text(
         f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{keys}"\n'
-        f'[model]\nname = "{tiny_models["cloud"]}"\nhold_decode_s = 0.02\n'
+        + table(tiny_models["cloud"], hold_decode_s=0.02)
     )
     arguments = [sys.executable, "-m", "hocket_tools.main", "cloud", "--config", f"{folder}/cloud.toml"]
     environment = os.environ | {"NOTIFY_SOCKET": f"{folder}/notify", "WATCHDOG_USEC": "3000000"}
@@ -54,7 +55,7 @@ def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: 
         cloud.send_signal(signal.SIGHUP)
         assert int(systemd.until("RELOADING")["MONOTONIC_USEC"]) > 0
         systemd.until("READY")
-        with Client(at, keys=keys) as client:
+        with Client(at, keys=keys, connect_s=WAIT_S) as client:
             stream = client.ask(QUESTION, documents=0, **OPTIONS)
             next(iter(stream))
             cloud.send_signal(signal.SIGTERM)

@@ -23,6 +23,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "security")]
 
 from shares import Machine, about, begin, make_keys  # noqa: E402
 
+from exact import exact  # noqa: E402
 from hocket_bus.messages import (  # noqa: E402
     Cancel,
     Done,
@@ -102,10 +103,10 @@ def _ingest(keeper: Machine, path: Path) -> None:
 
 
 def _tokenizer(folder: Path) -> str:
-    from hocket_daemon.engine.settings import KVSettings, ModelSettings
+    from hocket_daemon.engine.settings import KVSettings
     from hocket_daemon.engine.transformers_voice import TransformersVoice
 
-    return TransformersVoice(ModelSettings(slots=1), "device", KVSettings()).fingerprint
+    return TransformersVoice(exact(slots=1), "device", KVSettings()).fingerprint
 
 
 # --- the neighbour

@@ -16,14 +16,14 @@ from liar import Liar
 from transformers import AutoTokenizer
 
 import hocket_models
+from exact import exact
 from hocket_bus.messages import Sampling
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_tools.bench.forced import MANNERS, Manner, attack, forced
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 NOTE = (
     "Notes for the cabin at Lumtarn. The password for the wireless network at Lumtarn is quartzheron58. The key hangs "
@@ -47,7 +47,10 @@ def beside(then: Literal["yield", "silence"], log_h: float, *, trust: bool) -> I
         liar = Liar(made.endpoint("cloud"), wanted, then=then, log_h=log_h)
         made.stack.callback(liar.close)
         made.start_device(
-            egress=EgressSettings(drafts=False), trust_cloud=trust, peer_wait_s=0.5, connect_wait_s=WAIT_S
+            egress=EgressSettings(drafts=False),
+            trust_cloud=trust,
+            peer_wait_s=0.5 if then == "silence" else WAIT_S,
+            connect_wait_s=WAIT_S,
         )
         yield liar, made.client()
 
@@ -69,7 +72,7 @@ def test_a_cloud_that_is_trusted_hears_the_value() -> None:
         text, notices, _ = ask(client)
         assert VALUE in text
         assert notices == []
-        assert VALUE in text_of(liar.told)
+        until(lambda: VALUE in text_of(liar.told))
 
 
 def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard() -> None:
@@ -80,7 +83,7 @@ def test_a_forced_beginning_ends_alone_with_a_notice_and_the_value_is_not_heard(
         assert [
             each for each in notices if "to where only your documents" in each and each.endswith("; answering alone")
         ]
-        assert liar.parted
+        until(lambda: liar.parted)
         assert text_of(liar.told).strip() == BEGINNING.strip()
 
 
@@ -90,7 +93,7 @@ def test_a_cloud_that_falls_silent_behind_a_push_does_not_hear_what_it_missed() 
         text, notices, _ = ask(client)
         assert VALUE in text
         assert [notice for notice in notices if notice.endswith("answering alone")]
-        assert liar.parted
+        until(lambda: liar.parted)
         assert VALUE not in text_of(liar.told)
 
 
@@ -99,7 +102,7 @@ def test_a_claim_out_of_range_ends_alone_with_a_notice_before_any_token() -> Non
         _, notices, method = ask(client)
         assert method == "alone"
         assert [notice for notice in notices if "a relevance that no scorer gives" in notice]
-        assert liar.parted
+        until(lambda: liar.parted)
         assert liar.told == []
 
 
@@ -118,7 +121,7 @@ def test_honest_answers_are_written_together_as_before() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_model_that_writes_sentences_tells_a_liar_nothing(manner: Manner) -> None:
     """Fifty beginnings, greedy, drafts at home: without the rule most values are heard, with it at most one in ten."""
-    voice = TransformersVoice(ModelSettings(name=os.environ[MODEL], slots=4, context=1024), "device")
+    voice = TransformersVoice(exact(name=os.environ[MODEL], slots=4, context=1024), "device")
     heard = {
         guard: sum(attack(voice, case, manner, SAMPLING, drafts=False, guard=guard).value for case in forced())
         for guard in ("off", "leaves")

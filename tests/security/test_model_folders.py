@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import hocket_models
+from exact import exact
 from hocket_bus.errors import HocketError
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError
@@ -59,7 +59,7 @@ def with_garbage(folder: Path, trap: Path) -> None:
 
 
 def voice_of(folder: Path) -> None:
-    TransformersVoice(ModelSettings(name=str(folder)), "device")
+    TransformersVoice(exact(name=str(folder)), "device")
 
 
 @pytest.mark.parametrize("load", [voice_of, lambda folder: Embedder(str(folder)), lambda folder: Reranker(str(folder))])

@@ -7,14 +7,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from time import sleep
 
 import pytest
 
-from hocket_bus.deadline import Deadline
 from hocket_tools.commands.pair import START_S
 from processes import guarded
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 pytestmark = [pytest.mark.programs, pytest.mark.timeout(START_S + 2 * WAIT_S)]
 
@@ -33,9 +31,10 @@ def demo(folder: Path, tiny_models: dict[str, Path]) -> subprocess.Popen[str]:
     folders = {side: str(model) for side, model in tiny_models.items()}
     (package / "__init__.py").write_text(f"FOLDERS = {folders!r}\n\n\ndef path(side):\n    return FOLDERS[side]\n")
     (folder / "t").mkdir()
+    path = os.pathsep.join(filter(None, [str(package.parent), os.environ.get("PYTHONPATH", "")]))
     return subprocess.Popen(
         [sys.executable, "-m", "hocket_tools.main", "demo"],
-        env=os.environ | {"PYTHONPATH": str(package.parent), "TMPDIR": str(folder / "t")},
+        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(folder / "t")},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -83,14 +82,12 @@ def test_an_interrupted_demo_leaves_nothing_behind(
     with guarded(demo(folder, tiny_models)) as process:
         assert process.stderr is not None
         assert "starting" in process.stderr.readline()
-        while len(daemons(folder)) < 5:  # and what sweeps up
-            assert process.poll() is None
+        until(lambda: process.poll() is not None or len(daemons(folder)) >= 5, 0.2)  # and what sweeps up
+        assert process.poll() is None
         process.send_signal(number)
         process.communicate(timeout=WAIT_S)
     assert process.returncode == status
     if number == signal.SIGKILL:
-        deadline = Deadline.after(WAIT_S)
-        while daemons(folder) and not deadline.passed:
-            sleep(0.1)
+        until(lambda: not daemons(folder), 0.1)
     assert daemons(folder) == []
     assert list((folder / "t").iterdir()) == []

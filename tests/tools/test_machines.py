@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from exact import table
 from hocket_bus.errors import BadRequest
 from hocket_bus.keys import Keys
 from hocket_tools.commands.pair import START_S
@@ -147,8 +148,7 @@ def test_init_pair_up_and_ask(
     try:
         for side, home in sides.items():
             text = home.config(side).read_text()
-            model = f'[model]\nname = "{tiny_models[side]}"\ncontext = 512\n'
-            home.config(side).write_text(text.replace("[model]\n", model))
+            home.config(side).write_text(text.replace("[model]\n", table(tiny_models[side], context=512)))
         codes = {side: code_of(home, capsys) for side, home in sides.items()}
         assert run(["pair", codes["cloud"], "--home", str(sides["device"].at)]) == 0
         assert run(["pair", codes["device"], "--home", str(sides["cloud"].at)]) == 0

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from exact import table
 from hocket_bus.errors import BadConfiguration, Unavailable
 from hocket_tools.commands.pair import START_S
 from hocket_tools.main import run
@@ -158,14 +159,13 @@ def test_ctrl_c_cancels_the_request(home: Home, capsys: pytest.CaptureFixture[st
         threading.Thread(target=process.stdout.read, daemon=True).start()
         assert process.stderr.read() == ""
     assert process.returncode == 130
-    idle = threading.Event()
-    for _ in range(50):
+
+    def idle() -> bool:
         assert run(["status", "--home", str(home.at), "--json"]) == 0
         daemons = {daemon["name"]: daemon for daemon in json.loads(capsys.readouterr().out)["daemons"]}
-        if daemons["device"]["facts"]["requests in work"] == "0":
-            return
-        idle.wait(0.1)
-    pytest.fail("the cancelled request stayed in work")
+        return bool(daemons["device"]["facts"]["requests in work"] == "0")
+
+    until(idle, 0.1)
 
 
 @pytest.fixture
@@ -311,10 +311,10 @@ def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.
         home, moved = Home(Path(folder) / "pair"), Home(Path(folder) / "moved")
         home.prepare_side("device", "laptop", "")
         text = home.config("device").read_text()
-        home.config("device").write_text(text.replace("[model]\n", f'[model]\nname = "{tiny_models["device"]}"\n'))
+        home.config("device").write_text(text.replace("[model]\n", table(tiny_models["device"])))
         up = [sys.executable, "-m", "hocket_tools.main", "up", "--home", str(home.at)]
         try:
-            with guarded(subprocess.Popen(up)) as first, guarded(subprocess.Popen(up)) as second:
+            with guarded(subprocess.Popen(up, text=True)) as first, guarded(subprocess.Popen(up, text=True)) as second:
                 assert (first.wait(WAIT_S), second.wait(WAIT_S)) == (0, 0)
             begun = processes.pids(home)
             assert {name: len(found) for name, found in begun.items()} == {"device": 1, "device-retrieval": 1}

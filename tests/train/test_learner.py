@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools.models.described import described
 from hocket_tools.train import learner
@@ -65,7 +65,7 @@ def test_a_run_that_is_killed_and_goes_on_ends_with_equal_weights(
 
 def test_nothing_but_the_label_is_learned(tiny_models: dict[str, Path]) -> None:
     """The loss is the voice's own, of the label's tokens alone."""
-    voice = TransformersVoice(ModelSettings(name=str(tiny_models["device"]), slots=1, context=64), "device")
+    voice = TransformersVoice(exact(name=str(tiny_models["device"]), slots=1, context=64), "device")
     pupil = Pupil(str(tiny_models["device"]), lora=False, seed=0)
     for lesson in lessons(3):
         p = voice.score([*lesson.prompt, *lesson.label], len(lesson.label))
@@ -123,5 +123,5 @@ def test_a_damaged_adapter_is_refused_in_one_line(tiny_models: dict[str, Path], 
     else:
         weights.write_bytes(weights.read_bytes()[:-50])
     with pytest.raises(BadConfiguration) as refused:
-        TransformersVoice(ModelSettings(name=str(tmp_path / "weights"), slots=1, context=64), "device")
+        TransformersVoice(exact(name=str(tmp_path / "weights"), slots=1, context=64), "device")
     assert "\n" not in str(refused.value)

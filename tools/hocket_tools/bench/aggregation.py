@@ -17,10 +17,10 @@ from rich.progress import Progress
 from hocket_bus.messages import METHODS
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.identity import digest
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest
 from hocket_tools.bench.stream import Run, ask, figures
 from hocket_tools.data_folder import require
 

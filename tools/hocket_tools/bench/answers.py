@@ -24,11 +24,11 @@ from hocket_daemon.engine.voices import open_voice
 from hocket_tools import console
 from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.lies import alarm
 from hocket_tools.bench.question_sets import FILES, HALVES, SETS, Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 

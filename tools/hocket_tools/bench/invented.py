@@ -15,10 +15,10 @@ from rich.progress import track
 from hocket_bus.messages import DEFAULT_WEIGHTS, Weights
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.identity import digest
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest
 
 ASKERS = ("pair", "device alone", "cloud alone")
 KNOWING = {"device": "device alone", "cloud": "cloud alone"}

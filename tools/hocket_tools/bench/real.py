@@ -19,10 +19,10 @@ from rich.progress import track
 from hocket_bus.messages import Passages, Search
 from hocket_tools import console
 from hocket_tools.bench.corpora import json_lines, wikitext
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.caller import Caller
 from hocket_tools.data_folder import require
 

@@ -18,9 +18,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from hocket_tools.bench import corpora
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.data_folder import require
 
 if TYPE_CHECKING:

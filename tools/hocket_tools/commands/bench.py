@@ -161,3 +161,11 @@ def figure(
 
     if frame.run(number, out, data, changes or []) is False:
         raise typer.Exit(1)
+
+
+@app.command(epilog="Example: hocket bench results")
+def results() -> None:
+    """Make docs/results.md and its pictures from docs/results, in a folder of hocket's sources."""
+    from hocket_tools.bench.results.command import write
+
+    write(Path())

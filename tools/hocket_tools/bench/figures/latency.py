@@ -13,11 +13,11 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.corpora import reading_questions
-from hocket_tools.bench.identity import digest
 from hocket_tools.bench.methods import ALONE, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 from hocket_tools.bench.running import bench_pair
+from hocket_tools.bench.sources import digest
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure

@@ -25,9 +25,9 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
+from hocket_tools.bench.sources import digest_of_files
 
 from .frame import Claim, Figure, separate
 from .ranges import PAPERS_WEIGHTS

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hocket_bus.messages import Ask
 from hocket_tools.bench import identity
 from hocket_tools.bench.identity import ROOTS, of_part, today
 from hocket_tools.bench.measured import DEFAULTS, MEASURED, PACKAGES, parts_of
@@ -134,6 +135,5 @@ def test_what_a_benchmark_imports_of_the_product_is_among_its_parts(name: str) -
 def test_defaults_are_a_part_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another temperature or another way of weighing is another product to whoever says nothing."""
     before = of_part(DEFAULTS, ROOTS)
-    ask = identity.Ask
-    monkeypatch.setattr(identity, "Ask", lambda **said: ask(**said, documents=3))
+    monkeypatch.setattr(identity, "Ask", lambda **said: Ask(**said, documents=3))
     assert of_part(DEFAULTS, ROOTS) != before

@@ -92,7 +92,7 @@ def test_one_line_of_the_sampler_changes_what_every_line_that_measures_it_says(t
     systems = read_systems(ROOT / FOLDER / SYSTEMS, areas)
     assert set(since(page(areas, systems, today)).values()) == {"no"}
 
-    changed = ROOTS | {"daemon": with_another_sampler(tmp_path / "hocket_daemon")}
+    changed = dict(ROOTS) | {"daemon": with_another_sampler(tmp_path / "hocket_daemon")}
     says = since(page(areas, systems, cache(lambda part: of_part(part, changed))))
     measuring = {
         (record.claim.replace("|", "/"), link(area))

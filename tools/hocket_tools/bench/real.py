@@ -19,6 +19,7 @@ from rich.progress import track
 from hocket_bus.messages import Passages, Search
 from hocket_tools import console
 from hocket_tools.bench.corpora import json_lines, wikitext
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
@@ -37,7 +38,7 @@ class Settings:
     questions: Annotated[int, Option("Questions to ask.", min=1)] = 20
     searches: Annotated[int, Option("Questions to search for.", min=1)] = 300
     articles: Annotated[int, Option("Articles that the cloud reads.", min=1)] = 600
-    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 64
     seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
 

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from hocket_tools.bench import corpora
+from hocket_tools.bench.product import EMBEDDING_THREADS
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.settings import Option
 from hocket_tools.bench.sources import digest_of_files
@@ -46,7 +47,7 @@ class Settings:
     chunks: Annotated[int, Option("Passages in the store.", min=100)] = 100_000
     searches: Annotated[int, Option("Questions to time.", min=10)] = 400
     passages: int = 5
-    threads: int = 1
+    threads: int = EMBEDDING_THREADS
     seed: int = 0
 
 

@@ -8,6 +8,7 @@ from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule
 from hocket_tools.bench.bare import, distributions
 from hocket_tools.bench.overhead import VOCABULARIES, Settings, bare_pair, run
+from hocket_tools.bench.product import WIRE_MASS
 
 SEED = 5
 

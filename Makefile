@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long check install gguf install-units lock check-lock clean
+.PHONY: help demo test test-long bench-smoke check install gguf install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -26,6 +26,9 @@ test: install ## run the test suite
 test-long: install ## run every test, the long ones too, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
 	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
+
+bench-smoke: install ## run every headline's benchmark in small: whether it runs, not what it measures
+	$(BIN)/hocket bench smoke
 
 check: install ## check style and types
 	$(BIN)/ruff check .

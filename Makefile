@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long test-again check install gguf install-units lock check-lock clean
+.PHONY: help demo test test-long test-again bench-smoke check install gguf install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -31,6 +31,9 @@ test-long: install ## run every test, the long ones too, one after another, and 
 
 test-again: install ## run the test suite ten times, in other orders, five times beside busy processes
 	$(BIN)/python tests/again.py --times 10 --loaded 5
+
+bench-smoke: install ## run every headline's benchmark in small: whether it runs, not what it measures
+	$(BIN)/hocket bench smoke
 
 check: install ## check style and types
 	$(BIN)/ruff check .

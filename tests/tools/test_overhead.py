@@ -6,8 +6,9 @@ from pathlib import Path
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule
-from hocket_tools.bench.bare import WIRE_MASS, distributions
+from hocket_tools.bench.bare import distributions
 from hocket_tools.bench.overhead import VOCABULARIES, Settings, bare_pair, run
+from hocket_tools.bench.product import WIRE_MASS
 
 SEED = 5
 

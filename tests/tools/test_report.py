@@ -11,49 +11,53 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
-import hocket_models
-from hocket_tools.bench import aggregation, identity, invented, kv, real, report, retrieval
+from hocket_tools.bench import aggregation, invented, kv, real, report, retrieval
+from hocket_tools.bench.identity import identity
 from hocket_tools.bench.machine import describe
+from hocket_tools.bench.measured import parts_of
 from hocket_tools.bench.report import Report, bootstrap, percentile
+
+COMMAND = "hocket bench link"
 
 
 def test_rows_survive_an_interruption_when_settings_are_equal(tmp_path: Path) -> None:
     """A second run with the same settings finds the finished rows; other settings start empty."""
     path = tmp_path / "out" / "r.json"
-    first = Report({"rtts": (0, 100)}, path, "hocket bench x")
+    first = Report({"rtts": (0, 100)}, path, COMMAND)
     first.add({"system": "sync", "rtt_ms": 0, "ms": 1.5})
-    again = Report({"rtts": (0, 100)}, path, "hocket bench x")
+    again = Report({"rtts": (0, 100)}, path, COMMAND)
     assert again.find(system="sync", rtt_ms=0) == {"system": "sync", "rtt_ms": 0, "ms": 1.5}
     assert again.find(system="sync", rtt_ms=100) is None
-    assert Report({"rtts": (0, 300)}, path, "hocket bench x").rows == []
+    assert Report({"rtts": (0, 300)}, path, COMMAND).rows == []
 
 
-@pytest.mark.parametrize("other", ["code", "device model", "cloud model"])
+@pytest.mark.parametrize("other", ["tools/link", "model"])
 def test_rows_of_other_code_or_models_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: str) -> None:
     """They are figures of something else; the file says of what."""
-    first = Report({}, tmp_path / "r.json", "x")
+    first = Report({}, tmp_path / "r.json", COMMAND)
     first.add({"ms": 1.5})
-    monkeypatch.setattr(report, "identity", lambda: {**identity.identity(), other: "another"})
-    again = Report({}, tmp_path / "r.json", "x")
+    monkeypatch.setattr(report, "identity", lambda *of: {**identity(*of), other: "another"})
+    again = Report({}, tmp_path / "r.json", COMMAND)
     assert again.rows == []
     assert again.differs_from_file() == [other]
 
 
-def test_the_identity_follows_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every line of the packages' code counts, and every file of the bundled models."""
-    package, folder = tmp_path / "package", tmp_path / "model"
-    for path in (package, folder):
-        path.mkdir()
-    monkeypatch.setattr(hocket_models, "path", lambda _side: folder)
-    monkeypatch.setattr(identity, "PACKAGES", [type("package", (), {"__path__": [str(package)]})])
-    seen = []
-    for file in (package / "a.py", folder / "model.safetensors", folder / "tokenizer.json"):
-        for content in ("one", "two"):
-            file.write_text(content)
-            identity._code.cache_clear()
-            seen.append(tuple(identity.identity().values()))
-    identity._code.cache_clear()
-    assert len(set(seen)) == len(seen)
+def test_rows_outlive_a_change_of_code_that_they_are_not_of(tmp_path: Path) -> None:
+    """The file has the digests of the measured parts alone."""
+    path = tmp_path / "r.json"
+    Report({}, path, COMMAND).add({"ms": 1.5})
+    assert (
+        set(json.loads(path.read_text())["identity"]) == set(parts_of(COMMAND)) == {"tools/bench/link.py", "tools/link"}
+    )
+
+
+def test_a_model_in_a_folder_is_known_by_its_files(tmp_path: Path) -> None:
+    """Another file there is another model; a bundled one is a part of the code."""
+    (tmp_path / "config.json").write_text("{}")
+    before = identity(COMMAND, {"model": str(tmp_path)})["model"]
+    (tmp_path / "config.json").write_text("[]")
+    assert identity(COMMAND, {"model": str(tmp_path)})["model"] != before
+    assert "model" not in identity(COMMAND, {"model": "bundled"})
 
 
 def test_the_dates_are_those_of_the_first_and_the_last_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,12 +71,12 @@ def test_the_dates_are_those_of_the_first_and_the_last_row(tmp_path: Path, monke
     def told() -> list[str]:
         return [json.loads(path.read_text())[name] for name in ("command", "begun", "last_added")]
 
-    at("monday", "x").add({"a": 1})
-    at("tuesday", "y").finish()
-    assert told() == ["x", "monday", "monday"]
-    at("wednesday", "y").add({"a": 2})
-    assert told() == ["x", "monday", "wednesday"]
-    anew = at("thursday", "y")
+    at("monday", COMMAND).add({"a": 1})
+    at("tuesday", f"{COMMAND} again").finish()
+    assert told() == [COMMAND, "monday", "monday"]
+    at("wednesday", f"{COMMAND} again").add({"a": 2})
+    assert told() == [COMMAND, "monday", "wednesday"]
+    anew = at("thursday", f"{COMMAND} again")
     anew.rows.clear()
     anew.add({"a": 3})
     assert told()[1:] == ["thursday", "thursday"]
@@ -121,7 +125,7 @@ def test_every_benchmark_of_texts_says_which(tmp_path: Path, monkeypatch: pytest
 def test_the_file_holds_everything_and_no_partial_file_stays(tmp_path: Path) -> None:
     """The JSON has the eight keys; claims keep their verdict, a miss too."""
     path = tmp_path / "r.json"
-    report = Report({"seed": 1}, path, "hocket bench x --seed 1")
+    report = Report({"seed": 1}, path, f"{COMMAND} --seed 1")
     report.add({"a": 1})
     report.claim("fast", "< 1", 2.0, holds=False)
     assert report.finish() is False
@@ -137,7 +141,7 @@ def test_a_file_that_is_no_report_is_measured_anew(tmp_path: Path) -> None:
     """Half a file does not stop a run."""
     path = tmp_path / "r.json"
     path.write_text('{"rows": [')
-    assert Report({}, path, "x").rows == []
+    assert Report({}, path, COMMAND).rows == []
 
 
 def test_a_claim_is_printed_with_its_verdict() -> None:

@@ -10,17 +10,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from rich.progress import Progress
 
-from hocket_bus.messages import METHODS
+from hocket_bus.messages import DEFAULT_WEIGHTS, METHODS, Weights
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.identity import digest
+from hocket_tools.bench.product import DOCUMENTS, METHOD
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest
 from hocket_tools.bench.stream import Run, ask, figures
 from hocket_tools.data_folder import require
 
@@ -46,12 +47,10 @@ class Settings:
     prompts: Annotated[int, Option("How many prompts.", min=1)] = 30
     tokens: Annotated[int, Option("Tokens per prompt.", min=2)] = 20
     temperature: Annotated[float, Option("0 is greedy.", min=0)] = 1.0
-    documents: Annotated[int, Option("Passages a side.", min=0)] = 2
+    documents: Annotated[int, Option("Passages a side.", min=0)] = DOCUMENTS
     corpus_articles: Annotated[int, Option("Paragraphs that the two sides have read.", name="--articles", min=0)] = 40
     seed: Annotated[int, Option("Seed of the first prompt.", min=0)] = 0
-    weights: Annotated[
-        Literal["off", "static", "dynamic", "likelihood"], Option("How documents and sides are weighed.")
-    ] = "dynamic"
+    weights: Annotated[Weights, Option("How documents and sides are weighed.")] = DEFAULT_WEIGHTS
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
@@ -156,7 +155,7 @@ def _ask(client: Client, settings: Settings, prompt: str, seed: int, system: str
     return ask(
         client,
         prompt,
-        aggregation="coupled" if alone else system,
+        aggregation=METHOD if alone else system,
         alone=alone,
         require_cloud=not alone,
         seed=seed,

@@ -15,7 +15,7 @@ from typing import Annotated, cast
 
 from rich.progress import Progress
 
-from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Sampling, Weights
+from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.sampling import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
@@ -24,11 +24,12 @@ from hocket_daemon.engine.voices import open_voice
 from hocket_tools import console
 from hocket_tools.bench import unfounded
 from hocket_tools.bench.dealt import Scores
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.lies import alarm
+from hocket_tools.bench.product import DOCUMENTS, DTYPE, RELEVANCE_TEMPERATURE, TEMPERATURE, THREADS, TOP_P
 from hocket_tools.bench.question_sets import FILES, HALVES, SETS, Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.bench.two_sides import Asked, TwoSides
 from hocket_tools.bench.wording import contains, f1
 
@@ -48,8 +49,8 @@ class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
-    dtype: Annotated[str, Option("Of its weights.")] = "auto"
-    threads: Annotated[int, Option("CPU threads of a forward pass.", min=1)] = 1
+    dtype: Annotated[str, Option("Of its weights.")] = DTYPE
+    threads: Annotated[int, Option("CPU threads of a forward pass.", min=1)] = THREADS
     squad: Annotated[int, Option("SQuAD's questions, half of them the device's.", min=0)] = 300
     two_sided: Annotated[int, Option("Questions of two parts, one on each side.", min=0)] = 100
     chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
@@ -58,12 +59,10 @@ class Settings:
     weights: Annotated[Weights, Option("How one side alone weighs, and the pair that is compared with it.")] = (
         DEFAULT_WEIGHTS
     )
-    relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = (
-        AggregationSettings().relevance_temperature
-    )
-    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = RELEVANCE_TEMPERATURE
+    documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 40
-    temperature: Annotated[float, Option("0 is greedy; above it, top-p is the client's default.", min=0)] = 0.0
+    temperature: Annotated[float, Option("0 is greedy; above it, top-p is the client's default.", min=0)] = TEMPERATURE
     seed: Annotated[int, Option("Chooses the questions, and what is drawn.", min=0)] = 0
 
 
@@ -116,7 +115,7 @@ def _answers(
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
     two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for _, question in some]
-    rules = [Rule(settings.seed + at, settings.temperature, Sampling().top_p) for at, _ in some]
+    rules = [Rule(settings.seed + at, settings.temperature, TOP_P) for at, _ in some]
     for steps in two.answers(asked, rules):
         yield voice.text([step.token for step in steps]), alarm(steps) is not None
 

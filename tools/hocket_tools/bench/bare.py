@@ -38,8 +38,8 @@ from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.serving.stream import Stream
 from hocket_daemon.serving.streams import Streams
+from hocket_tools.bench.product import WIRE_MASS
 
-WIRE_MASS = 0.98
 IDLE_S = 30.0  # whoever started this process has gone
 _LOG_BYTES = 1 << 24
 

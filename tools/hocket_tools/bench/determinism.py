@@ -22,12 +22,12 @@ from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_tools.bench.product import WIRE_MASS
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
 
 WORDS = "river tower bell gate mill stone harbour winter letter bridge garden lamp market road ship song".split()  # noqa: SIM905
 EXACT = "float32"
-WIRE_MASS = 0.98
 
 
 @dataclass(frozen=True)

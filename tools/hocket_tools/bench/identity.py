@@ -1,11 +1,13 @@
-"""What a benchmark's figures depend on besides its settings: hocket's own code, models and texts, as short digests."""
+"""What a benchmark's figures depend on besides its settings, as digests: the code that it measures, and models."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 import hocket_bus
 import hocket_client
@@ -13,33 +15,56 @@ import hocket_daemon
 import hocket_models
 import hocket_retrieval
 import hocket_tools
+from hocket_bus.messages import AggregationOptions, Ask, Compose, DispatchOptions
+from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_daemon.engine.published import is_installed, place, resolved
+from hocket_retrieval.config import RetrievalConfig
+from hocket_tools.bench.measured import DEFAULTS, parts_of
+from hocket_tools.bench.sources import digest, digest_of_files, digest_under
 
-PACKAGES = (hocket_bus, hocket_client, hocket_daemon, hocket_models, hocket_retrieval, hocket_tools)
-SHORT = 16
-
-
-def identity() -> Mapping[str, str]:
-    """Digests of this code and of the bundled models with their tokenizers."""
-    models = {"device model": hocket_models.path("device"), "cloud model": hocket_models.path("cloud")}
-    return {"code": _code()} | {name: digest_of_files(sorted(at.glob("*"))) for name, at in models.items()}
-
-
-def digest(texts: Iterable[str]) -> str:
-    """Another for other texts."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:SHORT]
+ROOTS: Mapping[str, Path] = {
+    package.__name__.removeprefix("hocket_"): Path(next(iter(package.__path__)))
+    for package in (hocket_bus, hocket_client, hocket_daemon, hocket_models, hocket_retrieval, hocket_tools)
+}
 
 
-def digest_of_files(files: Sequence[Path]) -> str:
-    """Another for other contents; files that are missing do not count."""
-    sha = hashlib.sha256()
-    for file in files:
-        if file.is_file():
-            sha.update(file.read_bytes())
-    return sha.hexdigest()[:SHORT] if files else ""
+def identity(command: str, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Digests of the parts that a command measures, and of the models that its settings name."""
+    named = {name: _model(value) for name, value in settings.items() if name.endswith("model")}
+    return {part: today(part) for part in parts_of(command)} | {name: found for name, found in named.items() if found}
 
 
 @cache  # a process runs the code that it was started with
-def _code() -> str:
-    folders = [Path(folder) for package in PACKAGES for folder in package.__path__]
-    sources = [(folder, path) for folder in folders for path in sorted(folder.rglob("*.py"))]
-    return digest(part for at, path in sources for part in (str(path.relative_to(at)), path.read_text("utf-8")))
+def today(part: str) -> str:
+    """The digest of a part of this code."""
+    return of_part(part, ROOTS)
+
+
+def of_part(part: str, roots: Mapping[str, Path]) -> str:
+    """The digest of a part of the packages in `roots`; empty where it is not there."""
+    if part == DEFAULTS:
+        return _defaults()
+    package, _, inside = part.partition("/")
+    return digest_under(roots[package], inside or "*")
+
+
+def _defaults() -> str:
+    """Another where somebody who says nothing is served otherwise."""
+    nobody, nothing = bytes(16), ""
+    said = (
+        Ask(request=nobody, topic=nobody, question=nothing),
+        Compose(request=nobody, topic=nobody, version=0, text=nothing, cursor=0),
+        AggregationOptions(),
+        DispatchOptions(),
+        DeviceSettings(endpoint=nothing, retrieval=nothing),
+        CloudSettings(endpoint=nothing, retrieval=nothing),
+        RetrievalConfig(endpoint=nothing, state=nothing),
+    )
+    return digest(msgspec.json.encode(record, order="deterministic").decode() for record in said)
+
+
+def _model(name: object) -> str:
+    """The digest of a model's files where a name stands for files of this machine that are no part of hocket."""
+    meant = resolved(str(name))
+    path = place(meant) if is_installed(meant) else Path(meant)
+    return digest_of_files(sorted(path.glob("*")) if path.is_dir() else [path] if path.is_file() else [])

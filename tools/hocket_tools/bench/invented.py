@@ -15,10 +15,11 @@ from rich.progress import track
 from hocket_bus.messages import DEFAULT_WEIGHTS, Weights
 from hocket_client import Client
 from hocket_tools import console
-from hocket_tools.bench.identity import digest
+from hocket_tools.bench.product import DOCUMENTS, TEMPERATURE
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.bench.running import bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest
 
 ASKERS = ("pair", "device alone", "cloud alone")
 KNOWING = {"device": "device alone", "cloud": "cloud alone"}
@@ -29,7 +30,7 @@ class Settings:
     """Everything that is set; figures of other settings are never mixed in."""
 
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 48
-    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
     weights: Annotated[Weights, Option("How passages and sides are weighed.")] = DEFAULT_WEIGHTS
     limit: Annotated[int | None, Option("Only the first so many questions.", min=1)] = None
 
@@ -40,7 +41,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     data = json.loads(text)
     questions = data["questions"][: settings.limit]
     how = {
-        "temperature": 0.0,
+        "temperature": TEMPERATURE,
         "max_tokens": settings.max_tokens,
         "documents": settings.documents,
         "weights": settings.weights,

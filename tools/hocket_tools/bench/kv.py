@@ -21,6 +21,7 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report, Row, bootstrap, percentile
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
@@ -39,7 +40,7 @@ class Settings:
     tokens: Annotated[Sequence[int], Option("Lengths of the passages.", min=1)] = (16, 64, 256)
     questions: Annotated[int, Option("How many questions.", min=1)] = 30
     passages: Annotated[int, Option("Passages that each side has read.", min=1)] = 20
-    documents: Annotated[int, Option("Passages a side takes for a question.", min=1)] = 2
+    documents: Annotated[int, Option("Passages a side takes for a question.", min=1)] = DOCUMENTS
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:

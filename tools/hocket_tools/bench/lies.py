@@ -20,9 +20,9 @@ from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts
 from hocket_tools.bench.dealt import FILES, Scores, dealt
 from hocket_tools.bench.forced import ENOUGH, MANNERS, Manner, attack, forced, opening
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.bench.two_sides import SIDES, Asked, Step, TwoSides
 
 AT_ONCE = 8

@@ -15,6 +15,7 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.voices import open_voice
 from hocket_tools.bench.baselines import drcg, sequence
 from hocket_tools.bench.baselines.moved import MovedKV
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.running import BenchPair
 from hocket_tools.bench.stream import Run, ask
 from hocket_tools.caller import Caller
@@ -73,7 +74,7 @@ class Methods:
     def warm_up(self, prompt: str, methods: Sequence[str] = METHODS) -> None:
         """The first answer of a process is slower: give each of `methods` one that nobody measures."""
         for method in methods:
-            self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=2), 0)
+            self.run(method, prompt, Options(tokens=2, temperature=0.0, documents=DOCUMENTS), 0)
 
     def settle(self, rtt_s: float, jitter: float) -> None:
         """Emulate a round trip, and wait until the device knows it unless it was the same before.

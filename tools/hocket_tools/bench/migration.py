@@ -18,13 +18,13 @@ from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.settings import AUTO
 from hocket_tools import console
 from hocket_tools.bench.dispatch.inputs import ALPACA
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.live import moved, quality, weight
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.question_sets import FILES, HALVES
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.data_folder import require
 
 PARTS = (moved.MOVES, moved.MODELS, weight.PART, quality.PART)

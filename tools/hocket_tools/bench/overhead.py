@@ -20,7 +20,8 @@ from typing import Annotated
 
 from hocket_bus.messages import Side
 from hocket_client import Client
-from hocket_tools.bench.bare import WIRE_MASS, endpoint
+from hocket_tools.bench.bare import endpoint
+from hocket_tools.bench.product import WIRE_MASS
 from hocket_tools.bench.report import Report, percentile
 from hocket_tools.bench.settings import Option
 

@@ -23,6 +23,7 @@ from hocket_daemon.privacy.ledger import read
 from hocket_tools import console
 from hocket_tools.bench import leaks
 from hocket_tools.bench.canaries import Canary, canaries, documents, grams
+from hocket_tools.bench.product import TEMPERATURE
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.running import SIDES
 from hocket_tools.bench.settings import Option
@@ -49,7 +50,7 @@ class Settings:
 
     canaries: Annotated[int, Option("Sentences to look for, each with a question.", min=1)] = 200
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 32
-    temperature: Annotated[float, Option("0 is greedy.", min=0)] = 0.7
+    temperature: Annotated[float, Option("0 is greedy.", min=0)] = TEMPERATURE
     seed: Annotated[int, Option("Chooses sentences and tokens.", min=0)] = 0
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
 

@@ -24,6 +24,7 @@ from hocket_bus.messages import Side
 from hocket_client import Client
 from hocket_daemon.profiling.offline import Stage
 from hocket_tools import console
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.random_model import save_random_model
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
@@ -32,7 +33,6 @@ from hocket_tools.decode_stage import measure_decode
 
 TARGET = 0.15
 WIDTH, LAYERS, CONTEXT = 768, 8, 256  # of the large one: 79 million parameters
-DOCUMENTS = 2
 SIDES: tuple[Side, ...] = ("device", "cloud")
 BUSY = """
 import os, sys

@@ -32,13 +32,13 @@ from hocket_daemon.serving.decisions import last
 from hocket_daemon.serving.mode import Facts
 from hocket_tools import console
 from hocket_tools.bench.dispatch import inputs
-from hocket_tools.bench.identity import digest
 from hocket_tools.bench.live.raced import COLUMNS, claim, points, summary
 from hocket_tools.bench.live.simulated import Simulated
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import SIDES, Tables, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest
 
 SETTLE_S = 6.0  # several of the link's pings
 BURST_PROMPTS = 20  # that the constrained side may be ahead of its budget

@@ -19,10 +19,11 @@ from rich.progress import track
 from hocket_bus.messages import Passages, Search
 from hocket_tools import console
 from hocket_tools.bench.corpora import json_lines, wikitext
-from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.caller import Caller
 from hocket_tools.data_folder import require
 
@@ -37,7 +38,7 @@ class Settings:
     questions: Annotated[int, Option("Questions to ask.", min=1)] = 20
     searches: Annotated[int, Option("Questions to search for.", min=1)] = 300
     articles: Annotated[int, Option("Articles that the cloud reads.", min=1)] = 600
-    documents: Annotated[int, Option("Passages a side.", min=1)] = 2
+    documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
     max_tokens: Annotated[int, Option("Longest answer.", min=1)] = 64
     seed: Annotated[int, Option("Chooses the questions.", min=0)] = 0
 

@@ -36,20 +36,21 @@ Row = dict[str, Value]
 
 
 class Report:
-    """The rows and claims of one run.
+    """The rows and claims of one run. Its command says which code is measured: measured.py.
 
     Rows measured earlier by equal code and models, with equal settings on an equal machine, are kept.
     """
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
         self.path = path
+        command, said = command or command_line(), json.loads(json.dumps(dict(settings)))
         self._head: dict[str, Any] = {
-            "command": command or command_line(),
+            "command": command,
             "begun": _now(),
             "last_added": _now(),
             "machine": describe(),
-            "identity": dict(identity()),
-            "settings": json.loads(json.dumps(dict(settings))),
+            "identity": identity(command, said) if path is not None else {},
+            "settings": said,
         }
         self.rows: list[Row] = self._take_over()
         self.summary: list[Row] = []

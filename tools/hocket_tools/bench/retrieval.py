@@ -18,9 +18,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from hocket_tools.bench import corpora
-from hocket_tools.bench.identity import digest_of_files
+from hocket_tools.bench.product import EMBEDDING_THREADS
 from hocket_tools.bench.report import Report, Row, percentile
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.data_folder import require
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ class Settings:
     store: Annotated[Path, Option("Keeps what was embedded.", metavar="FOLDER")] = Path("results/retrieval")
     chunks: Annotated[int, Option("Passages in the store.", min=100)] = 100_000
     searches: Annotated[int, Option("Questions to time.", min=10)] = 400
+    scifact: Annotated[int, Option("Documents of SciFact, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
-    threads: int = 1
+    threads: int = EMBEDDING_THREADS
     seed: int = 0
 
 
@@ -68,10 +70,10 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     if not report.find(part="search", system="total"):
         _measure_search(report, data, settings, embedder)
     if not report.find(part="scifact", system="hybrid"):
-        _measure_scifact(report, data / "scifact", settings.store / "scifact", embedder)
+        _measure_scifact(report, data / "scifact", settings, embedder)
     if not report.find(part="ingestion", system="all but embedding"):
         _measure_ingestion(report, data, embedder)
-    _claim(report)
+    _claim(report, whole=settings.scifact == 0)
     if json_path is not None:
         report.plot(
             json_path.with_suffix(".png"),
@@ -83,16 +85,22 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     return report.finish(COLUMNS)
 
 
-def _claim(report: Report) -> None:
+def _claim(report: Report, *, whole: bool = True) -> None:
+    """Of a part of SciFact nothing can be told."""
+    report.claims.clear()
+
+    def told(holds: bool) -> bool | None:
+        return holds if whole else None
+
     total = report.find(part="search", system="total") or {}
     for name, target_ms in (("p50_ms", 30), ("p95_ms", 60)):
         measured = float(total[name] or 0)
         report.claim(f"hybrid search {name}, query embedded", f"at most {target_ms}", measured, measured <= target_ms)
     found = {name: float((report.find(part="scifact", system=name) or {})["ndcg_10"] or 0) for name in PUBLISHED}
-    report.claim("SciFact nDCG@10, BM25", "published 0.665-0.679", found["BM25"], found["BM25"] >= 0.665)
-    report.claim("SciFact nDCG@10, dense", "published 0.645", found["dense"], round(found["dense"], 3) >= 0.645)
+    report.claim("SciFact nDCG@10, BM25", "published 0.665-0.679", found["BM25"], told(found["BM25"] >= 0.665))
+    report.claim("SciFact nDCG@10, dense", "published 0.645", found["dense"], told(round(found["dense"], 3) >= 0.645))
     best = max(found["BM25"], found["dense"])
-    report.claim("SciFact nDCG@10, hybrid", "above both", found["hybrid"], found["hybrid"] > best)
+    report.claim("SciFact nDCG@10, hybrid", "above both", found["hybrid"], told(found["hybrid"] > best))
 
 
 # --- speed ----------------------------------------------------------------------------------------------------------
@@ -203,13 +211,14 @@ def _bandwidth() -> float:
 # --- quality --------------------------------------------------------------------------------------------------------
 
 
-def _measure_scifact(report: Report, data: Path, folder: Path, embedder: Embedder) -> None:
+def _measure_scifact(report: Report, data: Path, settings: Settings, embedder: Embedder) -> None:
     from rich.progress import track
 
     from hocket_retrieval.collection import Collection
 
+    folder = settings.store / f"scifact-{settings.scifact or 'all'}"
     with Collection(folder, embedder, chunk_words=WHOLE) as collection:
-        rows = track(list(corpora.json_lines(data / "corpus.jsonl")), "embedding SciFact")
+        rows = track(list(corpora.json_lines(data / "corpus.jsonl"))[: settings.scifact or None], "embedding SciFact")
         collection.add((row["_id"], row["title"], f"{row['title']} {row['text']}".strip()) for row in rows)
     queries = {row["_id"]: row["text"] for row in corpora.json_lines(data / "queries.jsonl")}
     relevant = _relevant(data / "qrels/test.tsv")

@@ -16,6 +16,7 @@ from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Port, Receive
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.engine.distribution import Distribution
+from hocket_tools.bench.product import WIRE_MASS
 from hocket_tools.caller import Caller
 
 WAIT_S = 60.0
@@ -59,7 +60,7 @@ class ScriptedDevice:
         terms = Begin(
             session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
             sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), method="coupled",
-            documents=1, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5, wire_mass=0.98,
+            documents=1, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5, wire_mass=WIRE_MASS,
         )  # fmt: skip
         self._dialogue, self._key, self._last_s = Dialogue("device", terms), terms.session, None
         self._send(terms)

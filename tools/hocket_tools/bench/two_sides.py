@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hocket_bus.messages import Side, Task, Weights
+from hocket_bus.messages import DEFAULT_WEIGHTS, Side, Task, Weights
 from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
@@ -68,7 +68,7 @@ class TwoSides:
         voices: Voice | Mapping[Side, Voice],
         scores: Scores,
         max_tokens: int,
-        weights: Weights = "dynamic",
+        weights: Weights = DEFAULT_WEIGHTS,
         settings: AggregationSettings | None = None,
         *,
         task: Task = "answer",

@@ -24,12 +24,12 @@ from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
 from hocket_tools.bench.composition.pages import FILES, Page, pages
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.keys import Key, keys
 from hocket_tools.bench.live.typed import Typed, Typing
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.running import BenchPair, bench_pair
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 
 CONDITIONS = ("none", "near", "far", "silent", "busy")
 RTT_S = {"far": 0.15}

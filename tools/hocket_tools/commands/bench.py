@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from hocket_tools.commands.options import DATA, Data, command_of
+from hocket_tools.commands.options import DATA, Data, Json, command_of
 
 BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it measures, and an example of its options
     "aggregation": (
@@ -160,4 +161,36 @@ def figure(
     from hocket_tools.bench.figures import frame
 
     if frame.run(number, out, data, changes or []) is False:
+        raise typer.Exit(1)
+
+
+@app.command(epilog="Example: hocket bench results")
+def results() -> None:
+    """Make docs/results.md and its pictures from docs/results, in a folder of hocket's sources."""
+    from hocket_tools.bench.results.command import write
+
+    write(Path())
+
+
+@app.command(epilog="Example: hocket bench smoke --json smoke.json")
+def smoke(*, data: Data = DATA, json_path: Json = None) -> None:
+    """Run every headline's benchmark in small, in minutes; exit status 1 where one does not run.
+
+    Claims that miss do not count: nothing so small is measured.
+    """
+    from hocket_tools import console
+    from hocket_tools.bench.smoke import TRIALS, Ran, run, summary
+
+    def show(ran: Ran) -> None:
+        told = f"{ran.claims} claims, {ran.missed} missed" if ran.outcome == "ran" else ran.why
+        console.out().print(f"{ran.outcome:8}{ran.seconds:6.1f} s  {ran.name}: {told}", markup=False)
+
+    started_s = time.monotonic()
+    ran = run(data, TRIALS, show)
+    text = summary(ran, time.monotonic() - started_s)
+    if json_path is not None:
+        json_path.write_text(text, encoding="utf-8")
+    failed = [one.name for one in ran if one.outcome == "failed"]
+    console.out().print(f"{len(ran)} benchmarks in {time.monotonic() - started_s:.0f} s, {len(failed)} failed")
+    if failed:
         raise typer.Exit(1)

@@ -13,9 +13,9 @@ from hocket_daemon.engine.settings import AUTO, BUNDLED
 from hocket_tools.bench.composition import curves, recall, thresholds, utility
 from hocket_tools.bench.composition.facts import make_facts
 from hocket_tools.bench.composition.pages import FILES_OF, Kind, corpus
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 
 TAUS = ("0", "5", "10", "20", "40", "80", "auto")
 Corpus = Literal["facts", "wikitext2", "enron", "nih"]

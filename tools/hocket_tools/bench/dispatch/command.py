@@ -14,10 +14,10 @@ from hocket_daemon.dispatch.policy import Ints
 from hocket_daemon.dispatch.prices import TABLE_8
 from hocket_tools import console
 from hocket_tools.bench.dispatch import budget, cost, inputs, policies, times
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.picture import draw
 from hocket_tools.bench.report import Report, Row
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 
 PARTS = (policies.PART, budget.PART, cost.PART, times.PART)
 DEVICES = (*inputs.PAPERS, inputs.HERE)

@@ -15,6 +15,7 @@ from hocket_tools.bench.aggregation import fixed_prompts, inputs, share_out
 from hocket_tools.bench.kv import CHUNK_WORDS, QUESTION_CHARS, TEXTS, passages, wait_computed
 from hocket_tools.bench.methods import ALONE, DRCG_KV, DRCG_TEXT, DRDG_SW, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report, Row, Value, bootstrap, percentile
 from hocket_tools.bench.running import SIDES, bench_pair
 from hocket_tools.bench.stream import Run
@@ -38,7 +39,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     methods: tuple[str, ...] = METHODS
     prompts: int = 30
     tokens: int = 20
-    documents: int = 2
+    documents: int = DOCUMENTS
     passages: int = 20
     seed: int = 0
     model: str = BUNDLED  # both sides': a published name or a folder

@@ -13,11 +13,12 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.corpora import reading_questions
-from hocket_tools.bench.identity import digest
 from hocket_tools.bench.methods import ALONE, METHODS, Methods, Options
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 from hocket_tools.bench.running import bench_pair
+from hocket_tools.bench.sources import digest
 from hocket_tools.bench.stream import Run, mean
 
 from .frame import Claim, Figure
@@ -53,7 +54,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompts: int = 30
     questions: int = 30
     tokens: int = 20
-    documents: int = 2
+    documents: int = DOCUMENTS
     articles: int = 40
     seed: int = 0
     model: str = BUNDLED

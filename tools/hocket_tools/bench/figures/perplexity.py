@@ -25,9 +25,10 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.product import RELEVANCE_TEMPERATURE
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
+from hocket_tools.bench.sources import digest_of_files
 
 from .frame import Claim, Figure, separate
 from .ranges import PAPERS_WEIGHTS
@@ -52,7 +53,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chunk_words: int = 40
     weights: tuple[str, ...] = PAPERS_WEIGHTS
     refresh: int = 16
-    relevance_temperature: float = 0.1
+    relevance_temperature: float = RELEVANCE_TEMPERATURE
     wire_masses: tuple[float, ...] = (0.98, 0.8)
     wire_every: int = 8
     device_model: str = "device"

@@ -15,6 +15,7 @@ from hocket_tools import console
 from hocket_tools.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_tools.bench.methods import Methods, Options
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report, Row, Value, bootstrap
 from hocket_tools.bench.running import bench_pair
 from hocket_tools.simulator import study
@@ -43,7 +44,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompts: int = 30
     tokens: int = 20
     temperature: float = 1.0
-    documents: int = 2
+    documents: int = DOCUMENTS
     articles: int = 40
     seed: int = 0
 

@@ -13,6 +13,7 @@ import msgspec
 
 from hocket_tools.bench import aggregation
 from hocket_tools.bench.picture import draw
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.report import Report, Row, Value
 from hocket_tools.simulator.recording import Rates, drawn
 from hocket_tools.simulator.roundtrip import Sinusoid
@@ -107,7 +108,7 @@ def _running(settings: Settings) -> aggregation.Settings:
         prompts=settings.prompts,
         tokens=settings.prompt_tokens,
         temperature=1.0,
-        documents=2,
+        documents=DOCUMENTS,
         corpus_articles=40,
         seed=settings.seed,
     )

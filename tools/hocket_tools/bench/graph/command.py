@@ -16,11 +16,11 @@ from hocket_retrieval.graph.summary_index import SummaryIndex
 from hocket_tools.bench.graph import answers, gate, latency, living, matching, privacy
 from hocket_tools.bench.graph.collections import opened, together
 from hocket_tools.bench.graph.sets import FILES, Question, Sets, load
-from hocket_tools.bench.identity import digest_of_files
 from hocket_tools.bench.question_sets import FILES as SQUAD_AND_CHATS
 from hocket_tools.bench.question_sets import HALVES
 from hocket_tools.bench.report import Report
 from hocket_tools.bench.settings import Option
+from hocket_tools.bench.sources import digest_of_files
 from hocket_tools.embedding import RememberingEmbedder
 
 PARTS = ("matching", "gate", "answers", "living", "privacy", "latency")

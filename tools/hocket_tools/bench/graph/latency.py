@@ -12,7 +12,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from hocket_bus.deadline import Deadline
+from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Done, Passage, Passages
 from hocket_client import Client
 from hocket_daemon.graph.gate import decide
@@ -28,6 +31,7 @@ from hocket_tools.pair.processes import stop
 from hocket_tools.pair.temporary import temporary_home
 
 RTTS_MS = (0, 100)
+RECORDED_S = 20.0
 TOKENS = 8
 COLUMNS = (
     "kind",
@@ -117,7 +121,7 @@ def _ask(made: Trial, kind: str, rtt: int) -> list[Row]:
 
 def _row(made: Trial, kind: str, rtt: int, mode: str, answers: Sequence[Done]) -> Row:
     first = [1000 * done.ttft_s for done in answers]
-    records = [decisions.named(made.asking.decisions("device"), done.request.hex()).record for done in answers]
+    records = [_record(made, done) for done in answers]
     ways = [done.routing.way if done.routing else "" for done in answers]
     cloud = [record["cloud"]["times_s"] for record in records if record.get("cloud")]
     return {
@@ -132,6 +136,18 @@ def _row(made: Trial, kind: str, rtt: int, mode: str, answers: Sequence[Done]) -
         "read_ms": 1000 * statistics.median(each["prefill"] for each in cloud) if cloud else None,
         "way": ", ".join(f"{way or 'pair'} {ways.count(way)}" for way in sorted(set(ways))),
     }
+
+
+def _record(made: Trial, done: Done) -> dict[str, Any]:
+    """The daemon writes it behind the answer. Raises BadRequest where it has not in time."""
+    deadline = Deadline.after(RECORDED_S)
+    while True:
+        try:
+            return decisions.named(made.asking.decisions("device"), done.request.hex()).record
+        except BadRequest:
+            if deadline.passed:
+                raise
+            time.sleep(0.05)
 
 
 def _gate() -> Row:

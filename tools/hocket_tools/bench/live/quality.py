@@ -15,6 +15,7 @@ from typing import Any
 from hocket_bus.messages import Side, other
 from hocket_client import Client
 from hocket_tools.bench.live.told import ask
+from hocket_tools.bench.product import DOCUMENTS
 from hocket_tools.bench.question_sets import Question, questions
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.running import SIDES, bench_pair
@@ -70,7 +71,7 @@ def _answer(client: Client, question: Question, first: Side, cap: int, tokens: i
     """A cap of 0 tokens: the other side alone."""
     script = f"{first},{cap}:{other(first)}" if cap else other(first)
     told = ask(
-        client, question.text, script, task="answer", temperature=0.0, max_tokens=tokens, documents=2, seed=0,
+        client, question.text, script, task="answer", temperature=0.0, max_tokens=tokens, documents=DOCUMENTS, seed=0,
         deadline_s=600.0,
     )  # fmt: skip
     return {

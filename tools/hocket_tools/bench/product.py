@@ -1,0 +1,18 @@
+"""What the product does where nobody says otherwise, as benchmarks take it: none of them restates it."""
+
+from __future__ import annotations
+
+from hocket_bus.messages import AggregationOptions, Ask
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_retrieval.config import RetrievalConfig
+
+_ASKED = Ask(request=bytes(16), topic=bytes(16), question="")
+
+DOCUMENTS = _ASKED.documents
+TEMPERATURE, TOP_P = _ASKED.sampling.temperature, _ASKED.sampling.top_p
+METHOD = AggregationOptions().method
+RELEVANCE_TEMPERATURE = AggregationSettings().relevance_temperature
+WIRE_MASS = AggregationSettings().wire_mass
+THREADS, DTYPE = ModelSettings().threads, ModelSettings().dtype
+EMBEDDING_THREADS = RetrievalConfig(endpoint="", state="").threads

@@ -10,6 +10,7 @@ from typing import Unpack
 from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
+from .arguments import checked
 from .composer import AsyncComposer
 from .connection import Connection
 from .inbox import Inbox
@@ -21,6 +22,7 @@ from .reader import Reader
 class AsyncClient:
     """A connection to a daemon: `async with AsyncClient() as client`."""
 
+    @checked
     def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0, keys: Path | None = None) -> None:
         self._endpoint = endpoint or default_endpoint()
         self._connect_s = connect_s
@@ -41,18 +43,20 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Close the connection; streams in work are cancelled and end in Cancelled at once."""
-        if self._connection is not None:
+        if self._connection is not None and self._connection.is_own:  # no thread of the parent is here
             await asyncio.to_thread(self._connection.close)
 
+    @checked
     def ask(self, question: str, **options: Unpack[Options]) -> AsyncStream:
         """Ask; call it inside `async with`, on the loop that will iterate. For what can be said besides see `Options`.
 
-        Raises BadRequest for options out of range, Cancelled after `close`.
+        Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
         """
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
         return AsyncStream(self._connection, question, options)
 
+    @checked
     def compose(
         self, text: str = "", cursor: int | None = None, *, tokens: int = SUGGESTED, memory: bool = True
     ) -> AsyncComposer:

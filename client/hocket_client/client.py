@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import TIMEOUT_MAX
 from typing import Unpack
 
 from hocket_bus.errors import DeadlineExceeded
@@ -14,6 +15,7 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
+from .arguments import checked
 from .composer import Composer
 from .connection import Connection
 from .manuscript import Manuscript
@@ -24,11 +26,12 @@ from .reader import Reader
 class Client:
     """A connection to a daemon; close it, or use it as a context manager. One per process is enough."""
 
+    @checked
     def __init__(self, endpoint: str | None = None, *, connect_s: float = 5.0, keys: Path | None = None) -> None:
         """Connect to `endpoint` (default: this machine's device daemon) within `connect_s`.
 
         `keys` is the folder of this machine's keys (default: where `hocket keys` keeps them), used for tcp alone.
-        Raises Unavailable, Untrusted, BadConfiguration.
+        Raises BadRequest, Unavailable, Untrusted, BadConfiguration.
         """
         self._connection = Connection(endpoint or default_endpoint(), keys)
         try:
@@ -37,13 +40,15 @@ class Client:
             self._connection.close()
             raise
 
+    @checked
     def ask(self, question: str, **options: Unpack[Options]) -> Stream:
         """Ask; the stream that comes back is iterated for tokens. What can be said beside the question: see `Options`.
 
-        Raises BadRequest for options out of range, Cancelled after `close`.
+        Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
         """
         return Stream(self._connection, question, options)
 
+    @checked
     def compose(
         self, text: str = "", cursor: int | None = None, *, tokens: int = SUGGESTED, memory: bool = True
     ) -> Composer:
@@ -55,14 +60,15 @@ class Client:
             self._connection, Manuscript(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
         )
 
+    @checked
     def status(self, wait_s: float = 5.0) -> Status:
-        """How the daemon is. Raises DeadlineExceeded, Cancelled after `close`, or the daemon's error."""
+        """How the daemon is. Raises BadRequest, DeadlineExceeded, Cancelled after `close`, or the daemon's error."""
         request = os.urandom(16)
         inbox: SimpleQueue[Message] = SimpleQueue()
         self._connection.expect(request, inbox.put)
         try:
             self._connection.send(StatusRequest(request=request))
-            message = inbox.get(timeout=wait_s)
+            message = inbox.get(timeout=min(wait_s, TIMEOUT_MAX))
         except Empty as error:
             raise DeadlineExceeded(f"no status within {wait_s:g} s", "look at the daemon's log") from error
         finally:

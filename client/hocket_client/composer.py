@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import weakref
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from queue import Empty, SimpleQueue
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import Message, Suggestion
 
+from .arguments import checked
 from .assembly import SILENCE_S
 from .connection import CLOSED, Connection
-from .inbox import Inbox
-from .manuscript import Manuscript, News
-
-Item = News | Exception
+from .mail import AsyncMail, Item, Mail, News
+from .manuscript import Manuscript
 
 
 class _Composer:
     """Sends what changed, and keeps the suggestion for the text as it stands. From any thread."""
 
-    def __init__(self, connection: Connection, manuscript: Manuscript, put: Callable[[Item], None]) -> None:
+    def __init__(self, connection: Connection, manuscript: Manuscript, mail: Mail) -> None:
         self._connection = connection
         self._manuscript = manuscript
+        self._mail = mail
         self._lock = threading.Lock()
         self._closed = False
         request = manuscript.request
-        connection.expect(request, _receiver(manuscript, self._lock, connection, put), manuscript.nudge)
+        connection.expect(request, _receiver(manuscript, self._lock, connection, mail.put), manuscript.nudge)
         self._leave = weakref.finalize(self, connection.leave, request)
         self._leave.atexit = False  # a process that ends leaves by its silence
         connection.send(manuscript.whole())
@@ -54,19 +53,21 @@ class _Composer:
         """What may follow the cursor of the text as it stands; None while that is not known."""
         return self._manuscript.suggestion
 
+    @checked
     def update(self, text: str, cursor: int | None = None) -> int:
         """The text is this one from now on, the cursor at its end unless said otherwise; returns its version.
 
-        Only what changed is sent. Raises BadRequest for a cursor outside the text.
+        Only what changed is sent. Raises BadRequest for a cursor outside the text, Cancelled when it is closed.
         """
-        if self._closed:
-            raise Cancelled(*CLOSED)
+        self._check_open()
         with self._lock:
             self._connection.send(self._manuscript.change(text, cursor))
             return self._manuscript.version
 
+    @checked
     def accept(self, words: int | None = None) -> str:
         """Write the suggestion, or its first `words`, at the cursor; returns what was written."""
+        self._check_open()
         taken, text, cursor = self._manuscript.taken(words), self.text, self.cursor
         if taken:
             self.update(text[:cursor] + taken + text[cursor:], cursor + len(taken))
@@ -76,9 +77,41 @@ class _Composer:
         """Whether it is not a suggestion for a text that has changed since it came."""
         return not isinstance(news, Suggestion) or news.version == self.version
 
-    def _end(self) -> None:
+    def close(self) -> None:
+        """Compose no more."""
         self._closed = True
-        self._leave()
+        if self._connection.is_own:  # else another thread may have held the locks when this process was forked
+            self._leave()
+            self._mail.wake()
+
+    def _check_open(self) -> None:
+        """Raises Cancelled when it is closed, or its client; Unavailable in a forked process."""
+        self._connection.check()
+        if self._closed or self._connection.is_closed:
+            raise Cancelled(*CLOSED)
+
+    def _next(self) -> News | None:
+        """The next news, None while there is none. Raises what went wrong."""
+        self._connection.check()
+        while (news := self._mail.next()) is not None:
+            if self._stands(news):
+                return news
+        self._mail.check()
+        if not self._closed:
+            self._check_open()
+        return None
+
+    def _known(self) -> Suggestion | None:
+        """The suggestion for the text as it stands, None while there is none. Raises what went wrong."""
+        self._check_open()
+        self._mail.check()
+        return self.suggestion
+
+    def _has_news(self) -> bool:
+        return self._closed or bool(self._mail)
+
+    def _is_known(self) -> bool:
+        return self._closed or self.suggestion is not None
 
     def _nudge(self) -> None:
         if self._manuscript.suggestion is None:
@@ -86,44 +119,39 @@ class _Composer:
 
 
 class Composer(_Composer):
-    """`with client.compose("Dear Ms Varga,") as composer: composer.update(…); print(composer.wait().text)`."""
+    """`with client.compose("Dear Ms Varga,") as composer: composer.update(…); composer.wait()`."""
 
     def __init__(self, connection: Connection, manuscript: Manuscript) -> None:
-        self._inbox: SimpleQueue[Item] = SimpleQueue()
-        self._read: deque[News] = deque()  # by `wait`, and not handed out yet
-        super().__init__(connection, manuscript, self._inbox.put)
+        super().__init__(connection, manuscript, Mail())
 
-    def events(self, wait_s: float = float("inf")) -> Iterator[News]:
-        """What comes, in order, until nothing has come for `wait_s`. Raises what ended the composing."""
-        while not self._closed:
-            news = self._read.popleft() if self._read else self._next(Deadline.after(wait_s))
-            if news is None:
-                return
-            if self._stands(news):
-                yield news
+    @checked
+    def events(self, wait_s: float = math.inf) -> Iterator[News]:
+        """What comes, in order, until nothing has come for `wait_s`, or it is closed. Raises what went wrong."""
+        return self._events(wait_s)
 
-    def wait(self, wait_s: float = 5.0) -> Suggestion | None:
-        """The suggestion for the text as it stands, None where it is not known by then. Raises as `events`."""
+    def _events(self, wait_s: float) -> Iterator[News]:
         deadline = Deadline.after(wait_s)
-        while self.suggestion is None and (news := self._next(deadline)) is not None:
-            self._read.append(news)
-        return self.suggestion
-
-    def _next(self, deadline: Deadline) -> News | None:
-        while not self._closed and not deadline.passed:
-            try:
-                item = self._inbox.get(timeout=min(SILENCE_S, deadline.left_s))
-            except Empty:
+        while not self._closed:
+            if (news := self._next()) is not None:
+                yield news
+                deadline = Deadline.after(wait_s)
+            elif deadline.passed:
+                return
+            elif not self._mail.wait(self._has_news, min(SILENCE_S, deadline.left_s)):
                 self._nudge()
-                continue
-            if isinstance(item, Exception):
-                raise item
-            return item
-        return None
 
-    def close(self) -> None:
-        """Compose no more."""
-        self._end()
+    @checked
+    def wait(self, wait_s: float = 5.0) -> Suggestion | None:
+        """The suggestion for the text as it stands, as soon as it is known; None where it is not by then.
+
+        Its text is empty where nothing may follow. What comes meanwhile is still handed out by `events`. Raises what
+        went wrong, Cancelled when it is closed.
+        """
+        deadline = Deadline.after(wait_s)
+        while (known := self._known()) is None and not deadline.passed:
+            if not self._mail.wait(self._is_known, min(SILENCE_S, deadline.left_s)):
+                self._nudge()
+        return known
 
     def __enter__(self) -> Composer:
         return self
@@ -133,26 +161,37 @@ class Composer(_Composer):
 
 
 class AsyncComposer(_Composer):
-    """The same for asyncio: `async for event in composer.events()`."""
+    """The same for asyncio: `async for event in composer.events()`, `await composer.wait()`."""
+
+    _mail: AsyncMail
 
     def __init__(self, connection: Connection, manuscript: Manuscript) -> None:
-        self._inbox: Inbox[Item] = Inbox()
-        super().__init__(connection, manuscript, self._inbox.put)
+        super().__init__(connection, manuscript, AsyncMail())
 
-    async def events(self) -> AsyncIterator[News]:
-        """What comes, in order, until it is closed. Raises what ended the composing."""
+    @checked
+    def events(self, wait_s: float = math.inf) -> AsyncIterator[News]:
+        """As those of a Composer."""
+        return self._events(wait_s)
+
+    async def _events(self, wait_s: float) -> AsyncIterator[News]:
+        deadline = Deadline.after(wait_s)
         while not self._closed:
-            item = await self._inbox.get(SILENCE_S)
-            if item is None:
+            if (news := self._next()) is not None:
+                yield news
+                deadline = Deadline.after(wait_s)
+            elif deadline.passed:
+                return
+            elif not await self._mail.wait_here(self._has_news, min(SILENCE_S, deadline.left_s)):
                 self._nudge()
-            elif isinstance(item, Exception):
-                raise item
-            elif self._stands(item):
-                yield item
 
-    def close(self) -> None:
-        """Compose no more."""
-        self._end()
+    @checked
+    async def wait(self, wait_s: float = 5.0) -> Suggestion | None:
+        """As that of a Composer."""
+        deadline = Deadline.after(wait_s)
+        while (known := self._known()) is None and not deadline.passed:
+            if not await self._mail.wait_here(self._is_known, min(SILENCE_S, deadline.left_s)):
+                self._nudge()
+        return known
 
     async def __aenter__(self) -> AsyncComposer:
         return self

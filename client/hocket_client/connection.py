@@ -40,6 +40,7 @@ class Connection:
     def __init__(self, endpoint: str, keys: Path | None) -> None:
         self.endpoint = endpoint
         self.topic = os.urandom(16)
+        self._process = os.getpid()
         self._receivers: dict[bytes, Receiver] = {}
         self._nudges: dict[bytes, Nudge] = {}
         self._settled = threading.Event()  # the first attempt has succeeded, or was refused
@@ -56,16 +57,36 @@ class Connection:
 
     def wait_up(self, seconds: float) -> None:
         """Wait until the daemon has answered and the subscription is live. Raises Unavailable, or why it refuses."""
-        self._settled.wait(seconds)
+        self._settled.wait(min(seconds, threading.TIMEOUT_MAX))
         if not self._up:
             silent = Unavailable(f"no daemon answers at {self.endpoint}", "start the pair: hocket up")
             raise self._refused or silent
 
+    @property
+    def is_own(self) -> bool:
+        """Whether this process made it, and was not forked since: sockets and their thread stay with the parent."""
+        return self._process == os.getpid()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def check(self) -> None:
+        """Raises Unavailable in a forked process, where nothing that is waited for would come."""
+        if not self.is_own:
+            raise Unavailable(
+                f"this client is that of process {self._process}, from which this one was forked",
+                "make a Client of its own in every process",
+            )
+
     def expect(self, request: bytes, receiver: Receiver, nudge: Nudge | None = None) -> None:
         """Hand the messages of `request` to `receiver`; `nudge` tells what to send when the link is back.
 
-        Both are called on the I/O thread, the receiver also in `close`. Raises Cancelled once that was called.
+        Both are called on the I/O thread, the receiver also in `close`. Raises Cancelled once that was called,
+        Unavailable in a forked process.
         """
+        self.check()
         self._receivers[request] = receiver
         if nudge is not None:
             self._nudges[request] = nudge
@@ -85,17 +106,26 @@ class Connection:
             self.forget(request)
             self.send(Cancel(request=request))
 
-        if not self._closed:
+        if self.is_own and not self._closed:
             self._bus.post(part)  # never at once: on the I/O thread it might come between the frames of a message
 
     def send(self, *messages: Message) -> None:
-        """Send to the daemon; what is sent while the link is down, or after `close`, is lost."""
+        """Send to the daemon; what is sent while the link is down, or after `close`, is lost.
+
+        Raises Unavailable in a forked process.
+        """
+        self.check()
         for message in messages:
             if not self._closed:
                 self._link.send(message)
 
     def close(self) -> None:
-        """Cancel what is in work, tell every receiver so and close the sockets; safe from any thread, and twice."""
+        """Cancel what is in work, tell every receiver so and close the sockets; safe from any thread, and twice.
+
+        In a forked process it does nothing: the connection goes on in the parent.
+        """
+        if not self.is_own:
+            return
         with self._closing:
             self._closed = True
             asked = list(self._nudges)

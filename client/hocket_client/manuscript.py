@@ -20,7 +20,8 @@ from hocket_bus.messages import (
     Suggestion,
 )
 
-News = Suggestion | Remembered
+from .mail import News
+
 _WORD = re.compile(r"\s*\S+")
 
 
@@ -103,7 +104,7 @@ def _checked(text: str, cursor: int | None) -> tuple[str, int]:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise BadRequest(f"this is no Unicode text: {error}", "leave lone surrogates out") from error
+        raise BadRequest(f"text is no Unicode: {error}", "leave lone surrogates out") from error
     if size > MAX_TEXT_BYTES:
         raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
     return text, cursor

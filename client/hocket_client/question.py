@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import secrets
 from typing import TypedDict
 
@@ -111,7 +113,7 @@ def _check(ask: Ask, pace: float) -> None:
         (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
         (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),
-        (ask.deadline_s > 0, f"deadline_s is {ask.deadline_s}", "use more than 0"),
+        (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use more than 0, and an end"),
         (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
         (all(ask.stop), "a text to stop at is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
@@ -125,4 +127,5 @@ def _check(ask: Ask, pace: float) -> None:
     try:
         decode(encode(ask))
     except (ProtocolError, UnicodeEncodeError) as error:
-        raise BadRequest(f"this cannot be sent: {error}", "mend or shorten it") from error
+        said = re.sub(r"\$\[(\d+)\]", lambda at: Ask.__struct_fields__[int(at[1])], str(error))
+        raise BadRequest(f"this cannot be sent: {said}", "mend or shorten it") from error

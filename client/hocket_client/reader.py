@@ -64,6 +64,7 @@ class Reader:
             return event
         if self._error is not None:
             raise self._error
+        self._connection.check()
         return None
 
     def _pause_s(self, event: Event) -> float:

@@ -106,3 +106,109 @@ def test_nothing_older_than_the_text_is_shown(writing: Neovim, device: ScriptedD
     writing.shows("s Varga, the ferry")
     writing.keys("<Tab>")
     until(lambda: writing.lines == ["Dear Ms Varga, the ferry"])
+
+
+LUA = {  # what users have in their configuration, each writes "own"
+    "text for all buffers": 'vim.keymap.set("i", KEY, "own")',
+    "a function for all buffers": 'vim.keymap.set("i", KEY, function() return "own" end, { expr = true })',
+    "a function that writes": 'vim.keymap.set("i", KEY, function() vim.api.nvim_put({ "own" }, "c", false, true) end)',
+    "a mapping of a mapping": """vim.keymap.set("i", "<Plug>(own)", "own")
+        vim.keymap.set("i", KEY, "<Plug>(own)", { remap = true })""",
+    "a function for this buffer": """vim.keymap.set("i", KEY, function()
+        return "ox<BS>wn"
+    end, { expr = true, buffer = true, replace_keycodes = vim.fn.has("nvim-0.8") == 1 or nil })""",
+    "an expression for this buffer": """vim.cmd([[inoremap <buffer> <expr> ]] .. KEY .. [[ 'o' .. "wn"]])""",
+    "signs for this buffer": 'vim.cmd("inoremap <buffer> " .. KEY .. " o<lt><BS>w<Bar><BS>n")',
+    "a mapping of a mapping for this buffer": """vim.keymap.set("i", "<Plug>(own)", "own")
+        vim.keymap.set("i", KEY, "<Plug>(own)", { remap = true, buffer = true })""",
+    "a script's own": """vim.fn.writefile({
+        "inoremap <SID>own own", "inoremap <buffer> <script> " .. KEY .. " <SID>own"
+    }, "own.vim")
+        vim.cmd("source own.vim")""",
+    "completion that may fall back": """vim.keymap.set("i", KEY, "own")
+        local group = vim.api.nvim_create_augroup("own", {})
+        vim.api.nvim_create_autocmd("InsertEnter", { group = group, callback = function()
+            vim.keymap.set("i", KEY, function()
+                vim.api.nvim_feedkeys("own", "in", false)
+            end, { buffer = true })
+        end })""",
+}
+
+
+def test_where_nothing_is_grey_a_key_is_what_its_user_mapped_it_to(writing: Neovim) -> None:
+    """Before a suggestion, behind one that was taken or not, and where a text changes faster than we are told."""
+    for number, how in enumerate(LUA):
+        key, taken = ("<Tab>", "Dear Ms Varga, the ferry") if number % 2 else ("<C-Right>", "Dear Ms")
+        writing.lua(f"vim.cmd('edit! text{number}.txt'); KEY = '{key}'; {LUA[how]}")
+        writing.keys("i", key)
+        until(lambda: writing.lines == ["own"])
+        writing.keys("<Esc>ccDear")
+        writing.shows(" Ms Varga, the ferry")
+        writing.keys(key)
+        until(lambda taken=taken: writing.lines == [taken])
+        writing.keys("<Esc>ccxx", key)
+        until(lambda: writing.lines == ["xxown"])
+        writing.keys("<Esc>ccDear")
+        writing.shows(" Ms Varga, the ferry")
+        writing.keys(f"xy{key}")
+        until(lambda: writing.lines == ["Dearxyown"])
+        writing.keys("<Esc>o", key)
+        until(lambda: writing.lines == ["Dearxyown", "own"])
+        writing.keys("<Esc>")
+        writing.lua("pcall(vim.keymap.del, 'i', KEY); pcall(vim.api.nvim_del_augroup_by_name, 'own')")
+
+
+def test_a_mapping_that_comes_while_something_is_grey_stays(writing: Neovim) -> None:
+    """A plugin that is loaded late has the key from then on."""
+    for number, where in enumerate(("", ", buffer = true")):
+        writing.lua(f"vim.cmd('edit! late{number}.txt')")
+        writing.keys("i", *"Dear")
+        writing.shows(" Ms Varga, the ferry")
+        writing.lua(f'vim.keymap.set("i", "<Tab>", "late", {{ desc = "late"{where} }})')
+        writing.keys("<Esc>ccxx<Tab>")
+        until(lambda: writing.lines == ["xxlate"])
+        assert writing.lua('return vim.fn.maparg("<C-Right>", "i")') == ""
+        writing.keys("<Esc>")
+
+
+def test_other_keys_and_modes_are_never_ours(writing: Neovim) -> None:
+    """Also while something is grey: Shift-Tab, and Tab where text is selected."""
+    writing.lua("""for _, key in ipairs({ "<S-Tab>", "<Tab>", "<C-Right>" }) do
+        vim.keymap.set({ "n", "v", "s", "c" }, key, "own")
+    end
+    vim.keymap.set("i", "<S-Tab>", "own")""")
+    before = mappings(writing)
+    writing.keys("i", *"Dear")
+    writing.shows(" Ms Varga, the ferry")
+    assert mappings(writing) == before
+    writing.keys("<S-Tab>")
+    until(lambda: writing.lines == ["Dearown"])
+
+
+def mappings(writing: Neovim) -> list[object]:
+    """Of every mode but insertion, and Shift-Tab there, too."""
+    return list(
+        writing.lua("""local found = {}
+        for _, mode in ipairs({ "n", "x", "s", "o", "c", "t" }) do
+            for _, key in ipairs({ "<S-Tab>", "<Tab>", "<C-Right>" }) do
+                table.insert(found, vim.fn.maparg(key, mode))
+            end
+        end
+        table.insert(found, vim.fn.maparg("<S-Tab>", "i"))
+        return found""")
+    )
+
+
+def test_a_menu_has_its_keys(writing: Neovim) -> None:
+    """While completion offers words nothing is grey, and Tab is its user's."""
+    writing.lua(
+        'vim.keymap.set("i", "<Tab>", function() return vim.fn.pumvisible() == 1 and "<C-N>" or "own" end, '
+        '{ expr = true, replace_keycodes = vim.fn.has("nvim-0.8") == 1 or nil })'
+    )
+    writing.keys("i", *"Dear")
+    writing.shows(" Ms Varga, the ferry")
+    writing.lua('vim.schedule(function() vim.fn.complete(1, { "one", "two" }) end)')
+    until(lambda: writing.lua("return vim.fn.pumvisible()") == 1)
+    writing.shows("")
+    writing.keys("<Tab>")
+    until(lambda: writing.lines == ["two"])

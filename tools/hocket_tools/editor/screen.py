@@ -17,7 +17,7 @@ from prompt_toolkit.styles import Style
 
 from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_client import Client, Composer, Remembered
-from hocket_client.manuscript import News
+from hocket_client.mail import News
 
 from .ghost import Ghost
 from .picture import lines, on_paper, write

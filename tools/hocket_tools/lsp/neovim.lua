@@ -14,6 +14,12 @@ local asked -- the last state of a buffer that a suggestion was asked for
 local shown -- the suggestion that is drawn
 local client_id
 
+-- They are ours while something is grey, and the user's else; `theirs` is what the buffer had for one before.
+local keys = {
+  { lhs = "<Tab>", pattern = "^.*$", desc = "hocket: take all" },
+  { lhs = "<C-Right>", pattern = "^%s*%S*", desc = "hocket: take a word" },
+}
+
 vim.api.nvim_set_hl(0, "HocketGhost", { link = "Comment", default = true })
 
 local function state()
@@ -26,11 +32,70 @@ local function is_inserting()
   return vim.api.nvim_get_mode().mode:sub(1, 1) == "i"
 end
 
+local function mapped(buffer, key)
+  for _, map in ipairs(vim.api.nvim_buf_get_keymap(buffer, "i")) do
+    if map.lhs == key.lhs then
+      return map
+    end
+  end
+end
+
+local function lend_key(buffer, key)
+  key.theirs = mapped(buffer, key)
+  vim.keymap.set("i", key.lhs, key.take, { buffer = buffer, nowait = true, desc = key.desc })
+end
+
+-- Unless another plugin has taken it meanwhile.
+local function give_back_key(buffer, key)
+  local map, theirs = mapped(buffer, key), key.theirs
+  key.theirs = nil
+  if not map or map.desc ~= key.desc then
+    return
+  end
+  vim.keymap.del("i", key.lhs, { buffer = buffer })
+  if theirs then
+    local options = { callback = theirs.callback, desc = theirs.desc }
+    for _, name in ipairs({ "expr", "noremap", "nowait", "script", "silent" }) do
+      options[name] = theirs[name] ~= 0
+    end
+    if theirs.replace_keycodes then
+      options.replace_keycodes = theirs.replace_keycodes ~= 0
+    end
+    local rhs = (theirs.rhs or ""):gsub("<[sS][iI][dD]>", "<SNR>" .. theirs.sid .. "_")
+    vim.api.nvim_buf_set_keymap(buffer, "i", key.lhs, rhs, options)
+  end
+end
+
 local function forget()
   if shown and vim.api.nvim_buf_is_valid(asked.buffer) then
     vim.api.nvim_buf_clear_namespace(asked.buffer, space, 0, -1)
+    for _, key in ipairs(keys) do
+      give_back_key(asked.buffer, key)
+    end
   end
   asked, shown = nil, nil
+end
+
+-- Write what is shown, or its beginning that matches. A text may have changed faster than we were told, or a menu have
+-- come: then the key is typed anew, as whatever it is without us.
+local function take(key)
+  if not shown or not vim.deep_equal(state(), asked) or vim.fn.pumvisible() == 1 then
+    local mode = shown and "i" or "in" -- nothing is ours any more: whoever still calls us must not be called by us
+    forget()
+    vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key.lhs, true, false, true), mode, false)
+    return
+  end
+  local place, lines = asked, vim.split(shown:match(key.pattern), "\n")
+  forget()
+  vim.api.nvim_buf_set_text(place.buffer, place.row, place.column, place.row, place.column, lines)
+  local column = #lines == 1 and place.column + #lines[1] or #lines[#lines]
+  vim.api.nvim_win_set_cursor(0, { place.row + #lines, column })
+end
+
+for _, key in ipairs(keys) do
+  key.take = function()
+    take(key)
+  end
 end
 
 -- A text in lines: the first has `room` columns, the others are as wide as the window.
@@ -50,6 +115,9 @@ end
 
 local function draw(text)
   shown = text
+  for _, key in ipairs(keys) do
+    lend_key(asked.buffer, key)
+  end
   local mark = { id = 1, virt_text = { { text, "HocketGhost" } }, virt_text_pos = "inline" }
   if not has_inline_text then
     -- What stands behind the cursor is drawn over, so it is drawn again; words that have no room go below.
@@ -93,24 +161,7 @@ local function ask(client)
   end)
 end
 
--- Write what is shown, or its beginning that matches; where nothing is shown the key does what it always does.
-local function take(key, pattern)
-  return function()
-    if not shown or not vim.deep_equal(state(), asked) then
-      vim.api.nvim_feedkeys(vim.api.nvim_replace_termcodes(key, true, false, true), "ni", false)
-      return
-    end
-    local place, lines = asked, vim.split(shown:match(pattern), "\n")
-    forget()
-    vim.api.nvim_buf_set_text(place.buffer, place.row, place.column, place.row, place.column, lines)
-    local column = #lines == 1 and place.column + #lines[1] or #lines[#lines]
-    vim.api.nvim_win_set_cursor(0, { place.row + #lines, column })
-  end
-end
-
 local function on_attach(client, buffer)
-  vim.keymap.set("i", "<Tab>", take("<Tab>", "^.*$"), { buffer = buffer, desc = "hocket: take all" })
-  vim.keymap.set("i", "<C-Right>", take("<C-Right>", "^%s*%S*"), { buffer = buffer, desc = "hocket: take a word" })
   vim.api.nvim_clear_autocmds({ group = group, buffer = buffer })
   local function on(events, callback)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buffer, callback = callback })
@@ -123,7 +174,7 @@ local function on_attach(client, buffer)
   on({ "TextChangedI", "CursorMovedI" }, ask_here)
   on("InsertEnter", vim.schedule_wrap(ask_here)) -- it comes before the cursor has moved
   ask_here() -- somebody may have begun to write before the server was there
-  on({ "InsertLeave", "BufLeave" }, forget)
+  on({ "InsertLeave", "BufLeave", "CompleteChanged" }, forget)
 end
 
 local config = {

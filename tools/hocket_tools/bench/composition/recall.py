@@ -15,7 +15,7 @@ from rich.progress import track
 from hocket_bus.messages import Remembered, Suggestion
 from hocket_client import Client
 from hocket_client.composer import Composer
-from hocket_client.manuscript import News
+from hocket_client.mail import News
 from hocket_tools import console
 from hocket_tools.bench.report import Report, Row, bootstrap
 from hocket_tools.bench.running import bench_pair

@@ -94,7 +94,7 @@ def _lying(
 
 def _honest(voices: Mapping[Side, Voice], data: Path, settings: Settings, report: Report) -> None:
     scores = Scores()
-    cells = list(product(settings.tasks, settings.temperatures))
+    cells = [(task, each) for task in TASKS if task in settings.tasks for each in settings.temperatures]
     with Progress(console=console.err(), transient=True) as bar:
         task_id = bar.add_task("honest answers", total=len(cells) * settings.answers)
         for task, temperature in cells:
@@ -112,17 +112,16 @@ def _honest(voices: Mapping[Side, Voice], data: Path, settings: Settings, report
                 bar.advance(task_id, len(some))
 
 
-def _asked(task: str, data: Path, settings: Settings, scores: Scores) -> list[Asked]:
+def _asked(task: Task, data: Path, settings: Settings, scores: Scores) -> list[Asked]:
     """Questions with the passages that each side finds, or the beginnings of paragraphs beside others' passages."""
     if task == "answer":
         return dealt(data, settings.answers, settings.seed, scores)
     texts = articles(data, _ARTICLES)
-    found = [(each, *(tuple(scores.nearest(each, texts[side::2])) for side in (0, 1))) for each in _begun(data)]
-    return [Asked("text", *each) for each in found[: settings.answers]]
-
-
-def _begun(data: Path) -> list[str]:
-    return fixed_prompts(data, 300)
+    device, cloud = texts[::2], texts[1::2]
+    return [
+        Asked("text", begun, tuple(scores.nearest(begun, device)), tuple(scores.nearest(begun, cloud)))
+        for begun in fixed_prompts(data, settings.answers)
+    ]
 
 
 def _of(rows: Sequence[Row], task: str, temperature: float) -> list[Row]:

@@ -108,7 +108,7 @@ def _honest(voices: Mapping[Side, Voice], data: Path, settings: Settings, report
                 for each, steps in zip(some, two.answers(some, rules), strict=True):
                     row: Row = {"cloud": "honest", "task": task, "temperature": temperature, "kind": each.kind}
                     row |= {kind: alarm(steps, kind) for kind in GUARDS}
-                    report.add(row | {"tokens": len(steps), "question": each.question})
+                    report.add(row | {"tokens": len(steps)})
                 bar.advance(task_id, len(some))
 
 

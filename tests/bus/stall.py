@@ -7,13 +7,15 @@ With ZMTP heartbeats and a bounded receive queue libzmq 4.3.5 ends the process w
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 import time
 
 import zmq
 
-from hocket_bus.messages import Hello
+from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus
+from waiting import WAIT_S, until
 
 TRAP = {zmq.HEARTBEAT_IVL: 100, zmq.HEARTBEAT_TIMEOUT: 300, zmq.RCVHWM: 1}
 STALL_S, READ_S = 1.2, 0.3
@@ -21,9 +23,11 @@ STALL_S, READ_S = 1.2, 0.3
 
 def ours() -> dict[int, int]:
     """The options that matter here, as a link sets them."""
-    with Bus(lambda _: None) as bus:
-        link = bus.dial("ipc:///tmp/hocket-nobody", Hello(role="client"), bytes(16))
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, Bus(lambda _: None) as there, Bus(lambda _: None) as bus:
+        there.serve(f"ipc://{folder}/x", lambda _: Welcome(role="device", epoch=1))
+        link = bus.dial(f"ipc://{folder}/x", Hello(role="client"), bytes(16))
         found: dict[int, int] = {}
+        until(lambda: link._subscriber is not None)
         wanted = (zmq.HEARTBEAT_IVL, zmq.RCVHWM, zmq.IMMEDIATE)
         bus._call(lambda: found.update({option: link._subscriber.get(option) for option in wanted}))
         return found
@@ -48,10 +52,10 @@ def main(options: dict[int, int], stalls: int) -> None:
     flooding = threading.Thread(target=flood, args=(publisher, ended))
     flooding.start()
     for _ in range(stalls):
-        assert reader.poll(10_000), "the reader hears nothing any more"
+        assert reader.poll(1000 * WAIT_S), "the reader hears nothing any more"
         time.sleep(STALL_S)
-        until = time.monotonic() + READ_S
-        while time.monotonic() < until:
+        until_s = time.monotonic() + READ_S
+        while time.monotonic() < until_s:
             if reader.poll(100):
                 reader.recv()
     ended.set()

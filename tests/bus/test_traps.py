@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from processes import with_helpers
 from waiting import WAIT_S
 
 
 def printed(program: str, *given: str) -> str:
     """What the program prints; nothing when it is ended by a signal."""
     arguments = [sys.executable, str(Path(__file__).parent / program), *given]
-    return subprocess.run(arguments, capture_output=True, text=True, timeout=WAIT_S, check=False).stdout
+    return subprocess.run(
+        arguments, capture_output=True, text=True, timeout=WAIT_S, env=with_helpers(), check=False
+    ).stdout
 
 
 @pytest.mark.xfail(strict=True, reason="libzmq 3937: when this passes, libzmq has been mended")

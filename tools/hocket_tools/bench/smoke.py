@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 AT_ONCE = 2
-DEADLINE_S = 240.0  # of one benchmark
+DEADLINE_S = 600.0  # of one benchmark, on a machine that is not ours alone
 LEAVE_S = 20.0  # to end its daemons when it is late
 MISSED = 1  # the exit status of a benchmark whose claim misses; also that of a fault
 
@@ -54,7 +54,7 @@ TRIALS = (  # the slow ones first
         " --set tokens=4 --set articles=4 --set methods=device,cloud,sync,independent,coupled",
         (WIKITEXT, SQUAD),
     ),
-    Trial("race --prompts 2 --rtt 0,20 --tokens 2", FIRST_TOKENS),
+    Trial("race --prompts 1 --rtt 0 --tokens 2", FIRST_TOKENS),
     Trial("migration --part moves --tokens 3", (*FIRST_TOKENS, SQUAD, "lihua_world")),
     Trial("soak --minutes 0.1 --devices 1 --tokens 8"),
     Trial("load --devices 1 --hold 5 --seconds 1 --tokens 8"),

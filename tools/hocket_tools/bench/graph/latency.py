@@ -32,6 +32,7 @@ from hocket_tools.pair.temporary import temporary_home
 
 RTTS_MS = (0, 100)
 RECORDED_S = 20.0
+BELOW = 10_000  # the link's ports: above those that systems give to connections there may be none left
 TOKENS = 8
 COLUMNS = (
     "kind",
@@ -92,13 +93,13 @@ def _running(number: int, count: int) -> Iterator[Trial]:
         trial.prepare(home, count)
         devices, port = trial.devices(home), int(home.listening("cloud").rpartition(":")[2])
         links = [
-            stack.enter_context(start(f"127.0.0.1:{port + offset + 10_000}", f"127.0.0.1:{port + offset}"))
+            stack.enter_context(start(f"127.0.0.1:{port + offset - BELOW}", f"127.0.0.1:{port + offset}"))
             for offset in (0, 1)
         ]
         for each in (home, *devices):
             stack.callback(stop, each, list(NAMES))
         for device in devices:
-            trial.dial(device, home.listening("cloud"), f"tcp://127.0.0.1:{port + 10_000}")
+            trial.dial(device, home.listening("cloud"), f"tcp://127.0.0.1:{port - BELOW}")
         family.start(home, devices)
         known = {kind: canaries(number, seed) for kind, seed in KINDS.items()}
         known[ALONE] = known["the cloud's"]

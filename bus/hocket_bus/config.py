@@ -28,10 +28,12 @@ def load(path: Path, kind: type[T]) -> T:
     """The configuration in the TOML file `path`. Raises BadConfiguration with the line to mend."""
     path = path.absolute()
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a mark
     except FileNotFoundError as error:
         raise BadConfiguration(f"no configuration file {path}", "name one with --config, or run: hocket up") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise BadConfiguration(f"{path} is not UTF-8: {error.reason}", "save it as UTF-8") from error
+    except (OSError, tomllib.TOMLDecodeError) as error:
         raise BadConfiguration(f"{path}: {error}", "mend the file") from error
     return from_values(located(values, kind, path.parent), kind, str(path))
 

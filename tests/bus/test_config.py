@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,23 @@ def test_mistakes_are_named(tmp_path: Path, text: str, expected: str) -> None:
         load(write(tmp_path, text), DeviceSettings)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_is_read_whatever_editor_saved_it(tmp_path: Path, mark: bytes, end: str) -> None:
+    """With a byte order mark or without, with either end of line."""
+    path = tmp_path / "device.toml"
+    path.write_bytes(mark + GOOD.replace("\n", end).encode())
+    assert load(path, DeviceSettings) == load(write(tmp_path, GOOD), DeviceSettings)
+
+
+def test_another_encoding_is_named_with_its_remedy(tmp_path: Path) -> None:
+    """As an editor that saves "Unicode" writes it."""
+    path = tmp_path / "device.toml"
+    path.write_bytes(GOOD.encode("utf-16"))
+    with pytest.raises(BadConfiguration, match=r"device.toml is not UTF-8: .*: save it as UTF-8"):
+        load(path, DeviceSettings)
 
 
 def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:

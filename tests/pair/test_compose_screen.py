@@ -114,6 +114,22 @@ def test_words_and_all_are_taken_and_the_file_is_what_was_seen(made: Pair, termi
     assert terminal.process.wait(WAIT_S) == 0
 
 
+def test_a_save_that_fails_is_one_line_and_the_text_stays(made: Pair, terminal: Terminal) -> None:
+    """The file is as it was; once it can be written again the same text is saved."""
+    file = made.folder / "letter.txt"
+    terminal.until(lambda: terminal.written == TEXT)
+    file.rename(made.folder / "away.txt")
+    file.mkdir()
+    terminal.press(b"x" + SAVE)
+    terminal.until(lambda: "not saved: Is a directory; the file is as it was" in terminal.status)
+    assert terminal.written == TEXT + "x"
+    assert (made.folder / "away.txt").read_text() == TEXT
+    file.rmdir()
+    terminal.press(SAVE)
+    terminal.until(lambda: "| saved" in terminal.status)
+    assert file.read_text() == TEXT + "x"
+
+
 def told(made: Pair, text: str) -> str:
     """What the device suggests behind a text; empty while it has another one."""
     assert made.device is not None

@@ -138,6 +138,23 @@ def test_a_named_cloud_replaces_the_line_that_is_there(tmp_path: Path) -> None:
         assert home.config("device").read_text().endswith("[egress]\ncloud = 1\n")
 
 
+def test_a_file_that_is_changed_is_saved_as_its_user_wrote_it(tmp_path: Path) -> None:
+    """With its byte order mark, its ends of lines, its rights and the link that leads to it; it is read on."""
+    home, real = Home(tmp_path / "home"), tmp_path / "real.toml"
+    home.at.mkdir()
+    home.config("device").symlink_to(real)
+    text = "endpoint = 'ipc:///x'\r\n# Änne's\r\ncloud = ''\r\n[egress]\r\nsummaries = true\r\n"
+    real.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    real.chmod(0o644)
+    home.set_peer("tcp://server:7100")
+    home.stop_sharing()
+    changed = text.replace("cloud = ''", 'cloud = "tcp://server:7100"').replace("true", "false")
+    assert real.read_bytes() == b"\xef\xbb\xbf" + changed.encode()
+    assert home.peer() == "tcp://server:7100"
+    assert real.stat().st_mode & 0o777 == 0o644
+    assert home.config("device").is_symlink()
+
+
 @pytest.mark.long
 @pytest.mark.programs
 @pytest.mark.timeout(START_S + 2 * WAIT_S)

@@ -119,7 +119,7 @@ def _share(value: float | None) -> str:
 def stdin_text() -> str:
     """All of standard input, without blank ends. Raises BadRequest where it is no text."""
     try:
-        text = sys.stdin.read().strip()
+        text = sys.stdin.read().removeprefix("\ufeff").strip()
         text.encode()  # in some locales what is no text comes as surrogates
     except UnicodeError as error:
         raise BadRequest("standard input is not valid UTF-8", "convert it: iconv -t UTF-8") from error

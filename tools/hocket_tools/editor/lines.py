@@ -67,7 +67,7 @@ class _Session:
 
     def _take(self, line: str) -> None:
         try:
-            read = msgspec.json.decode(line, type=Line)
+            read = msgspec.json.decode(line.removeprefix("\ufeff"), type=Line)
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             raise BadRequest(
                 f"'{line.strip()[:60]}' is no text: {error}", 'write {"version": 1, "text": "…", "cursor": 1}'

@@ -20,6 +20,8 @@ from rich.style import Style
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
 
+from hocket_tools.whole import replace
+
 SIZE = Size(rows=8, columns=110)
 GREY, REVERSED = Style(color="bright_black"), Style(reverse=True)
 # rich's own frame without the fonts that it would load from afar.
@@ -81,7 +83,7 @@ def write(svg: Path, rows: list[Text], title: str) -> None:
     for row in [*rows, Text()]:  # rich draws the last row without its bounds
         console.print(row, no_wrap=True, crop=True)
     drawn = console.export_svg(title=title, code_format=FORMAT, theme=SVG_EXPORT_THEME, unique_id="compose")
-    svg.write_text(drawn, encoding="utf-8")
+    replace(svg, drawn.encode())
 
 
 def _style(app: Application[Any], style: str) -> Style:

@@ -18,6 +18,7 @@ from prompt_toolkit.styles import Style
 from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_client import Client, Composer, Remembered
 from hocket_client.mail import News
+from hocket_tools.text_file import TextFile
 
 from .ghost import Ghost
 from .picture import lines, on_paper, write
@@ -31,22 +32,23 @@ STYLE = Style.from_dict({"ghost": "ansibrightblack", "status": "reverse"})
 
 def edit(client: Client, file: Path | None, *, tokens: int, memory: bool) -> None:
     """Until the writer leaves. Raises BadRequest for a file that cannot be read."""
-    text = _read(file)
-    with client.compose(text, tokens=tokens, memory=memory) as composer:
-        Screen(composer, file, text, asks_cloud=memory).run()
+    letter = TextFile(file) if file is not None else None
+    with client.compose(letter.text if letter else "", tokens=tokens, memory=memory) as composer:
+        Screen(composer, letter, asks_cloud=memory).run()
 
 
 def draw(client: Client, file: Path | None, svg: Path, *, tokens: int, memory: bool) -> None:
     """Write a picture of the screen as it is when nobody types. Raises BadRequest, Unavailable."""
-    text = _read(file)
-    with client.compose(text, tokens=tokens, memory=memory) as composer, on_paper():
-        Screen(composer, file, text, asks_cloud=memory).draw(svg)
+    letter = TextFile(file) if file is not None else None
+    with client.compose(letter.text if letter else "", tokens=tokens, memory=memory) as composer, on_paper():
+        Screen(composer, letter, asks_cloud=memory).draw(svg)
 
 
 class Screen:
     """One text on the screen."""
 
-    def __init__(self, composer: Composer, file: Path | None, text: str, *, asks_cloud: bool) -> None:
+    def __init__(self, composer: Composer, file: TextFile | None, *, asks_cloud: bool) -> None:
+        text = composer.text
         self._composer = composer
         self._file = file
         self._saved = text
@@ -98,7 +100,8 @@ class Screen:
 
     def _status_line(self) -> StyleAndTextTuples:
         changed = " *" if self._buffer.text != self._saved else ""
-        return [("", self._status.line(self._composer.suggestion, f"{self._file or 'new text'}{changed}"))]
+        name = self._file.path if self._file is not None else "new text"
+        return [("", self._status.line(self._composer.suggestion, f"{name}{changed}"))]
 
     def _on_change(self, _: Buffer) -> None:
         composer, buffer = self._composer, self._buffer
@@ -170,19 +173,9 @@ class Screen:
             self._status.say("no file was named: the text is printed when you leave")
             return
         try:
-            self._file.write_text(self._buffer.text, encoding="utf-8")
+            self._file.save(self._buffer.text)
         except OSError as error:
-            self._status.say(f"not saved: {error}")
+            self._status.say(f"not saved: {error.strerror}; the file is as it was, the text is still here")
         else:
             self._saved = self._buffer.text
-            self._status.say(f"saved {self._file}")
-
-
-def _read(file: Path | None) -> str:
-    """The text of a file that is there; a new one is empty."""
-    if file is None or not file.exists():
-        return ""
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(f"{file} cannot be read as text: {error}", "name a UTF-8 text file") from error
+            self._status.say(f"saved {self._file.path}")

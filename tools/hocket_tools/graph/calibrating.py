@@ -62,7 +62,7 @@ def calibrated(caller: Caller, questions: list[Labelled], passages: int, risk: f
 
 def _lines(path: Path) -> Iterator[Labelled]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "not UTF-8"
         raise BadRequest(f"{path}: {why}", "name a file of questions, one JSON object a line") from error

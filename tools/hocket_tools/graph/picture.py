@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Subgraph
+from hocket_tools.whole import replace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,12 +35,14 @@ def draw(path: Path, subgraphs: Sequence[Subgraph], title: str) -> None:
     """Write a PNG, or an HTML page that needs no network. Raises BadRequest for another kind of file."""
     figure = _figure(parts(subgraphs), title)
     if path.suffix == ".png":
-        figure.savefig(path, dpi=110)
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=110)
+        replace(path, png.getvalue())
     elif path.suffix in (".html", ".htm"):
         svg = io.StringIO()
         figure.savefig(svg, format="svg")
         page = f"<!doctype html><meta charset='utf-8'><title>{html.escape(title)}</title>{svg.getvalue()}"
-        path.write_text(page, encoding="utf-8")
+        replace(path, page.encode())
     else:
         raise BadRequest(f"{path.name} is no picture's name", "end it in .png or .html")
 

@@ -98,7 +98,7 @@ def read_trace(path: FilePath) -> tuple[float, ...]:
 
 def _lines(path: FilePath) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise TraceError(f"{path} is not text; write one round trip in milliseconds per line") from error
 

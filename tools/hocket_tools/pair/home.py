@@ -19,6 +19,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
 from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
+from hocket_tools.text_file import TextFile
 
 _BEFORE = {"keys", "logs", "models", "profiles", "run", "up.lock"}  # what is made in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -135,21 +136,21 @@ class Home:
     def set_peer(self, endpoint: str) -> None:
         """Let the device find the cloud there, from its next start on. Raises BadConfiguration."""
         self._values("device")
-        config, line = self.config("device"), f"cloud = {toml(endpoint)}"
-        text = config.read_text(encoding="utf-8")
+        file, line = TextFile(self.config("device")), f"cloud = {toml(endpoint)}"
+        text = file.text
         table = re.search(r"(?m)^\[", text)
         head, tables = text[: table.start()] if table else text, text[table.start() :] if table else ""
         changed, count = re.subn(r"(?m)^#?cloud[ \t]*=.*$", lambda _: line, head, count=1)
-        write_whole(config.resolve(), (changed if count else f"{line}\n{head}") + tables)
+        file.save((changed if count else f"{line}\n{head}") + tables)
 
     def stop_sharing(self) -> None:
         """Let no summaries leave the device, from its next start on. Raises BadConfiguration."""
         self._values("device")
-        config = self.config("device")
-        text, count = re.subn(r"(?m)^#?summaries[ \t]*=.*$", "summaries = false", config.read_text(encoding="utf-8"))
+        file = TextFile(self.config("device"))
+        text, count = re.subn(r"(?m)^#?summaries[ \t]*=.*$", "summaries = false", file.text)
         if not count:
-            raise BadConfiguration(f"{config}: no key summaries", "add under [egress]: summaries = false")
-        write_whole(config.resolve(), text)
+            raise BadConfiguration(f"{file.path}: no key summaries", "add under [egress]: summaries = false")
+        file.save(text)
 
     def begin(self) -> None:
         """Make the folder alone. Raises BadConfiguration where it is others', or cannot hold sockets."""
@@ -197,7 +198,7 @@ class Home:
         self.require(name)
         config = self.config(name)
         try:
-            return tomllib.loads(config.read_text(encoding="utf-8"))
+            return tomllib.loads(config.read_text(encoding="utf-8-sig"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
 

@@ -46,7 +46,7 @@ def _documents(folder: Path) -> Iterator[tuple[str, str]]:
             for page in wikitext(path):
                 yield f"{name}/{page.name}", "\n".join(_prose(page.text))
         elif path.suffix in SUFFIXES and path.is_file():
-            yield name, path.read_text(encoding="utf-8", errors="replace")
+            yield name, path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _prose(page: str) -> Iterator[str]:

@@ -1,0 +1,80 @@
+"""Files of users that are written whole or not at all, and stay whose, and what, they are."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_NO_OTHER = {errno.EACCES, errno.EPERM, errno.EBUSY, errno.EROFS}  # the folder takes no other file, or keeps this one
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Let the file, or what a link leads to, have this content. Raises OSError, and leaves it as it was.
+
+    Who owns it, who may read it and its other names stay. A new file is as any other that the user makes.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        _beside(Path(os.path.realpath(path)), content, None)
+        return
+    if not stat.S_ISREG(found.st_mode):  # a device or a pipe
+        path.write_bytes(content)
+        return
+    path = Path(os.path.realpath(path))
+    if not os.access(path, os.W_OK):  # a file beside would get around it
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    if found.st_nlink > 1:
+        _in_place(path, content)
+        return
+    try:
+        _beside(path, content, found)
+    except OSError as error:
+        if error.errno not in _NO_OTHER:
+            raise
+        _in_place(path, content)
+
+
+def _beside(path: Path, content: bytes, found: os.stat_result | None) -> None:
+    """In a file of another name that takes its place."""
+    partial = path.with_name(f".hocket-{os.urandom(6).hex()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if found is None else 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if found is not None:
+                os.fchown(file.fileno(), found.st_uid, found.st_gid)
+                shutil.copystat(path, partial)  # its rights, and those that lists of access give
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # nobody knows the other name
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _in_place(path: Path, content: bytes) -> None:
+    """In the file itself, once there is room for all of it; what was there comes back where that fails."""
+    descriptor = os.open(path, os.O_RDWR)
+    with os.fdopen(descriptor, "r+b", buffering=0) as file:
+        before = file.read()
+        try:
+            os.posix_fallocate(descriptor, 0, max(len(content), 1))
+            _write(descriptor, content)
+        except OSError:
+            with suppress(OSError):
+                _write(descriptor, before)
+            raise
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    at = 0
+    while at < len(content):
+        at += os.pwrite(descriptor, content[at:], at)
+    os.ftruncate(descriptor, len(content))
+    os.fsync(descriptor)

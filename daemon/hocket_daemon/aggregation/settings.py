@@ -37,9 +37,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     ] = 0.35
     trust_cloud: Annotated[
         bool,
-        Meta(
-            description="neither leave nor warn of a cloud that leads an answer to this device's documents (docs/privacy.md)"
-        ),
+        Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),
     ] = False
     aggregating: Annotated[
         Aggregating, Meta(description="benchmarks only: what decides which side aggregates (independent)")

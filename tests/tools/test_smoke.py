@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -82,7 +83,7 @@ def test_each_headline_s_benchmark_is_tried() -> None:
 @pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.name)
 def test_the_options_of_each_are_its_benchmark_s(trial: Trial, tmp_path: Path) -> None:
     """Otherwise it would fail for what it is told."""
-    name, *options = trial.command.format(folder=tmp_path).split()
+    name, *options = shlex.split(trial.command.format(folder=tmp_path))
     if name == "figure":
         number, *changes = options
         settings_of(find(int(number)), [change for change in changes if change != "--set"])

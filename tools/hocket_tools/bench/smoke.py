@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Trial:
     @property
     def name(self) -> str:
         """Such as "aggregation", or "figure 6"."""
-        words = self.command.split()
+        words = shlex.split(self.command)
         return " ".join(words[: 2 if words[0] == "figure" else 1])
 
 
@@ -57,11 +58,12 @@ TRIALS = (  # the slow ones first
     Trial("race --prompts 1 --rtt 0 --tokens 2", FIRST_TOKENS),
     Trial("migration --part moves --tokens 3", (*FIRST_TOKENS, SQUAD, "lihua_world")),
     Trial("soak --minutes 0.1 --devices 1 --tokens 8"),
-    Trial("load --devices 1 --hold 5 --seconds 1 --tokens 8"),
-    Trial("invented --limit 1 --max-tokens 4"),
     Trial("retrieval --chunks 100 --searches 10 --scifact 40 --store {folder}/store", ("scifact", WIKITEXT, "nq_open")),
     Trial("dispatch --part policies,times --traces perplexity_70b --requests 50 --runs 1 --repeats 1", FIRST_TOKENS),
-    Trial("answers --squad 2 --two-sided 1 --chats 1 --max-tokens 4", (SQUAD, "lihua_world")),
+    Trial(
+        "answers --squad 2 --two-sided 0 --chats 0 --max-tokens 4 --who 'device alone,cloud alone,pair likelihood'",
+        (SQUAD, "lihua_world"),
+    ),
     Trial("lies --answers 4 --max-tokens 4 --beginnings 1", (SQUAD, "lihua_world")),
     Trial("engine --rows 2 --lengths 16 --steps 3"),
     Trial("determinism --precisions float32 --sessions 2 --tokens 4"),
@@ -119,7 +121,7 @@ def _run(data: Path, trial: Trial) -> Ran:
 
 def _words(trial: Trial, data: Path, folder: Path) -> Iterator[str]:
     yield from (sys.executable, "-P", "-c", "from hocket_tools.main import main; main()", "bench")
-    yield from trial.command.format(folder=folder).split()
+    yield from shlex.split(trial.command.format(folder=folder))
     yield from ("--out", str(folder)) if trial.command.startswith("figure") else ("--json", f"{folder}/report.json")
     if trial.needs:
         yield from ("--data", str(data))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket_tools.interrupted import leaving
 from hocket_tools.pair.hints import home_flag
 
 if TYPE_CHECKING:
@@ -90,9 +91,10 @@ def withdraw(home: Folder = None) -> None:
     from hocket_tools.caller import Caller
 
     here = _home(home)
-    with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
-        removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
-    here.stop_sharing()
+    with leaving(f"withdrawn in part at most: run again: hocket graph withdraw{home_flag(home)}"):
+        with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+            removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
+        here.stop_sharing()
     typer.echo(f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now")
 
 
@@ -120,7 +122,8 @@ def calibrate(
     here = _home(home)
     settings = config.load(here.config("device"), DeviceSettings).gate
     asked = calibrating.read(questions)
-    with _retrieval(here) as caller:
+    stays = "the gate is as it was, nothing was written: hocket graph calibrate begins anew"
+    with leaving(stays), _retrieval(here) as caller:
         found = calibrating.calibrated(caller, asked, settings.passages, risk)
     path = Path(settings.calibration or here.at / "device-gate.json")
     calibration_file.save(path, found.calibration)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hocket_tools.interrupted import leaving
+
 if TYPE_CHECKING:
     from hocket_daemon.engine.published import Published
 
@@ -63,7 +65,8 @@ def get(
         err.print(f"{model.title} is here: {folder}")
         return
     err.print(_announcement(model, folder))
-    with fetched(model) as file:
+    stays = f"stopped; what was on this machine is there still, and hocket model get {name} begins anew"
+    with leaving(stays), fetched(model) as file:
         if not is_here:
             convert(file, folder, err.print)
         add_voices(file, folder, err.print)

@@ -183,8 +183,10 @@ def _tell(side: str, ingested: Ingested) -> None:
         f"{ingested.chunks} passages in {ingested.seconds:.1f} s ({rate:.0f}/s, "
         f"of it {ingested.embedding_s:.1f} s embedding)"
     )
+    err = console.err()
     for line in ingested.failures:
-        console.err().print(f"[yellow]not read:[/yellow] {escape(console.one_line(line))}", markup=True)
+        shown = escape(console.for_people(console.one_line(line), err))
+        err.print(f"[yellow]not read:[/yellow] {shown}", markup=True)
 
 
 def _list(caller: Caller) -> Iterator[Document]:
@@ -238,8 +240,10 @@ def _show(side: str, listed: list[Document]) -> None:
     table.add_column("name", overflow="fold")
     table.add_column("title", overflow="fold")
     table.add_column("passages", justify="right")
+    out = console.out()
     for one in listed:
-        table.add_row(Text(console.one_line(one.name)), Text(console.one_line(one.title)), str(one.chunks))
+        name = console.for_people(console.one_line(one.name), out)
+        table.add_row(Text(name), Text(console.one_line(one.title)), str(one.chunks))
     if listed:
         console.out().print(table)
     else:

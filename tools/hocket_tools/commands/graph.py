@@ -88,6 +88,7 @@ def withdraw(home: Folder = None) -> None:
     """
     from hocket_bus import paths
     from hocket_bus.messages import Removed, StopSharing
+    from hocket_tools import console
     from hocket_tools.caller import Caller
 
     here = _home(home)
@@ -95,7 +96,8 @@ def withdraw(home: Folder = None) -> None:
         with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
             removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
         here.stop_sharing()
-    typer.echo(f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now")
+    text = f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now"
+    typer.echo(console.for_people(text, console.out()))
 
 
 @app.command(epilog="Example: hocket graph calibrate questions.jsonl")
@@ -117,6 +119,7 @@ def calibrate(
     from hocket_bus import config
     from hocket_daemon.config import DeviceSettings
     from hocket_daemon.graph import calibration_file
+    from hocket_tools import console
     from hocket_tools.graph import calibrating
 
     here = _home(home)
@@ -131,7 +134,7 @@ def calibrate(
         f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
         f"threshold {found.calibration.threshold:.3f}"
     )
-    typer.echo(f"written to {path}; start the device anew: hocket down, hocket up")
+    typer.echo(console.for_people(f"written to {path}; start the device anew: hocket down, hocket up", console.out()))
     if not settings.calibration:
         typer.echo(f'add under [gate] in {here.config("device")}: calibration = "{path}"')
 

@@ -201,21 +201,24 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
         Origin(side="device", document="notes\x1b[31m/[bold]ferry.txt", ordinal=2, share=0.625),
         Origin(side="cloud", document="towns.md", ordinal=0, share=0.3),
         Origin(side="cloud", document="", ordinal=0, share=0.075),
+        Origin(side="cloud", document="none.md", ordinal=0, share=0.0004),
     ]
     done = Done(
         request=bytes(16), seq=1, finish="eos", token_ids=[5], text="x", ttft_s=0.0, ms_per_token=0.0,
-        mode="aggregation", seed=9, sources=origins, token_sources=[[0.625, 0.3, 0.075]],
+        mode="aggregation", seed=9, sources=origins, token_sources=[[0.625, 0.3, 0.075, 0.0]],
     )  # fmt: skip
     lines = console.sources(done)
     assert "\x1b" not in lines[0]
     assert (lines[0].split()[:2], lines[0].endswith("/[bold]ferry.txt, chunk 2")) == (["62.5%", "device"], True)
     assert lines[1:] == [" 30.0%  cloud   towns.md, chunk 0", "  7.5%  cloud   passages that it did not name"]
-    assert console.sources(structs.replace(done, sources=[])) == ["from no document"]
+    for none in ([], origins[3:]):
+        assert console.sources(structs.replace(done, sources=none)) == ["from no document"]
     assert console.sources(structs.replace(done, sources=[], token_ids=[])) == []
     record = _record(done)
+    assert [source["document"] for source in record["sources"]][3:] == ["none.md"]
     more = {"device": "", "subgraph": 0, "score": 0.0}
     assert record["sources"][1] == {"side": "cloud", "document": "towns.md", "ordinal": 0, "share": 0.3} | more
-    assert json.loads(json.dumps(record))["token_sources"] == [[0.625, 0.3, 0.075]]
+    assert json.loads(json.dumps(record))["token_sources"] == [[0.625, 0.3, 0.075, 0.0]]
     assert not {"sources", "token_sources"} & set(_record(done, sources=False))
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Source
+from hocket_tools.pair.hints import shortened_in
 
 STYLES: dict[Source, str] = {
     "both": "green",
@@ -40,6 +41,17 @@ def out() -> Console:
 def err() -> Console:
     """Standard error, for whatever is not the answer itself."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def for_people(text: str, console: Console) -> str:
+    """A text that has paths: short on a terminal, whole for programs."""
+    return shortened_in(text) if console.is_terminal else text
+
+
+def shows_colours() -> bool:
+    """Whether an answer has colours here, and somebody sees what they mean."""
+    answers = out()
+    return answers.is_terminal and answers.color_system is not None and not answers.no_color and err().is_terminal
 
 
 def legend() -> Text:
@@ -74,10 +86,10 @@ def summary(done: Done) -> str:
 
 
 def sources(done: Done) -> list[str]:
-    """Where a finished answer comes from, a line for each source, the largest share first."""
-    if not done.sources:
-        return ["from no document"] if done.token_ids else []
-    return [f"{origin.share:>6.1%}  {origin.side:<6}  {_where(origin)}" for origin in done.sources]
+    """Where a finished answer comes from, a line for each source with a share, the largest first."""
+    shares = [(f"{origin.share:>6.1%}", origin) for origin in done.sources]
+    lines = [f"{share}  {origin.side:<6}  {_where(origin)}" for share, origin in shares if share.strip() != "0.0%"]
+    return lines or (["from no document"] if done.token_ids else [])
 
 
 def lost(done: Done) -> list[str]:
@@ -98,7 +110,7 @@ def _where(origin: Origin) -> str:
     if not origin.document:
         return "passages that it did not name"
     whose = f"{one_line(origin.device)}: " if origin.device else ""
-    return f"{whose}{one_line(origin.document)}, chunk {origin.ordinal}"
+    return f"{whose}{for_people(one_line(origin.document), err())}, chunk {origin.ordinal}"
 
 
 def _outcome(done: Done) -> list[str]:

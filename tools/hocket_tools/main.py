@@ -37,6 +37,7 @@ from hocket_tools.commands import (
     top,
     train,
 )
+from hocket_tools.pair.hints import shortened_in
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED, UNREAD = 1, 2, 69, 78, 130, 141
 
@@ -123,8 +124,9 @@ def _give_up_output() -> None:
 
 
 def complain(text: str) -> None:
-    """One line on standard error."""
-    sys.stderr.write(f"hocket: {' '.join(text.split())}\n")
+    """One line on standard error, its paths short for people."""
+    line = " ".join(text.split())
+    sys.stderr.write(f"hocket: {shortened_in(line) if sys.stderr.isatty() else line}\n")
 
 
 def _command(arguments: list[str]) -> str:

@@ -337,6 +337,7 @@ class Leader:
     def record(self) -> Facts:
         """For `hocket explain`."""
         return {
+            "question": self._reply.ask.question,
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
             **self._books.facts(self._writer, self._far, self._answer.migrations),

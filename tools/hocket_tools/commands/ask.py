@@ -107,13 +107,16 @@ def ask_people(
     out, err = console.out(), console.err()
     with Client(endpoint, keys=keys) as client:
         stream = client.ask(question, **options)
-        err.print(console.legend())
+        if console.shows_colours():
+            err.print(console.legend())
         with _Cancelling(stream):
             for event in stream.events():
                 if isinstance(event, Token):
                     out.print(console.token(event.text, event.source), end="")
                 elif isinstance(event, Notice):
-                    err.print(f"note: {console.printable(event.text)}", style="dim", markup=False)
+                    err.print(
+                        f"note: {console.for_people(console.printable(event.text), err)}", style="dim", markup=False
+                    )
         out.print()
         done = stream.result()
     for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):

@@ -36,6 +36,7 @@ def audit(
     pings) has the session "-".
     """
     from hocket_daemon.privacy.ledger import read
+    from hocket_tools import console
     from hocket_tools.pair.home import Home
 
     path = ledger or Home.find(home).ledger()
@@ -46,7 +47,7 @@ def audit(
     elif rows:
         _show(rows, by)
     else:
-        typer.echo(f"nothing has left yet, by {path}")
+        typer.echo(console.for_people(f"nothing has left yet, by {path}", console.out()))
 
 
 def _named(ledger: Path) -> list[Entry]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from hocket_tools.interrupted import leaving
+from hocket_tools.pair.hints import home_flag
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Document, Ingested, Progress
@@ -52,7 +56,8 @@ def ingest(
     missing = [str(path) for path in files if not paths.expanded(path).exists()]
     if missing and not elsewhere:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
-    ingested = read_in(_endpoint(side, endpoint, home), files, paths.keys(home))
+    with leaving(_going_on(side, names, endpoint, home)):
+        ingested = read_in(_endpoint(side, endpoint, home), files, paths.keys(home))
     if json_object:
         import msgspec
 
@@ -82,7 +87,8 @@ def documents(
     _check_names(remove or [], "--remove")
     with Caller(_endpoint(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         if remove:
-            _remove(caller, side, remove, json_object=json_object)
+            with leaving(f"some of it may still be removed: see hocket documents{home_flag(home)} --side {side}"):
+                _remove(caller, side, remove, json_object=json_object)
             return
         listed = list(_list(caller))
     if json_object:
@@ -156,6 +162,15 @@ def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:
     return endpoint or Home.find(home).listening(f"{side}-retrieval")
 
 
+def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | None) -> str:
+    """What Ctrl-C at `ingest` leaves."""
+    flags = home_flag(home) + (f" --endpoint {shlex.quote(endpoint)}" if endpoint else "")
+    what = shlex.quote(names[0]) if len(names) == 1 else "PATH"
+    shown = f"hocket status{home_flag(home)} shows it, " if endpoint is None else ""
+    undone = f"hocket documents{flags} --side {side} --remove {what}"
+    return f"the {side}'s retrieval daemon goes on reading: {shown}{undone} undoes it"
+
+
 def _tell(side: str, ingested: Ingested) -> None:
     from rich.markup import escape
 
@@ -168,8 +183,10 @@ def _tell(side: str, ingested: Ingested) -> None:
         f"{ingested.chunks} passages in {ingested.seconds:.1f} s ({rate:.0f}/s, "
         f"of it {ingested.embedding_s:.1f} s embedding)"
     )
+    err = console.err()
     for line in ingested.failures:
-        console.err().print(f"[yellow]not read:[/yellow] {escape(console.one_line(line))}", markup=True)
+        shown = escape(console.for_people(console.one_line(line), err))
+        err.print(f"[yellow]not read:[/yellow] {shown}", markup=True)
 
 
 def _list(caller: Caller) -> Iterator[Document]:
@@ -223,8 +240,10 @@ def _show(side: str, listed: list[Document]) -> None:
     table.add_column("name", overflow="fold")
     table.add_column("title", overflow="fold")
     table.add_column("passages", justify="right")
+    out = console.out()
     for one in listed:
-        table.add_row(Text(console.one_line(one.name)), Text(console.one_line(one.title)), str(one.chunks))
+        name = console.for_people(console.one_line(one.name), out)
+        table.add_row(Text(name), Text(console.one_line(one.title)), str(one.chunks))
     if listed:
         console.out().print(table)
     else:

@@ -41,6 +41,7 @@ def explain(
     have the question; the cloud's have no text of anybody's.
     """
     from hocket_daemon.serving import decisions
+    from hocket_tools import console
     from hocket_tools.pair.home import Home
 
     path = Home.find(home).decisions(side)
@@ -49,7 +50,7 @@ def explain(
         return
     found = decisions.named(path, number) if number else next(iter(decisions.last(path, 1)), None)
     if found is None:
-        typer.echo(f"nothing is recorded in {path}")
+        typer.echo(console.for_people(f"nothing is recorded in {path}", console.out()))
     elif json_object:
         typer.echo(json.dumps(found._asdict(), ensure_ascii=False))
     else:
@@ -78,12 +79,13 @@ def _show(found: Decision) -> None:
     width = max(map(len, record), default=0)
     for name, value in record.items():
         if not _is_table(value):
-            out.print(f"  {name:{width}}  {console.printable(_words(value))}", markup=False, highlight=False)
+            words = console.printable(_words(value))
+            out.print(f"  {name:{width}}  {words}", markup=False, highlight=False)
     for name, value in record.items():
         if _is_table(value):
             table = _table(*value[0])
             for row in value:
-                _add_row(table, map(_words, row.values()))
+                _add_row(table, (console.for_people(_words(each), out) for each in row.values()))
             out.print(f"\n[bold]{name}[/bold]")
             out.print(table)
 

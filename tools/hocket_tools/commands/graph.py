@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket_tools.interrupted import leaving
 from hocket_tools.pair.hints import home_flag
 
 if TYPE_CHECKING:
@@ -87,13 +88,16 @@ def withdraw(home: Folder = None) -> None:
     """
     from hocket_bus import paths
     from hocket_bus.messages import Removed, StopSharing
+    from hocket_tools import console
     from hocket_tools.caller import Caller
 
     here = _home(home)
-    with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
-        removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
-    here.stop_sharing()
-    typer.echo(f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now")
+    with leaving(f"withdrawn in part at most: run again: hocket graph withdraw{home_flag(home)}"):
+        with Caller(here.listening("device"), keys=paths.keys(here.at), role="device") as caller:
+            removed = caller.ask(StopSharing(request=os.urandom(16)), Removed).removed
+        here.stop_sharing()
+    text = f"withdrawn: {removed} summaries; {here.config('device')} has summaries = false now"
+    typer.echo(console.for_people(text, console.out()))
 
 
 @app.command(epilog="Example: hocket graph calibrate questions.jsonl")
@@ -115,12 +119,14 @@ def calibrate(
     from hocket_bus import config
     from hocket_daemon.config import DeviceSettings
     from hocket_daemon.graph import calibration_file
+    from hocket_tools import console
     from hocket_tools.graph import calibrating
 
     here = _home(home)
     settings = config.load(here.config("device"), DeviceSettings).gate
     asked = calibrating.read(questions)
-    with _retrieval(here) as caller:
+    stays = "the gate is as it was, nothing was written: hocket graph calibrate begins anew"
+    with leaving(stays), _retrieval(here) as caller:
         found = calibrating.calibrated(caller, asked, settings.passages, risk)
     path = Path(settings.calibration or here.at / "device-gate.json")
     calibration_file.save(path, found.calibration)
@@ -128,7 +134,7 @@ def calibrate(
         f"{found.questions} questions: {found.kept} would stay at home, {found.kept_without} of them without evidence; "
         f"threshold {found.calibration.threshold:.3f}"
     )
-    typer.echo(f"written to {path}; start the device anew: hocket down, hocket up")
+    typer.echo(console.for_people(f"written to {path}; start the device anew: hocket down, hocket up", console.out()))
     if not settings.calibration:
         typer.echo(f'add under [gate] in {here.config("device")}: calibration = "{path}"')
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hocket_tools.interrupted import leaving
+
 if TYPE_CHECKING:
     from hocket_daemon.engine.published import Published
 
@@ -60,10 +62,11 @@ def get(
     model, err, folder = _published(name), console.err(), place(name)
     is_here = is_installed(name) and not again
     if is_here and not lacks_voices(folder):
-        err.print(f"{model.title} is here: {folder}")
+        err.print(console.for_people(f"{model.title} is here: {folder}", err))
         return
-    err.print(_announcement(model, folder))
-    with fetched(model) as file:
+    err.print(console.for_people(_announcement(model, folder), err))
+    stays = f"stopped; what was on this machine is there still, and hocket model get {name} begins anew"
+    with leaving(stays), fetched(model) as file:
         if not is_here:
             convert(file, folder, err.print)
         add_voices(file, folder, err.print)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hocket_tools.interrupted import leaving
 from hocket_tools.pair.hints import home_flag, shortened
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def up(
         return
     already = all(running(pair, name) is not None for name in pair.names)
     lost = [name for name in pair.names if lost_socket(pair, name)]
-    with leaving_at(signal.SIGTERM):
+    with leaving(f"what was started is stopped; hocket up{home_flag(home)} begins anew"), leaving_at(signal.SIGTERM):
         states = start(pair, wait)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
@@ -104,7 +105,8 @@ def _up_all(home: Home, wait: float) -> None:
     from hocket_tools.pair.processes import leaving_at
 
     out, there = console.out(), trial.devices(home)
-    with leaving_at(signal.SIGTERM):
+    goes_on = f"who was ready goes on, whoever was starting is stopped; hocket down{home_flag(home.at)} stops all"
+    with leaving(goes_on), leaving_at(signal.SIGTERM):
         start(home, wait)
         for device in there:
             start(device, wait, joined=True)
@@ -173,9 +175,12 @@ def down(
     from hocket_tools.pair.trial import members
 
     stopped = []
+    unfinished = f"some daemons may be running yet: hocket down{home_flag(home)} goes on"
     for pair in reversed(members(Home.find(home))):  # a cloud goes behind its devices
         alive = [name for name in NAMES if name in pids(pair)]
-        for name in stop(pair, list(reversed(NAMES)), wait):
+        with leaving(unfinished):
+            killed = stop(pair, list(reversed(NAMES)), wait)
+        for name in killed:
             console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
         stopped += [f"{pair.at.name}'s {name}" if pair.at != Home.find(home).at else name for name in alive]
     console.out().print(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running", markup=False)

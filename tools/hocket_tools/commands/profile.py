@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from hocket_tools.interrupted import leaving
+
 if TYPE_CHECKING:
     from hocket_daemon.profiling.profiles import DecodeProfile, NetworkProfile
     from hocket_tools.network.survey import Survey, Target
@@ -57,13 +59,15 @@ def profile(
     found = Survey()
     target = _target(pair, host)
     if target is not None:
-        found = _survey(target, iperf_port, seconds, paths.keys(pair.at))
+        with leaving("stopped: nothing new is kept, what was measured earlier is"):
+            found = _survey(target, iperf_port, seconds, paths.keys(pair.at))
     elif not offline:
         device = pair.config("device")
         text = f"no cloud is configured in {device}" if device.exists() else f"no pair in {pair.at}"
         found.problems.append(Problem("peer", text, "run: hocket profile HOST"))
     kept = _keep(pair, target, found) if target is not None else None
-    fitted = _decode(pair, side, documents, runs) if offline else None
+    with leaving("stopped: no decode time is kept, the figures of the link are; hocket profile --offline begins anew"):
+        fitted = _decode(pair, side, documents, runs) if offline else None
     if json_object:
         typer.echo(json.dumps(_record(kept, found, fitted), ensure_ascii=False))
     else:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hocket_tools.interrupted import leaving
+
 app = typer.Typer(help="Let a device's model learn from documents of your own.", no_args_is_help=True)
 
 
@@ -44,4 +46,5 @@ def composition(
     from hocket_tools.train.composition import Settings, train
 
     settings = Settings(model=model, lora=lora, labels=labels, server_model=labels_model, steps=steps, seed=seed)
-    train(data, out, settings, labels_key)
+    with leaving(f"stopped: the same command goes on with what is in {out}"):
+        train(data, out, settings, labels_key)

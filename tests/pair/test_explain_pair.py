@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from harness import pair
 
 from hocket_daemon.serving import decisions

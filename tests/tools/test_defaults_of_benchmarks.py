@@ -35,8 +35,7 @@ OTHERWISE = {  # and why
     ("figure 8", "temperature"): "the paper's",
     ("figure 5", "weights"): "all of the paper's ways",
     ("figure 5", "documents"): "numbers of them are what is compared",
-    ("lies", "dtype"): "many answers at once, in memory that a laptop has",
-    ("lies", "temperature"): "every other honest answer is greedy",
+    ("lies", "dtype"): "whether a cloud is left must not depend on the machine",
     ("voices", "threads"): "numbers of them are what is compared",
 }
 

@@ -64,7 +64,10 @@ TRIALS = (  # the slow ones first
         "answers --squad 2 --two-sided 0 --chats 0 --max-tokens 4 --who 'device alone,cloud alone,pair likelihood'",
         (SQUAD, "lihua_world"),
     ),
-    Trial("lies --answers 4 --max-tokens 4 --beginnings 1", (SQUAD, "lihua_world")),
+    Trial(
+        "lies --answers 1 --max-tokens 4 --beginnings 1 --tasks answer --temperatures 1",
+        (WIKITEXT, SQUAD, "lihua_world"),
+    ),
     Trial("engine --rows 2 --lengths 16 --steps 3"),
     Trial("determinism --precisions float32 --sessions 2 --tokens 4"),
     Trial("preemption --rejections 5 --layers 2 --width 64"),

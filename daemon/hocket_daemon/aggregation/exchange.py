@@ -203,7 +203,7 @@ class Exchange:
             confirmed = self._judge(len(self.confirmed))
             if confirmed is None:
                 break
-            if self._is_steered(confirmed):
+            if self._watch(confirmed):
                 self.steered = True
                 break
             self.traces.append(self._trace(confirmed))
@@ -251,7 +251,8 @@ class Exchange:
         token = target(self._terms.rule, step, device.distribution, cloud.distribution, self._log_h(device, cloud))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
-    def _is_steered(self, confirmed: Confirmed) -> bool:
+    def _watch(self, confirmed: Confirmed) -> bool:
+        """Look at a step that both sides made; whether the other side has steered it too far to go on with."""
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
         if self._steering is None or confirmed.source == "solo" or own is None or remote is None:
             return False

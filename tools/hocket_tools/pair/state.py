@@ -63,8 +63,10 @@ def lost_socket(home: Home, name: str) -> str:
     The kernel lists a bound socket by its path for as long as it is open, whatever has become of the file.
     """
     endpoint = home.listening(name)
+    if not endpoint.startswith("ipc://"):
+        return ""
     paths = [each.removeprefix("ipc://") for each in (endpoint, publish_endpoint(endpoint))]
-    lost = "" if is_tcp(endpoint) else next((path for path in paths if not os.path.lexists(path)), "")
+    lost = next((path for path in paths if not os.path.lexists(path)), "")
     return lost if lost and lost in _bound() and running(home, name) is not None else ""
 
 

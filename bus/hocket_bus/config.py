@@ -19,9 +19,10 @@ from . import paths
 from .errors import BadConfiguration
 
 T = TypeVar("T", bound=msgspec.Struct)
-_PLACE = "place"
-Place = Annotated[str, Meta(extra={_PLACE: True})]  # a path, or an endpoint that may be one
 IPC = "ipc://"
+_IS = "is"
+FilePath = Annotated[str, Meta(extra={_IS: "path"})]  # empty: none
+Endpoint = Annotated[str, Meta(extra={_IS: "endpoint"})]
 
 
 def load(path: Path, kind: type[T]) -> T:
@@ -38,11 +39,14 @@ def load(path: Path, kind: type[T]) -> T:
     return from_values(located(values, kind, path.parent), kind, str(path))
 
 
-def place(value: str, folder: Path) -> str:
-    """A path, or the path of an ipc endpoint, as it is from `folder`; a tcp endpoint, and no path, as they are."""
-    if value.startswith(IPC):
-        return f"{IPC}{folder / value.removeprefix(IPC)}" if value != IPC else value
-    return value if not value or "://" in value else str(folder / paths.expanded(Path(value)))
+def path_from(folder: Path, value: str) -> str:
+    """A path as it is from `folder`; empty where it is none."""
+    return str(folder / paths.expanded(Path(value))) if value else ""
+
+
+def endpoint_from(folder: Path, value: str) -> str:
+    """An endpoint, the path of an ipc one as it is from `folder`."""
+    return IPC + path_from(folder, value.removeprefix(IPC)) if value.startswith(IPC) else value
 
 
 def located(values: dict[str, Any], kind: type[msgspec.Struct], folder: Path) -> dict[str, Any]:
@@ -60,8 +64,10 @@ def _located(values: dict[str, Any], info: StructType, folder: Path) -> dict[str
 def _placed(value: object, type: Type | None, folder: Path) -> object:
     if isinstance(value, dict) and isinstance(type, StructType):
         return _located(value, type, folder)
-    is_place = isinstance(type, Metadata) and (type.extra or {}).get(_PLACE)
-    return place(value, folder) if is_place and isinstance(value, str) else value
+    kind = (type.extra or {}).get(_IS) if isinstance(type, Metadata) else None
+    if kind is None or not isinstance(value, str):
+        return value
+    return path_from(folder, value) if kind == "path" else endpoint_from(folder, value)
 
 
 def from_values(values: dict[str, Any], kind: type[T], origin: str) -> T:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import Endpoint, FilePath
 from hocket_bus.endpoints import ANY
 from hocket_bus.log import Format, Level
 
@@ -22,7 +22,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What both daemons are told."""
 
     endpoint: Annotated[
-        Place,
+        Endpoint,
         Meta(
             description="where the daemon listens: `ipc://path`, or `tcp://address:port`, where the address "
             f"`{ANY}` stands for all of this machine's; over tcp its streams go out at the port after it"
@@ -43,7 +43,7 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             description="the port there at which others read its streams; 0: the one after the port of `advertise`",
         ),
     ] = 0
-    retrieval: Annotated[Place, Meta(description="where this side's retrieval daemon listens")]
+    retrieval: Annotated[Endpoint, Meta(description="where this side's retrieval daemon listens")]
     model: ModelSettings = ModelSettings()
     kv: KVSettings = KVSettings()
     aggregation: AggregationSettings = AggregationSettings()
@@ -63,14 +63,14 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         float, Meta(gt=0, description="an answer ends when its client has said nothing for this long")
     ] = 25.0
     keys: Annotated[
-        Place,
+        FilePath,
         Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
     ] = ""
     drain_s: Annotated[
         float, Meta(ge=0, le=20, description="how long SIGTERM lets requests in work go on, up to 20")
     ] = 20.0
     decisions: Annotated[
-        Place, Meta(description="the file of decision records, for `hocket explain`; empty: none are kept")
+        FilePath, Meta(description="the file of decision records, for `hocket explain`; empty: none are kept")
     ] = ""
     metrics: Annotated[
         str,
@@ -84,7 +84,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     """The device daemon: a language model that answers together with the cloud."""
 
     cloud: Annotated[
-        Place,
+        Endpoint,
         Meta(
             description="where the cloud daemon listens: `tcp://host:port`, the host by name, by IPv4 or as `[IPv6]`; "
             "empty: the device always answers alone"

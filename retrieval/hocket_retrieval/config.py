@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import Endpoint, FilePath
 from hocket_bus.log import Format, Level
 from hocket_bus.web.server import KeyFile
 
@@ -46,9 +46,9 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A retrieval daemon: it reads documents and ranks their passages."""
 
-    endpoint: Annotated[Place, Meta(description="where the daemon listens: `ipc://path` or `tcp://address:port`")]
+    endpoint: Annotated[Endpoint, Meta(description="where the daemon listens: `ipc://path` or `tcp://address:port`")]
     state: Annotated[
-        Place, Meta(description="its folder for documents, vectors and index; one process at a time may use it")
+        FilePath, Meta(description="its folder for documents, vectors and index; one process at a time may use it")
     ]
     embedder: Annotated[
         str,
@@ -81,7 +81,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = "float32"
     keys: Annotated[
-        Place,
+        FilePath,
         Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
     ] = ""
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"

@@ -12,13 +12,13 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Meta
 
-from ..config import Place
+from ..config import FilePath
 from ..errors import BadConfiguration
 from ..private import check_mode
 
 CREDENTIAL = "hocket-server-key"
 KeyFile = Annotated[
-    Place,
+    FilePath,
     Meta(
         description="a file with nothing but its key, for this user alone (chmod 600); "
         f"empty: systemd's credential `{CREDENTIAL}` where there is one, or else no key"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration
 
 from .prices import TABLE_8
@@ -55,7 +55,7 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         float, Meta(ge=0, description="dollars that 10^15 FLOPs of the device are worth to you (λ)")
     ] = 0.3
     account: Annotated[
-        Place, Meta(description="the file that keeps what was spent, over restarts, too; empty: it is forgotten")
+        FilePath, Meta(description="the file that keeps what was spent, over restarts, too; empty: it is forgotten")
     ] = ""
 
 

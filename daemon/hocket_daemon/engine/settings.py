@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import FilePath
 from hocket_bus.web.server import KeyFile
 
 AUTO, BUNDLED = "auto", "bundled"
@@ -47,7 +47,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Keeps what the model computed of passages: docs/kv.md."""
 
-    folder: Annotated[Place, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
+    folder: Annotated[FilePath, Meta(description="where it is kept, readable by this user only; empty: nowhere")] = ""
     budget_bytes: Annotated[int, Meta(ge=0, description="the least recently used passages go when this is reached")] = (
         2_000_000_000
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import FilePath
 
 Device = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -24,7 +24,7 @@ class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     candidates: Annotated[int, Meta(ge=2, le=8, description="answers that the gate `answers` compares")] = 3
     passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
     calibration: Annotated[
-        Place,
+        FilePath,
         Meta(description="the file that `hocket graph calibrate` writes; without it the shipped calibration"),
     ] = ""
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Place
+from hocket_bus.config import FilePath
 from hocket_bus.errors import Forbidden
 from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass
 
@@ -55,7 +55,7 @@ class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = True
     ledger: Annotated[
-        Place, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
+        FilePath, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
     ] = ""
 
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from hocket_bus import paths
-from hocket_bus.config import IPC, place
+from hocket_bus.config import IPC, endpoint_from, path_from
 from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
@@ -65,18 +65,18 @@ class Home:
         """Where this machine reaches a daemon, by its configuration file as it is now. Raises BadConfiguration."""
         if not self.config(name).exists():
             return self.endpoint(name)
-        endpoint = self._place(name, "endpoint")
+        endpoint = self._endpoint(name, "endpoint")
         if not endpoint:
             raise BadConfiguration(f"{self.config(name)}: no endpoint", 'add a line: endpoint = "ipc://run/NAME"')
         return from_here(endpoint)
 
     def advertised(self) -> str:
         """Where other machines reach the cloud daemon here. Raises BadConfiguration."""
-        return self._place("cloud", "advertise") or self._place("cloud", "endpoint")
+        return self._endpoint("cloud", "advertise") or self._endpoint("cloud", "endpoint")
 
     def peer(self) -> str:
         """Where the device finds the cloud by its configuration file; empty without one. Raises BadConfiguration."""
-        return self._place("device", "cloud") if self.config("device").exists() else ""
+        return self._endpoint("device", "cloud") if self.config("device").exists() else ""
 
     def strays(self) -> list[str]:
         """A line for each file that names another pair's folder, as older files do after a move."""
@@ -97,7 +97,7 @@ class Home:
 
     def ledger(self) -> Path:
         """The file that counts what left the device. Raises BadConfiguration where none is kept."""
-        ledger = self._place("device", "egress.ledger")
+        ledger = path_from(self.at, self._text("device", "egress.ledger"))
         if not ledger:
             text = f"{self.config('device')}: no ledger is kept"
             raise BadConfiguration(text, f'add under [egress]: ledger = "{_LEDGER}"')
@@ -105,7 +105,7 @@ class Home:
 
     def decisions(self, side: str) -> Path:
         """The file of a side's decision records. Raises BadConfiguration where none is kept."""
-        kept = self._place(side, "decisions")
+        kept = path_from(self.at, self._text(side, "decisions"))
         if not kept:
             text = f"{self.config(side)}: no decision records are kept"
             raise BadConfiguration(text, f'add a line: decisions = "{_decisions(side)}"')
@@ -202,12 +202,15 @@ class Home:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise BadConfiguration(f"{config}: {error}", "mend the file, or remove it and run: hocket up") from error
 
-    def _place(self, name: str, key: str) -> str:
-        """The path or endpoint at a dotted key of a daemon's file; empty where there is none."""
+    def _endpoint(self, name: str, key: str) -> str:
+        return endpoint_from(self.at, self._text(name, key))
+
+    def _text(self, name: str, key: str) -> str:
+        """What stands at a dotted key of a daemon's file; empty where there is no text."""
         value: Any = self._values(name)
         for part in key.split("."):
             value = value.get(part) if isinstance(value, dict) else None
-        return place(value, self.at) if isinstance(value, str) else ""
+        return value if isinstance(value, str) else ""
 
     def _given(self, name: str) -> dict[str, Value]:
         """What stands in a daemon's file from the beginning, by dotted name; paths from this folder."""

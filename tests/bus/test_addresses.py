@@ -73,7 +73,8 @@ def test_what_listens_everywhere_looks_at_itself_here(server: Machine) -> None:
     with server.bus() as there:
         serving = there.serve(f"{EVERYWHERE}:{PORT}", welcoming(0))
         there.probe(serving, 1e9, lambda: server.inbox.put(Greeted(serving, b"", Hello(role="client"), "probe")))
-        server.until(lambda event: isinstance(event, Greeted) and event.user == "probe")
+        event = server.until(lambda event: isinstance(event, Greeted) and event.user == "probe")
+        assert isinstance(event, Greeted), "it was welcomed by itself"
 
 
 @pytest.mark.parametrize("at", ["tcp://203.0.113.7:7100", "tcp://gpu.invalid:7100"])

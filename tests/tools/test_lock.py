@@ -34,22 +34,25 @@ def index(tmp_path: Path) -> tuple[str, ...]:
     folder = tmp_path / "simple" / "soup"
     folder.mkdir(parents=True)
     links = []
-    for version, python in (("3.0", ">=3.8"), ("4.1", ">=3.11.5")):
+    for version, python in (("2.9", ">=3.8"), ("3.0", ">=3.8"), ("4.1", ">=3.11.5")):
         wheel(folder, version, python)
+        back = " data-yanked=broken" if version == "2.9" else ""
         file = f"soup-{version}-py3-none-any.whl"
-        links.append(f'<a href="{file}" data-requires-python="{html.escape(python)}">{file}</a>')
+        links.append(f'<a href="{file}" data-requires-python="{html.escape(python)}"{back}>{file}</a>')
     (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>")
     return ("--index-url", (tmp_path / "simple").as_uri())
 
 
 def test_a_pin_that_an_old_python_cannot_install_is_named(tmp_path: Path, index: tuple[str, ...]) -> None:
-    """By the micro version, too: 3.11.2 is not 3.11.5."""
+    """By the micro version, too: 3.11.2 is not 3.11.5; and one that its author took back."""
     pins = tmp_path / "requirements.lock"
     pins.write_text("soup==4.1\n")
     assert "soup" in lock.problem_on("3.11.2", pins, *index)
     assert lock.problem_on("3.12", pins, *index) == ""
     pins.write_text("soup==3.0\n")
     assert lock.problem_on("3.11.0", pins, *index) == ""
+    pins.write_text("soup==2.9\n")
+    assert "yanked" in lock.problem_on("3.11.0", pins, *index)
 
 
 def test_the_newest_for_the_oldest_python_is_taken(index: tuple[str, ...]) -> None:

@@ -61,8 +61,8 @@ def resolve(requirements: Sequence[str], python: str, *options: str) -> dict[str
 
 
 def problem_on(python: str, lock: Path, *options: str) -> str:
-    """What keeps a Python from installing a lock; empty where nothing does. Nothing is installed."""
-    command = ["uv", "pip", "compile", "--quiet", "--no-deps", "--only-binary=:all:", "--no-header", *options]
+    """What keeps a Python from installing a lock, such as a version that was taken back; empty where nothing does."""
+    command = ["uv", "pip", "compile", "--no-deps", "--only-binary=:all:", "--no-header", *options]
     return _run([*command, "--python-version", python, "--output-file", os.devnull, str(lock)])
 
 
@@ -75,7 +75,8 @@ def _run(module: Sequence[str]) -> str:
     """What a Python program complains of; empty where it succeeds."""
     command = [sys.executable, "-m", *module]
     done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_S, check=False)
-    return "" if done.returncode == 0 else " ".join(done.stderr[-600:].split())
+    withdrawn = [line for line in done.stderr.splitlines() if "is yanked" in line]
+    return " ".join((withdrawn or [done.stderr[-600:] * (done.returncode != 0)])[0].split())
 
 
 def write(target: Path) -> int:

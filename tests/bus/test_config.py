@@ -74,9 +74,9 @@ def test_a_missing_file_says_how_to_get_one(tmp_path: Path) -> None:
 def test_paths_begin_at_the_files_folder(tmp_path: Path) -> None:
     """Wherever the program runs; whole paths, tcp endpoints, names and what is no endpoint stand as they are."""
     text = 'endpoint = "ipc://run/a"\nretrieval = "its own"\ncloud = "tcp://host:7"\ndecisions = "kept.db"\n'
-    text += '[kv]\nfolder = "/var/kv"\n[egress]\nledger = ""\n[model]\nname = "Qwen/x"\n'
+    text += 'name = "anna/laptop"\n[kv]\nfolder = "/var/kv"\n[egress]\nledger = ""\n'
     settings = load(write(tmp_path, text), DeviceSettings)
     assert settings.endpoint == f"ipc://{tmp_path}/run/a"
     assert settings.decisions == str(tmp_path / "kept.db")
     assert (settings.retrieval, settings.cloud, settings.kv.folder) == ("its own", "tcp://host:7", "/var/kv")
-    assert (settings.egress.ledger, settings.model.name) == ("", "Qwen/x")
+    assert (settings.egress.ledger, settings.name) == ("", "anna/laptop")

@@ -42,12 +42,13 @@ def demo(folder: Path, tiny_models: dict[str, Path]) -> subprocess.Popen[str]:
 
 
 def daemons(folder: Path) -> list[str]:
-    """Command lines of processes that use this demo's folder."""
+    """Command lines of processes that use this demo's folder; a daemon runs in it."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                found.append((entry / "cmdline").read_text(encoding="utf-8").replace("\0", " "))
+                line = (entry / "cmdline").read_text(encoding="utf-8").replace("\0", " ")
+                found.append(f"{line}in {os.readlink(entry / 'cwd')}")
             except OSError:
                 continue  # it ended while we looked
     return [line for line in found if str(folder / "t") in line]

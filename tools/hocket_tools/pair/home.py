@@ -160,6 +160,7 @@ class Home:
 
     def prepare(self) -> None:
         """Make what is missing; files that are there are left as they are. Raises BadConfiguration."""
+        self.begin()
         self._write({name: self._given(name) for name in self.names})
 
     def prepare_side(

@@ -108,7 +108,7 @@ def test_what_is_deleted_is_forgotten_and_paths_are_taken_as_typed(
 
 
 def test_an_answer_goes_to_output_and_its_figures_beside(home: Home) -> None:
-    """Standard output has the answer, standard error its figures, terminals alone the legend; "-" reads the question."""
+    """Standard output has the answer, standard error its figures, a terminal the legend; "-" reads the question."""
     done = call(home, "ask", "--max-tokens", "6", "--seed", "1", "--json", "Where is the key?")
     answer = json.loads(done.stdout.splitlines()[-1])["text"]
     shown = call(home, "ask", "--max-tokens", "6", "--seed", "1", "-", text="Where is the key?\n")

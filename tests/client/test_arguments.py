@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -48,14 +47,6 @@ COMPOSED: list[tuple[dict[str, Any], str]] = [
     ({"memory": "no"}, "memory is 'no': give True or False"),
     ({"token": 5}, "compose has no argument 'token': did you mean tokens?"),
 ]
-
-
-@pytest.fixture
-def daemon() -> Iterator[Silent]:
-    with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        made = Silent(f"ipc://{folder}/x")
-        yield made
-        made.close()
 
 
 def refuses(call: Callable[..., object], line: str) -> None:

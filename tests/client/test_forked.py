@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from silent import Silent
 
 from hocket_bus.errors import Unavailable
@@ -18,14 +16,6 @@ from waiting import WAIT_S, until
 
 HERE = f"this client is that of process {os.getpid()}, from which this one was forked"
 AT_ONCE_S = 30  # the child is ended then; what is waited for takes WAIT_S
-
-
-@pytest.fixture
-def daemon() -> Iterator[Silent]:
-    with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        made = Silent(f"ipc://{folder}/x")
-        yield made
-        made.close()
 
 
 def in_child(*calls: Callable[[], object]) -> list[str]:

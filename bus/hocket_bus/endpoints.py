@@ -94,6 +94,11 @@ def share(endpoint: str) -> None:
         path.chmod(0o660)
 
 
+def lock_file(endpoint: str) -> Path:
+    """The file that whoever listens at an ipc path holds."""
+    return Path(endpoint.removeprefix("ipc://") + ".lock")
+
+
 def claim(endpoint: str) -> IO[str] | None:
     """Keep a second daemon off an ipc path, since binding it again would silently steal it; hold what comes back.
 
@@ -108,7 +113,7 @@ def claim(endpoint: str) -> IO[str] | None:
         if os.path.lexists(place) and not stat.S_ISSOCK(place.lstat().st_mode):  # binding would remove it
             raise BadConfiguration(f"{place} is a file, and no socket", "choose another endpoint")
     try:
-        return lock(path.with_name(path.name + ".lock"))
+        return lock(lock_file(endpoint))
     except BlockingIOError as error:
         raise BadConfiguration(
             f"another daemon listens at {endpoint}", "stop it, or choose another endpoint"

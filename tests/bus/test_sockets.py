@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
 import pytest
 import zmq
+from structlog.testing import capture_logs
 
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, OtherVersion, ProtocolError, Unavailable
@@ -17,7 +19,7 @@ from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, 
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake import Awake
 from hocket_bus.wire import decode, encode
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 
 def welcome(_: Hello) -> Welcome:
@@ -210,6 +212,54 @@ def test_a_second_server_at_a_path_is_refused(tmp_path: Path) -> None:
         assert isinstance(first.serve(endpoint, welcome), Server)
         with pytest.raises(BadConfiguration, match="another daemon listens"):
             second.serve(endpoint, welcome)
+
+
+@pytest.mark.parametrize("removed", [["run"], ["run/x"], ["run/x.pub"], ["run/x.lock"], ["run/x", "run/x.pub"]])
+def test_a_server_whose_files_are_removed_listens_on(tmp_path: Path, removed: list[str]) -> None:
+    """Who is connected stays so, who comes later is let in, and the path is still that server's alone, each time."""
+    endpoint = f"ipc://{tmp_path}/run/x"
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    topic = os.urandom(16)
+    notice = Notice(request=bytes(16), seq=0, text="on")
+    with Bus(lambda _: None) as serving, Bus(inbox.put) as dialing:
+        server = serving.serve(endpoint, welcome)
+        dialing.dial(endpoint, Hello(role="client"), topic)
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        for _ in range(2):
+            for name in removed:
+                path = tmp_path / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            until(lambda: all((tmp_path / "run" / name).exists() for name in ("x", "x.pub", "x.lock")))
+            late: SimpleQueue[Event] = SimpleQueue()
+            with Bus(late.put) as new:
+                new.dial(endpoint, Hello(role="client"), topic)
+                assert isinstance(late.get(timeout=WAIT_S), LinkUp)
+                server.publish(topic, notice)
+                for hears in (late, inbox):
+                    event = hears.get(timeout=WAIT_S)
+                    assert isinstance(event, Received)
+                    assert event.message == notice
+            with Bus(lambda _: None) as second, pytest.raises(BadConfiguration, match="another daemon listens"):
+                second.serve(endpoint, welcome)
+
+
+def test_a_server_whose_folder_is_gone_serves_who_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that nobody else can come; in a folder that was moved it listens on."""
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path / "home")
+    inbox: SimpleQueue[Event] = SimpleQueue()
+    topic = os.urandom(16)
+    with capture_logs() as said, Bus(lambda _: None) as serving, Bus(inbox.put) as dialing:
+        server = serving.serve("ipc://run/x", welcome)
+        dialing.dial("ipc://run/x", Hello(role="client"), topic)
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        (tmp_path / "home").rename(tmp_path / "moved")
+        shutil.rmtree(tmp_path / "moved" / "run")
+        until((tmp_path / "moved" / "run" / "x.pub").exists)
+        shutil.rmtree(tmp_path / "moved")
+        until(lambda: any(line["event"] == "cannot listen" for line in said))
+        server.publish(topic, Notice(request=bytes(16), seq=0, text="on"))
+        assert isinstance(inbox.get(timeout=WAIT_S), Received)
 
 
 @pytest.mark.parametrize(

@@ -321,15 +321,13 @@ def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.
             assert home.pid("device").read_text() == f"{begun['device'][0]}\n"
             assert processes.reload(home) == ["device-retrieval", "device"]
             shutil.rmtree(home.at / "run")
-            assert run(["ask", "--home", str(home.at), "Where?"]) == 69
-            assert "is gone: start it anew: hocket up" in capsys.readouterr().err
-            assert run(["status", "--home", str(home.at)]) == 69
-            assert "is gone: hocket up starts it anew" in capsys.readouterr().out.partition("\n")[0]
+            assert run(["status", "--home", str(home.at)]) == 0
+            assert run(["ask", "--home", str(home.at), "Where?"]) == 0
+            capsys.readouterr()
             assert run(["up", "--home", str(home.at)]) == 0
-            anew = processes.pids(home)
-            assert anew.keys() == begun.keys()
-            assert all(anew[name] != begun[name] for name in begun)
-            assert "no cloud:" in capsys.readouterr().out
+            assert processes.pids(home) == begun
+            assert "is running already" in (said := capsys.readouterr().out)
+            assert "no cloud:" in said
             assert run(["status", "--home", str(home.at)]) == 0
             assert "has no cloud" in capsys.readouterr().out.partition("\n")[0]
             home.at.rename(moved.at)

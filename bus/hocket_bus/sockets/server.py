@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Container, Iterable
-from typing import IO
 
 import structlog
 import zmq
 
-from hocket_bus.endpoints import ANY, claim, is_tcp, publish_endpoint, share
+from hocket_bus.endpoints import is_tcp
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
 from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, Untrusted
 from hocket_bus.faults import error_message
@@ -23,10 +21,11 @@ from hocket_bus.wire import decode, encode, kind_of, request_of
 
 from .door import Refusal
 from .events import Gone, Greeted, Greeter, Received
+from .listening import Listening
 from .loop import Loop
 
 TOPIC_BYTES = 16
-LOOK_S = 0.5  # between two looks for ends that have gone
+LOOK_S = 0.5  # between two looks for ends that have gone, and for sockets that were removed
 # What comes faster than it is read waits at its sender: of each connection this many messages are here at most. libzmq
 # keeps a subscription's every byte 50-fold; its longest frame is the handshake's.
 ROUTER_OPTIONS = {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 64}
@@ -38,17 +37,6 @@ REVOKED = Untrusted(
 )
 
 log = structlog.get_logger(__name__)
-
-
-def _unbound(endpoint: str, error: zmq.ZMQError) -> BadConfiguration:
-    """What keeps a server from listening there. libzmq takes the name of a host for that of an interface."""
-    if error.errno not in (errno.EADDRNOTAVAIL, errno.ENODEV):
-        return BadConfiguration(f"cannot listen at {endpoint}: {error}", "choose a free endpoint")
-    listening = f"tcp://{ANY}:{endpoint.rpartition(':')[2]}"
-    return BadConfiguration(
-        f"cannot listen at {endpoint}, which is no address of this machine",
-        f'listen at endpoint = "{listening}", and let others reach it at advertise = "{endpoint}" (docs/servers.md)',
-    )
 
 
 class Server:
@@ -68,7 +56,6 @@ class Server:
         self._loop = loop
         self._greet = greet
         self._taken = Taken(takes)
-        self._lock: IO[str] | None = None
         self._ends = Ends(GONE_AFTER_S)
         self._look_s = 0.0
         self._topics = Topics()
@@ -97,20 +84,16 @@ class Server:
 
     def start(self) -> None:
         """Bind. Raises BadConfiguration when it cannot."""
-        self._lock = claim(self.endpoint)
         open_socket = self._loop.sockets.open
         self._router = open_socket(zmq.ROUTER, self.endpoint, ROUTER_OPTIONS)
         self._xpub = open_socket(zmq.XPUB, self.endpoint, XPUB_OPTIONS)
+        self._listening = Listening(self.endpoint, self._router, self._xpub)
         try:
-            self._router.bind(self.endpoint)
-            self._xpub.bind(publish_endpoint(self.endpoint))
-        except zmq.ZMQError as error:
+            self._listening.begin()
+        except BadConfiguration:
             self._loop.sockets.drop(self._router)
             self._loop.sockets.drop(self._xpub)
-            raise _unbound(self.endpoint, error) from error
-        if not is_tcp(self.endpoint):
-            share(self.endpoint)
-            share(publish_endpoint(self.endpoint))
+            raise
         if is_tcp(self.endpoint):
             self._loop.sockets.watch_users(self._router, self._on_request, self._on_refused)
             self._loop.sockets.watch_users(self._xpub, self._on_subscription, lambda *_: None)
@@ -123,9 +106,10 @@ class Server:
             )
 
     def tick(self, now: float) -> None:
-        """Tell which ends have gone."""
+        """Tell which ends have gone, and keep listening."""
         if now >= self._look_s:
             self._look_s = now + LOOK_S
+            self._listening.look()
             self._tell(self._ends.leave(self._loop.awake.s))
 
     def on_wake(self) -> None:
@@ -133,8 +117,7 @@ class Server:
 
     def on_close(self) -> None:
         """Leave the path to the next daemon."""
-        if self._lock is not None:
-            self._lock.close()
+        self._listening.end()
 
     def _on_request(self, frames: list[bytes], user: str = "") -> None:
         route, *rest = frames

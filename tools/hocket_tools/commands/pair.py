@@ -50,7 +50,6 @@ def up(
     from hocket_tools.pair import trial
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
-    from hocket_tools.pair.state import lost_socket
 
     pair = Home.find(home)
     if devices is not None:
@@ -59,15 +58,12 @@ def up(
         _up_all(pair, wait)
         return
     already = all(running(pair, name) is not None for name in pair.names)
-    lost = [name for name in pair.names if lost_socket(pair, name)]
     with leaving(f"what was started is stopped; hocket up{home_flag(home)} begins anew"), leaving_at(signal.SIGTERM):
         states = start(pair, wait)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
-    how = f"{what} is running{' already' if already and not lost else ''}"
+    how = f"{what} is running{' already' if already else ''}"
     out.print(f"{how}; configuration and logs: {shortened(pair.at)}", markup=False)
-    for name in lost:
-        out.print(f"the socket of the {name} daemon was gone: it has been started anew", markup=False)
     for line in [*pair.strays(), *_facts(states, home_flag(home)), *_model(pair), *_next(pair, home_flag(home))]:
         out.print(line, markup=False)
 

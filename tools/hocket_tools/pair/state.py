@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hocket_bus import paths
-from hocket_bus.endpoints import is_tcp, publish_endpoint
+from hocket_bus.endpoints import is_tcp
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Status, StatusRequest
 from hocket_tools.caller import Caller
@@ -49,41 +49,16 @@ def daemon_state(home: Home, name: str, connect_s: float = 2.0) -> DaemonState:
         there = is_tcp(endpoint) or Path(endpoint.removeprefix("ipc://")).exists()
     except PermissionError:
         return DaemonState(name, pid, problem=f"{endpoint} belongs to others: join the group of its folder")
-    if lost := lost_socket(home, name):
-        return DaemonState(name, pid, problem=f"its socket {lost} is gone: hocket up starts it anew")
     if pid is None and not there:
         reason = last_error(home, name)
         return DaemonState(name, None, problem=f"not running: {reason}" if reason else "not running")
     return state_at(endpoint, name, pid, paths.keys(home.at), connect_s)
 
 
-def lost_socket(home: Home, name: str) -> str:
-    """The socket that a running daemon has opened and that somebody has removed; empty where there is none.
-
-    The kernel lists a bound socket by its path for as long as it is open, whatever has become of the file.
-    """
-    endpoint = home.listening(name)
-    if not endpoint.startswith("ipc://"):
-        return ""
-    paths = [each.removeprefix("ipc://") for each in (endpoint, publish_endpoint(endpoint))]
-    lost = next((path for path in paths if not os.path.lexists(path)), "")
-    return lost if lost and lost in _bound() and running(home, name) is not None else ""
-
-
-def _bound() -> set[str]:
-    lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    return {words[7] for words in (line.split(maxsplit=7) for line in lines) if len(words) == 8}
-
-
 def check_begun(home: Home, name: str) -> None:
-    """Raises Unavailable with a daemon's own reason, where it ended by an error and nobody has started it again.
-
-    And where it runs and cannot be reached, since its socket is gone.
-    """
-    reason, lost = last_error(home, name), lost_socket(home, name)
+    """Raises Unavailable with a daemon's own reason, where it ended by an error and nobody has started it again."""
+    reason = last_error(home, name)
     socket = Path(home.listening(name).removeprefix("ipc://"))
-    if lost:
-        raise Unavailable(f"the {name} daemon runs, but its socket {lost} is gone", "start it anew: hocket up")
     if reason and running(home, name) is None and not socket.exists():
         raise Unavailable(f"the {name} daemon is not running, it ended with: {reason}", f"its log: {home.log(name)}")
 

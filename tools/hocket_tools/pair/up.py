@@ -14,7 +14,7 @@ from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
 from hocket_bus.private import lock
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.state import DaemonState, daemon_state, lost_socket
+from hocket_tools.pair.state import DaemonState, daemon_state
 
 FIRST_PROBE_S, LONGEST_PROBE_S = 0.5, 4.0  # a busy machine may need more for one answer
 CONFIGURATION_STATUS = 78
@@ -38,8 +38,7 @@ def bring_up(
 ) -> list[DaemonState]:
     """Start the daemons of `home` that do not run and wait until all are settled.
 
-    A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`. A daemon that runs and
-    whose socket is gone is started anew.
+    A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`.
 
     `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
     and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
@@ -48,7 +47,6 @@ def bring_up(
     home.begin()
     with _alone(home, deadline):
         home.prepare()
-        processes.stop(home, [name for name in home.names if lost_socket(home, name)])
         names = [name for name in home.names if processes.running(home, name) is None]
         started: dict[str, int] = {}
         try:

@@ -33,7 +33,7 @@ def keep_private(file: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace a file, or make it for this user alone: whole or not at all. Who may read it stays as it was."""
+    """Replace a file, or make it for this user alone: whole or not at all. Whose it is, and who may read it, stays."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     partial = path.with_name(path.name + ".partial")
     partial.unlink(missing_ok=True)
@@ -42,7 +42,8 @@ def write_whole(path: Path, text: str) -> None:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             if path.exists():
                 shutil.copymode(path, partial)
-                os.fchown(file.fileno(), -1, path.stat().st_gid)
+                found = path.stat()
+                os.fchown(file.fileno(), found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

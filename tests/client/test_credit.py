@@ -25,7 +25,7 @@ from hocket_daemon.serving.stream import Stream
 from hocket_daemon.serving.streams import Streams
 from waiting import WAIT_S
 
-BURST = 100_000
+BURST = 30_000
 ROOMY, TIGHT = 1 << 25, 1 << 16  # bytes: all of a burst, about 900 events
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,6 +50,17 @@ class FakeSlots:
     def roll_back(self, row: int, length: int) -> None:
         assert length <= len(self.held[row]), "a row rolls back, not forward"
         del self.held[row][length:]
+
+
+@lru_cache(20_000)  # references ask for what daemons have asked for
+def drawn(data: bytes, vocabulary: int) -> np.ndarray:
+    """[vocabulary], the same for the same data, and not to be changed."""
+    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
+    weights = np.exp(SPREAD * rng.standard_normal(vocabulary))
+    weights[BOS] = 0
+    distribution = np.asarray(weights / weights.sum(), np.float32)
+    distribution.flags.writeable = False
+    return distribution
 
 
 class FakeVoice:
@@ -115,11 +127,7 @@ class FakeVoice:
 
     def distribution(self, tokens: list[int]) -> np.ndarray:
         """[vocabulary], behind a row of `tokens`."""
-        data = np.array([self._seed, *tokens], dtype=">u4").tobytes()
-        rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big"))
-        weights = np.exp(SPREAD * rng.standard_normal(self.vocabulary))
-        weights[BOS] = 0
-        return np.asarray(weights / weights.sum(), np.float32)
+        return drawn(np.array([self._seed, *tokens], dtype=">u4").tobytes(), self.vocabulary)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -32,11 +34,15 @@ NAMES = ("device", "cloud", "device-retrieval", "cloud-retrieval")
 TEXT = "The heron stands in the marsh at dawn. The bakery sells rye bread on Tuesdays. Tulips grow behind the hall."
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["herd", "hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon"])
+LIBRARIES = ["hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon", "sentence_transformers"]
+CONTEXT.set_forkserver_preload(["herd", *LIBRARIES])
 
 
 def serve(name: str, folder: str, model: str, hold_decode_s: float) -> None:
-    """Be the daemon `name`."""
+    """Be the daemon `name`; what it says goes into its log."""
+    log = os.open(f"{folder}/{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
     endpoint = f"ipc://{folder}/{name}"
     if name.endswith("retrieval"):
         run(RetrievalConfig(endpoint=endpoint, state=f"{folder}/{name}-state", log_level="error"))
@@ -98,6 +104,11 @@ class Herd:
         process.start()
         self._processes[name] = process
 
+    def pid(self, name: str) -> int | None:
+        """The process of a daemon that runs."""
+        process = self._processes[name]
+        return process.pid if process.is_alive() else None
+
     def send(self, name: str, number: signal.Signals) -> None:
         pid = self._processes[name].pid
         assert pid is not None
@@ -144,3 +155,18 @@ class Herd:
             process.kill()
             process.join()
         self.readers.shutdown()
+
+
+@contextmanager
+def started(folder: Path, models: dict[str, Path]) -> Iterator[Herd]:
+    """All four, with a document each, which answer together."""
+    herd = Herd(folder, models)
+    try:
+        for name in NAMES:
+            herd.start(name)
+        for side in ("device", "cloud"):
+            herd.ingest(side, folder / "note.txt")
+        herd.answers_together()
+        yield herd
+    finally:
+        herd.close()

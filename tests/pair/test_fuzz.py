@@ -14,15 +14,13 @@ from typing import TypeVar
 import pytest
 import zmq
 from fuzzer import BATCH, Attack, Fuzzer
+from herd import NAMES, Herd, started
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Hello, Message, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
 from hocket_bus.wire import decode, encode
 from hocket_client import Client
-from hocket_tools.pair import processes
-from hocket_tools.pair.home import NAMES, Home
-from homes import running
 from processes import resident_bytes
 from waiting import WAIT_S
 
@@ -36,9 +34,9 @@ T = TypeVar("T")
 
 
 @pytest.fixture
-def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
-    with running(tiny_models) as home:
-        yield home
+def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as herd:
+        yield herd
 
 
 def show(text: str) -> None:
@@ -46,9 +44,9 @@ def show(text: str) -> None:
     print(text, file=sys.__stderr__, flush=True)
 
 
-def answered(home: Home) -> bool:
+def answered(herd: Herd) -> bool:
     """Whether a question is answered by both sides; they may still have to notice that work was cancelled, or meet."""
-    with Client(home.endpoint("device"), connect_s=WAIT_S) as client:
+    with herd.client() as client:
         deadline = Deadline.after(WAIT_S)
         while True:
             try:
@@ -67,13 +65,13 @@ def answered(home: Home) -> bool:
     ],
     ids=["some", "all"],
 )
-def test_no_frames_end_a_daemon(home: Home, number: int) -> None:
+def test_no_frames_end_a_daemon(herd: Herd, number: int) -> None:
     """Four daemons, real sockets: each lives under its process id, logs no failure, stays small, and answers."""
-    pids = {name: processes.running(home, name) for name in NAMES}
+    pids = {name: herd.pid(name) for name in NAMES}
     assert all(pids.values())
     context = zmq.Context()
     fuzzer = Fuzzer(SEED)
-    attacks = {name: Attack(context, home.endpoint(name), fuzzer) for name in NAMES}
+    attacks = {name: Attack(context, herd.endpoint(name), fuzzer) for name in NAMES}
     small: dict[str, int] = {}
     sent = told = 0
     while sent < number:
@@ -91,10 +89,10 @@ def test_no_frames_end_a_daemon(home: Home, number: int) -> None:
         + ", ".join(f"{name} {small[name] >> 20} and {large[name] >> 20}" for name in NAMES)
     )
     context.destroy(0)
-    assert {name: processes.running(home, name) for name in NAMES} == pids
-    assert answered(home)
+    assert {name: herd.pid(name) for name in NAMES} == pids
+    assert answered(herd)
     for name in NAMES:
-        log = home.log(name).read_text(encoding="utf-8")
+        log = (herd.folder / f"{name}.log").read_text(encoding="utf-8")
         assert not re.search(r"Traceback|error in the main loop|error on the I/O thread|request failed", log), name
         assert large[name] - small[name] < GROWTH_BYTES
 

@@ -11,7 +11,7 @@ from hocket_client import Client
 
 FILE = read()
 QUESTIONS: list[str] = FILE["questions"]  # type: ignore[assignment]
-SOME = range(0, len(QUESTIONS), 12)
+SOME = range(0, len(QUESTIONS), 24)
 ALL = pytest.param(range(len(QUESTIONS)), marks=pytest.mark.long)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from herd import NAMES, Herd, Outcome, read
+from herd import NAMES, Herd, Outcome, read, started
 
 from hocket_client import Client, Stream
 from waiting import WAIT_S, until
@@ -28,17 +28,8 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
-    with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        made = Herd(Path(folder), tiny_models)
-        try:
-            for name in NAMES:
-                made.start(name)
-            for side in ("device", "cloud"):
-                made.ingest(side, Path(folder) / "note.txt")
-            made.answers_together()
-            yield made
-        finally:
-            made.close()
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,7 @@ def daemons(folder: Path) -> list[str]:
     return [line for line in found if str(folder / "t") in line]
 
 
+@pytest.mark.long
 def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     folder: Path, tiny_models: dict[str, Path]
 ) -> None:
@@ -74,7 +75,10 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
 
 @pytest.mark.parametrize(
     ("number", "status"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long), (signal.SIGKILL, -9)],
+    [
+        (signal.SIGINT, 130),
+        *(pytest.param(*ended, marks=pytest.mark.long) for ended in ((signal.SIGTERM, 143), (signal.SIGKILL, -9))),
+    ],
 )
 def test_an_interrupted_demo_leaves_nothing_behind(
     folder: Path, tiny_models: dict[str, Path], number: signal.Signals, status: int

@@ -177,10 +177,12 @@ def empty() -> Iterator[Home]:
 
 def test_a_daemon_that_dies_at_its_start_is_named_with_its_last_words(empty: Home, tmp_path: Path) -> None:
     """A wrong model name stops the start, nothing keeps running, and the log is shown."""
-    models = dict.fromkeys(("device", "cloud"), tmp_path / "absent")
+    empty.prepare_side("device", "laptop", "")
+    text = empty.config("device").read_text(encoding="utf-8")
+    empty.config("device").write_text(text.replace("[model]\n", table(tmp_path / "absent")), encoding="utf-8")
     with pytest.raises((StartFailed, BadConfiguration), match=r"absent|ended at its start"):
-        bring_up(configured(empty, models), 120.0, lambda _: None)
-    assert [processes.running(empty, name) for name in NAMES] == [None] * 4
+        bring_up(empty, 120.0, lambda _: None)
+    assert not any(processes.pids(empty).values())
 
 
 def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,6 +193,7 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: 
     assert "did you mean 'state'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_two_tokenizers_stop_up_at_once(
     tiny_models: dict[str, Path], empty: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,7 +48,8 @@ def target(first: int, ids: list[int]) -> Target:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("number", [4, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [4, 200])
 def test_no_sentence_reaches_the_cloud_but_in_the_answer(
     tmp_path: Path, published_voice: Path | None, number: int
 ) -> None:

@@ -49,10 +49,10 @@ def made(folder: Path, count: int, seed: int = 0, spare: int = 1) -> list[Exampl
 
 
 def test_spare_sections_are_drawn_beside_as_many_facts(folder: Path) -> None:
-    drawn = made(folder, 20, spare=3)
+    drawn = made(folder, 8, spare=3)
     facts = sum(example.is_fact for example in drawn)
-    assert facts == round(20 * FACTS)
-    assert len(drawn) - facts == 3 * (20 - facts)
+    assert facts == round(8 * FACTS)
+    assert len(drawn) - facts == 3 * (8 - facts)
 
 
 def test_sections_are_parts_of_texts_and_of_wikitexts_training_file_alone(folder: Path) -> None:
@@ -81,10 +81,10 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
 def test_examples_are_typed_texts_with_the_memory_of_others(folder: Path) -> None:
     """Typed text and rest are a section; no takeaway is of it; facts, and some without memory, are among them."""
     texts = {section.text: section for section in sections(folder)}
-    found = made(folder, 40)
+    found = made(folder, 16)
     prose = [example for example in found if not example.is_fact]
-    assert len(found) == 40
-    assert len(prose) == 40 - round(40 * FACTS)
+    assert len(found) == 16
+    assert len(prose) == 16 - round(16 * FACTS)
     for example in prose:
         own = example.typed + example.rest
         assert own in texts
@@ -96,8 +96,8 @@ def test_examples_are_typed_texts_with_the_memory_of_others(folder: Path) -> Non
     assert any(
         example.rest.strip() in takeaway for example in found if example.is_fact for takeaway in example.takeaways
     )
-    assert made(folder, 40) == found
-    assert made(folder, 40, seed=1) != found
+    assert made(folder, 16) == found
+    assert made(folder, 16, seed=1) != found
 
 
 def test_a_text_is_cut_before_a_word() -> None:
@@ -163,6 +163,7 @@ def test_a_large_model_is_asked_with_memory_and_text() -> None:
         assert "The ferry costs more" in server.body["prompt"]
 
 
+@pytest.mark.long
 def test_the_command_leaves_weights_and_a_run_of_other_settings_is_refused(
     folder: Path,
     tmp_path_factory: pytest.TempPathFactory,

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -90,13 +91,21 @@ class Ran:
 
 
 def run(data: Path, trials: Sequence[Trial], show: Callable[[Ran], None]) -> list[Ran]:
-    """Run them, two at a time, and show each as it ends; in the order of `trials`."""
+    """Run them, two at a time, and show each as it ends; in the order of `trials`. Ctrl-C ends those that run."""
+    running: set[subprocess.Popen[str]] = set()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        going = {pool.submit(_run, data, trial): trial for trial in trials}
+        going = {pool.submit(_run, data, trial, running): trial for trial in trials}
         done = {}
-        for ended in as_completed(going):
-            done[going[ended]] = ended.result()
-            show(ended.result())
+        try:
+            for ended in as_completed(going):
+                done[going[ended]] = ended.result()
+                show(ended.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(running):
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(process.pid, signal.SIGINT)
+            raise
     return [done[trial] for trial in trials]
 
 
@@ -107,12 +116,12 @@ def summary(ran: Sequence[Ran], seconds: float) -> str:
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
-def _run(data: Path, trial: Trial) -> Ran:
+def _run(data: Path, trial: Trial, running: set[subprocess.Popen[str]]) -> Ran:
     if lacks := [name for name in trial.needs if not (data / name).is_dir()]:
         return Ran(trial.name, "skipped", 0.0, why=f"no {', '.join(lacks)} under {data}")
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hocket-smoke-") as folder:
-        status, said = _ended(list(_words(trial, data, Path(folder))))
+        status, said = _ended(list(_words(trial, data, Path(folder))), running)
         claims, missed = _claims(Path(folder))
     seconds = round(time.monotonic() - started_s, 1)
     if status == 0 or (status == MISSED and missed):
@@ -130,17 +139,19 @@ def _words(trial: Trial, data: Path, folder: Path) -> Iterator[str]:
         yield from ("--data", str(data))
 
 
-def _ended(words: Sequence[str]) -> tuple[int | None, str]:
+def _ended(words: Sequence[str], running: set[subprocess.Popen[str]]) -> tuple[int | None, str]:
     """The exit status, None where it had to be ended, and what it said of faults."""
     with subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
+        running.add(process)
         for patience_s, ending in ((DEADLINE_S, signal.SIGINT), (LEAVE_S, signal.SIGKILL)):
             try:
                 _, said = process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, ending)
             else:
+                running.discard(process)
                 return (process.returncode if ending == signal.SIGINT else None), said
         return None, process.communicate()[1]
 

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from hocket_tools.commands.options import DATA, Data, Json, command_of
+from hocket_tools.interrupted import leaving
 
 BENCHMARKS = {  # module of hocket_tools.bench with Settings and run: what it measures, and an example of its options
     "aggregation": (
@@ -132,7 +133,14 @@ class Benchmark(TyperCommand):
 
     def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - as above
         """Run the benchmark. Raises Exit when a claim misses."""
-        return self._whole.invoke(ctx)
+        with leaving(_stays(ctx.params.get("json_path"))):
+            return self._whole.invoke(ctx)
+
+
+def _stays(file: Path | None) -> str:
+    if file is None:
+        return "stopped: nothing is kept without --json FILE"
+    return f"stopped: the same command goes on behind the last whole line of {file}"
 
 
 @app.callback()
@@ -160,8 +168,9 @@ def figure(
     """Make a figure of the DRAGON paper here, and say whether its claim holds."""
     from hocket_tools.bench.figures import frame
 
-    if frame.run(number, out, data, changes or []) is False:
-        raise typer.Exit(1)
+    with leaving(_stays(out / f"figure-{number}.json")):
+        if frame.run(number, out, data, changes or []) is False:
+            raise typer.Exit(1)
 
 
 @app.command(epilog="Example: hocket bench results")
@@ -186,7 +195,8 @@ def smoke(*, data: Data = DATA, json_path: Json = None) -> None:
         console.out().print(f"{ran.outcome:8}{ran.seconds:6.1f} s  {ran.name}: {told}", markup=False)
 
     started_s = time.monotonic()
-    ran = run(data, TRIALS, show)
+    with leaving("stopped: what was running is ended"):
+        ran = run(data, TRIALS, show)
     text = summary(ran, time.monotonic() - started_s)
     if json_path is not None:
         json_path.write_text(text, encoding="utf-8")

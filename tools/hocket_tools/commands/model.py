@@ -29,7 +29,7 @@ def list_models(as_json: AsJson = False) -> None:
     from rich.table import Table
 
     from hocket_tools import console
-    from hocket_tools.models.described import listed
+    from hocket_tools.models.listed import listed
 
     rows = listed()
     if as_json:

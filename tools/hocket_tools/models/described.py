@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypedDict
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
@@ -14,37 +13,10 @@ from hocket_daemon.engine.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.gguf_voice import SUFFIX
 from hocket_daemon.engine.llama import Model
 from hocket_daemon.engine.loading import place_of
-from hocket_daemon.engine.published import PUBLISHED, is_installed, place, resolved
-from hocket_daemon.engine.settings import AUTO, BUNDLED
+from hocket_daemon.engine.published import PUBLISHED
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.tokenizer import fingerprint, fingerprint_of
-
-
-class Listed(TypedDict):
-    """A model that a short name means; `auto` says that it is what `auto` means on this machine."""
-
-    name: str
-    title: str
-    licence: str
-    here: bool
-    auto: bool
-    place: str
-    bytes: int
-
-
-def listed() -> list[Listed]:
-    """The bundled models, and the published ones, whether they are here or not."""
-    titles = {BUNDLED: ("two small models trained for hocket", "Apache-2.0")}
-    titles |= {name: (model.title, model.licence) for name, model in PUBLISHED.items()}
-    found: list[Listed] = []
-    for name, (title, licence) in titles.items():
-        here = name == BUNDLED or is_installed(name)
-        folder = Path(place_of(name, "device")) if here else place(name)
-        size = _bytes(folder) if here else 0
-        auto = resolved(AUTO) == name
-        found.append(
-            Listed(name=name, title=title, licence=licence, here=here, auto=auto, place=str(folder), bytes=size)
-        )
-    return found
+from hocket_tools.models.listed import bytes_of
 
 
 def described(name: str) -> dict[str, str | int]:
@@ -75,7 +47,7 @@ def described(name: str) -> dict[str, str | int]:
         "width": int(text.hidden_size),
         "context": int(text.max_position_embeddings),
         "tokens": len(tokenizer),
-        "bytes": _bytes(folder),
+        "bytes": bytes_of(folder),
         "chat": _chat(tokenizer),
         "fingerprint": fingerprint(tokenizer),
     }
@@ -96,10 +68,6 @@ def _described_file(file: Path) -> dict[str, str | int]:
         }
     finally:
         model.close()
-
-
-def _bytes(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
 
 
 def _chat(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -12,8 +12,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from hocket_bus import paths
-from hocket_bus.config import IPC, endpoint_from, path_from
+from hocket_bus.config import IPC, endpoint_from, load, path_from
 from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
@@ -175,11 +177,18 @@ class Home:
         retrieval = f"{side}-retrieval"
         self._write({retrieval: self._given(retrieval), side: self._given(side) | own})
 
+    def check(self) -> None:
+        """Read each file as its daemon will, so that a mistake is known before any starts. Raises BadConfiguration."""
+        for name in self.names:
+            load(self.config(name), _settings(name))
+
     def _write(self, files: Mapping[str, Mapping[str, Value]]) -> None:
         self._begin()
         for folder in (self.at / "run", self.at / "logs"):
             private_folder(folder)
-        missing = {name: _text(name, given) for name, given in files.items() if not self.config(name).exists()}
+        missing = {
+            name: commented(_settings(name), given) for name, given in files.items() if not self.config(name).exists()
+        }
         try:
             for name, text in missing.items():
                 write_whole(self.config(name), text)
@@ -254,10 +263,11 @@ def _other_home(written: str, own: str) -> str:
     return path.removesuffix(tail) if path.startswith("/") and path.endswith(tail) else ""
 
 
-def _text(name: str, given: Mapping[str, Value]) -> str:
-    from hocket_daemon.config import CloudSettings, DeviceSettings  # here: whoever only asks needs no torch
+def _settings(name: str) -> type[Struct]:
+    """What the daemon `name` reads its file as; imported here, since whoever only asks has no need of it."""
+    from hocket_daemon.config import CloudSettings, DeviceSettings
     from hocket_retrieval.config import RetrievalConfig
 
     if name.endswith("-retrieval"):
-        return commented(RetrievalConfig, given)
-    return commented(CloudSettings if name == "cloud" else DeviceSettings, given)
+        return RetrievalConfig
+    return CloudSettings if name == "cloud" else DeviceSettings

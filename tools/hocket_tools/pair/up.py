@@ -47,6 +47,7 @@ def bring_up(
     home.begin()
     with _alone(home, deadline):
         home.prepare()
+        home.check()
         names = [name for name in home.names if processes.running(home, name) is None]
         started: dict[str, int] = {}
         try:

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-long test-again bench-smoke check install gguf install-units lock check-lock clean
+.PHONY: help demo test test-slow test-long test-again bench-smoke check install gguf install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -23,9 +23,12 @@ demo: install ## start the pair on this machine, ask a question of each side and
 # What is compiled is kept, whatever the environment says: else every process that a test starts compiles all of it.
 unexport PYTHONDONTWRITEBYTECODE
 test: install ## run the test suite
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m "not long and not slow"
 
-test-long: install ## run every test, the long ones too, one after another, and some again with a published model
+test-slow: install ## run what `make test` leaves out since it takes long, as CI does
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m slow
+
+test-long: install ## run every test, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
 	$(BIN)/python -m pytest -q --voice smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
 

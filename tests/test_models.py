@@ -53,7 +53,7 @@ def test_the_tuned_models_are_small_and_have_the_tokenizers_of_their_bases():
     assert base_of(path("smollm2-composition")) == "smollm2"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_tuned_model_goes_on_from_memory_in_other_words():
     """Of each kind of the benchmark's facts one: most values come first, and more than the untuned model's."""
     facts = make_facts(len(KINDS), seed=11)

@@ -67,7 +67,7 @@ class Asker:
         return heard
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @needs_serving
 def test_transformers_serve_streams_stops_and_dies(tmp_path: Path) -> None:
     """One law after the other with one server, which takes most of the time to start."""

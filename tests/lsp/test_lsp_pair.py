@@ -28,7 +28,7 @@ def running() -> Iterator[Pair]:
         yield running
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_each_suggestion_is_that_of_the_client(running: Pair) -> None:
     """Letter by letter, over two lines, with letters of two code units before it."""
     client = running.client()

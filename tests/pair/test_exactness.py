@@ -72,7 +72,7 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
     ("number", "rtt_ms", "jitter"),
     [
         (20, 0, 0.0),
-        pytest.param(20, 150, 0.2, marks=pytest.mark.long),
+        pytest.param(20, 150, 0.2, marks=pytest.mark.slow),
         *(pytest.param(50, ms, part, marks=pytest.mark.long) for ms in (0, 30, 150) for part in (0.0, 0.2)),
     ],
 )

@@ -123,7 +123,7 @@ def test_the_pair_is_compared_with_the_side_that_knows() -> None:
     assert float(pair["low"] or 0) < 0.5 < float(pair["high"] or 0)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_every_who_is_asked_once_and_a_second_run_asks_nobody(corpora: Path, tmp_path: Path) -> None:
     """With the bundled model; what each side reads is its own."""
     settings = Settings(squad=2, two_sided=1, chats=1, max_tokens=2, half="tuning")

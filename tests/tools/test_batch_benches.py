@@ -21,7 +21,7 @@ from hocket_tools.pair.home import NAMES
 from waiting import WAIT_S
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_engine_compares_like_with_like_and_says_that_no_gpu_was_present(tmp_path: Path) -> None:
     """A row for every cell with both times; the rows are free again; the GPU's claim is there in any case."""
     settings = engine.Settings(rows=[2, 3], lengths=[24], steps=3)
@@ -47,7 +47,7 @@ def test_the_measure_of_a_gpu_runs_on_any_processor() -> None:
     assert engine.over_memory(small, 3) > 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_no_token_depends_on_the_others_in_float32(tmp_path: Path) -> None:
     """And the rate of another precision is a share, of as many draws as there were."""
     settings = determinism.Settings(precisions=["float32", "bfloat16"], sessions=4, tokens=8, temperature=1.0, seed=3)

@@ -21,7 +21,7 @@ with _busy(2):
 """
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_benchmark_that_is_killed_leaves_no_load() -> None:
     """Those that count have its standard output, which ends when the last of them has."""
     command = [sys.executable, "-c", BENCHMARK]

@@ -54,7 +54,7 @@ def daemons(folder: Path) -> list[str]:
     return [line for line in found if str(folder / "t") in line]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     folder: Path, tiny_models: dict[str, Path]
 ) -> None:
@@ -77,7 +77,8 @@ def test_an_answer_without_the_facts_is_a_failure_and_everything_is_stopped(
     ("number", "status"),
     [
         (signal.SIGINT, 130),
-        *(pytest.param(*ended, marks=pytest.mark.long) for ended in ((signal.SIGTERM, 143), (signal.SIGKILL, -9))),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, -9, marks=pytest.mark.slow),
     ],
 )
 def test_an_interrupted_demo_leaves_nothing_behind(

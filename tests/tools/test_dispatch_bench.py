@@ -105,7 +105,7 @@ def test_claims_about_all_servers_cannot_be_told_of_some() -> None:
     assert {claim["holds"] for claim in report.claims} == {None}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the open corpora are not here")
 def test_every_part_writes_its_rows_once(tmp_path: Path) -> None:
     """A small run over one server; the second one finds all of it done."""

@@ -180,7 +180,7 @@ def test_the_theorem_is_the_ratio_of_equation_7(device: float, alpha: float) -> 
     assert speedup.speedup(device, cloud, rtt, alpha) == pytest.approx(ratio)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_figure_4_shows_theory_beside_the_simulation(tmp_path: Path) -> None:
     """Tiny grid, no running pair: within 5 % where it is told, and what was not measured leaves the verdict open."""
     changes = ["measured_rtts_ms=", "device_ms=25,400", "rtts_ms=300", "accept_cloud=0.8"]
@@ -226,7 +226,7 @@ def test_figure_4_compares_the_same_prompts() -> None:
     assert (found["speedup"], found["low"], found["high"]) == pytest.approx((2.0, 2.0, 2.0))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_figure_9_says_what_was_replayed(tmp_path: Path) -> None:
     """Drawn or recorded decisions, by name; every step's next side is the one that ΔZ names."""
     assert frame.run(9, tmp_path / "drawn", tmp_path, []) is True
@@ -283,7 +283,7 @@ def tiny_settings(models: dict[str, Path]) -> list[str]:
     return [f"{name}={value}" for name, value in changes.items()]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_figure_5_in_a_tiny_setting(tmp_path: Path, corpus: Path, tiny_models: dict[str, Path]) -> None:
     """All methods, with intervals and the share outside the wire set; two windows tell nothing, and it says so."""
     out = tmp_path / "out"

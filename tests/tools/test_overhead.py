@@ -29,7 +29,7 @@ def test_the_tokens_are_those_of_the_aggregated_distributions() -> None:
     assert len(set(expected)) > 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_row_and_a_claim_for_every_vocabulary(tmp_path: Path) -> None:
     """And a finished report is not measured again."""
     path = tmp_path / "overhead.json"

@@ -193,7 +193,7 @@ def test_a_typo_in_the_configuration_stops_up_with_the_key(empty: Home, capsys: 
     assert "did you mean 'state'" in capsys.readouterr().err
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_tokenizers_stop_up_at_once(
     tiny_models: dict[str, Path], empty: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

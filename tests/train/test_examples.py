@@ -163,7 +163,7 @@ def test_a_large_model_is_asked_with_memory_and_text() -> None:
         assert "The ferry costs more" in server.body["prompt"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_command_leaves_weights_and_a_run_of_other_settings_is_refused(
     folder: Path,
     tmp_path_factory: pytest.TempPathFactory,

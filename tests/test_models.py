@@ -90,6 +90,7 @@ def test_the_sides_share_one_tokenizer():
     assert tokenizer.convert_tokens_to_ids(["<|bos|>", "<|eos|>", "<|pad|>"]) == [0, 1, 2]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.text())
 def test_tokenizer_round_trips_any_text(text):

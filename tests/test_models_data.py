@@ -41,6 +41,7 @@ def sample() -> list[str]:
     return [t for r in readings for t in (r.passage, *(x for a in r.asked for x in (a.question, a.answer)))]
 
 
+@pytest.mark.slow
 def test_no_benchmark_name_is_in_the_training_data(sample):
     """Invented names of benchmark and demo occur neither in the word lists nor in what is generated."""
     names = decontaminate.names(decontaminate.documents())

@@ -46,7 +46,7 @@ def check_draws_follow(number: int, options: dict[str, float]) -> None:
         assert stats.kstest(real, "uniform").pvalue > 1e-3, name
 
 
-@pytest.mark.parametrize("options", [PLAIN, WARM], ids=["plain", "warm"])
+@pytest.mark.parametrize("options", [PLAIN, pytest.param(WARM, marks=pytest.mark.slow)], ids=["plain", "warm"])
 def test_targets_follow_the_mixture_and_drafts_their_side(options: dict[str, float]) -> None:
     """Chi-square over pairs of all kinds, without and with temperature and top-p."""
     check_draws_follow(6, options)
@@ -193,6 +193,7 @@ def check_tokens_follow_p_t(seeds: range) -> None:
     assert stats.chisquare(counts).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_tokens_follow_p_t_while_the_aggregating_side_switches_at_random() -> None:
     """Chi-square over simulated exchanges with delays, breaks and impatience; ids equal the reference, too."""
     check_tokens_follow_p_t(range(20_000, 20_120))

@@ -151,6 +151,7 @@ def publisher(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("publisher", [ROOMY], indirect=True)
 def test_a_stalled_reader_holds_up_nobody_and_gets_everything_later(publisher: tuple[Publisher, str]) -> None:
     """A burst of 100,000: no more than a window waits at the reader, another one's stream is whole meanwhile."""

@@ -77,7 +77,9 @@ def desk(voice: TransformersVoice) -> Iterator[Desk]:
         voice.slots.give_back(rows)
 
 
-@pytest.mark.parametrize(("seed", "edits"), [(0, 40), pytest.param(7, 2_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("seed", "edits"), [pytest.param(0, 60, marks=pytest.mark.slow), pytest.param(7, 2_000, marks=pytest.mark.long)]
+)
 def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int, edits: int) -> None:
     """Random edits, with memory that comes now and then, checked one by one."""
     chance = random.Random(seed)

@@ -87,6 +87,7 @@ def operations(step: Step) -> set[str]:
     return {str(node.target) for node in graph.nodes}
 
 
+@pytest.mark.slow
 def test_a_captured_step_asks_the_device_for_no_number(tiny_models: dict[str, Path]) -> None:
     """A graph holds launches alone: nothing in it may need a value on the way, as `item`, `if` and indexing by
     truth do."""

@@ -87,7 +87,10 @@ convert(Path(sys.argv[1]), Path(sys.argv[2]), lambda told: die() if told == sys.
 
 @pytest.mark.parametrize(
     "at",
-    ["between", *(pytest.param(at, marks=pytest.mark.long) for at in ("reading the weights", "writing the weights"))],
+    [
+        pytest.param("between", marks=pytest.mark.slow),
+        *(pytest.param(at, marks=pytest.mark.long) for at in ("reading the weights", "writing the weights")),
+    ],
 )
 def test_after_a_kill_the_next_conversion_tidies_up(tmp_path: Path, at: str) -> None:
     """What was there is there again, even where it was being replaced, and nothing half written stays."""

@@ -333,6 +333,7 @@ def test_a_pass_that_fails_ends_what_is_in_it_once_and_frees_its_rows(fake: Worl
     assert fake.is_empty
 
 
+@pytest.mark.slow
 def test_two_voices_in_one_process_speak_at_once_as_each_does_alone(tiny_models: dict[str, Path]) -> None:
     """Other weights, other tokens, another number of threads: nothing of the engine is shared between them."""
     main, rule = MainThread(), Rule(5, 1.0, 1.0)

@@ -69,7 +69,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
             yield server.url
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [pytest.param(4, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.long)])
 def test_a_killed_builder_is_followed_by_one_that_does_the_same(tmp_path, url, kills):
     """Within transactions and between them, ids, versions and figures included."""
     draw = random.Random(kills)

@@ -57,6 +57,7 @@ def test_the_binomial_sum_is_exact(trials: int, chance: float) -> None:
         assert at_most(successes, trials, chance) == pytest.approx(total, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_threshold_holds_the_risk_as_often_as_it_promises() -> None:
     """Over many draws of questions whose risk falls with the metric: the true risk of what is kept, by simulation."""
     rng, above = random.Random(1), 0

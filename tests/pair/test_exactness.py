@@ -126,7 +126,10 @@ def test_independent_drafts_give_the_ids_of_algorithm_1_and_greedily_those_of_ev
         assert asked["temperature"] != 0 or got.token_ids == expected(i).ids
 
 
-@pytest.mark.parametrize("number", [20, pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(20, marks=pytest.mark.slow), pytest.param(500, marks=[pytest.mark.long, pytest.mark.timeout(3600)])],
+)
 def test_independent_questions_back_to_back_all_end(linked: tuple[Pair, Client, Link], number: int) -> None:
     """At temperature 1, without a pause, four at a time: no deadlock, no solo step, and a seed repeats its ids."""
     _, client, link = linked

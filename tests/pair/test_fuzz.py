@@ -60,7 +60,7 @@ def answered(herd: Herd) -> bool:
 @pytest.mark.parametrize(
     "number",
     [
-        8_000,
+        pytest.param(8_000, marks=pytest.mark.slow),
         pytest.param(ALL, marks=[pytest.mark.long, pytest.mark.timeout(4 * 3600)]),
     ],
     ids=["some", "all"],

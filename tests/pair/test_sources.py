@@ -53,7 +53,7 @@ def check(done: Done, reference: Reference, way: dict[str, object]) -> None:
     assert [origin.share for origin in done.sources] == pytest.approx(means)
 
 
-@pytest.mark.parametrize("drafts", [True, False])
+@pytest.mark.parametrize("drafts", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_the_shares_are_those_of_the_models_own_rows(tiny_models: dict[str, Path], drafts: bool) -> None:
     """With drafts and without, greedy and drawn, together and alone; no name of the device's is in the wire."""
     reference = Reference(tiny_models)

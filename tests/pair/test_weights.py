@@ -25,7 +25,13 @@ QUESTIONS = [" ".join(WORDS[(i * k + 2 * k) % len(WORDS)] for k in range(1, 6)) 
 OPTIONS: dict[str, object] = {"max_tokens": 32, "ignore_eos": True, "documents": 3, "temperature": 1.0, "top_p": 1.0}
 
 
-@pytest.mark.parametrize("late_s", [0.05, *(pytest.param(late_s, marks=pytest.mark.long) for late_s in (0.0, 0.5))])
+@pytest.mark.parametrize(
+    "late_s",
+    [
+        pytest.param(0.05, marks=pytest.mark.slow),
+        *(pytest.param(late_s, marks=pytest.mark.long) for late_s in (0.0, 0.5)),
+    ],
+)
 def test_a_late_scorer_changes_no_token(tiny_models: dict[str, Path], late_s: float) -> None:
     """Scores that come late give the reference's ids; without dynamic weights the ids are others."""
     reference = Reference(tiny_models)

@@ -266,6 +266,7 @@ def test_an_ended_daemon_answers_its_job_and_the_next_one_finishes_it(config, to
         assert call(search()).documents_total == 3
 
 
+@pytest.mark.slow
 def test_the_real_daemon_under_a_service_manager(config, tmp_path, files):
     """The process with the bundled embedder is ready, answers by meaning, reloads, and ends well on SIGTERM."""
     file, notify = tmp_path / "retrieval.toml", str(tmp_path / "notify")

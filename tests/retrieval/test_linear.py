@@ -45,7 +45,7 @@ assert chunk(read(Path(name), text.encode()).text, int(words))
         ("tags.md", "", "<a ", "end"),
         ("angles.md", "", "<a:b@", "end"),
         ("quotes.md", "", "\n  ", "> end"),
-        ("paragraphs.html", "", "<p>Paragraph</p>", "end"),
+        pytest.param("paragraphs.html", "", "<p>Paragraph</p>", "end", marks=pytest.mark.slow),
         ("points.txt", "", ".", "x"),
         ("marks.txt", "", "?!", "x"),
         ("short lines.txt", "", "\n \nx", ""),

@@ -229,7 +229,7 @@ def full_disk(file_bytes):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.parametrize("file_bytes", [0, 60_000, 200_000])
+@pytest.mark.parametrize("file_bytes", [60_000, *(pytest.param(size, marks=pytest.mark.slow) for size in (0, 200_000))])
 def test_a_full_disk_is_an_error_that_says_so_and_costs_nothing_stored(tmp_path, toy, file_bytes):
     """Whichever write fails, of the store or of the index: search goes on, and with room the same job is done."""
     new = [(f"new-{i}", "", " ".join(f"word{i}x{k}" for k in range(300))) for i in range(80)]

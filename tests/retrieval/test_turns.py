@@ -35,6 +35,7 @@ def test_each_chunk_is_taken_once_and_nobody_waits_longer_than_a_round(limit):
     assert sum(share.last - share.first for share in taken[:small]) <= 3 * 2 * SHARE
 
 
+@pytest.mark.slow
 def test_a_small_file_does_not_wait_for_a_large_one(tmp_path, toys, monkeypatch):
     """A note that is accepted while a large file is embedded is done, and found, long before that."""
     monkeypatch.setattr(ingest, "BATCH_CHUNKS", 64)

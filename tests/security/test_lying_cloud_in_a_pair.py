@@ -106,6 +106,7 @@ def test_a_claim_out_of_range_ends_alone_with_a_notice_before_any_token() -> Non
         assert liar.told == []
 
 
+@pytest.mark.slow
 def test_honest_answers_are_written_together_as_before() -> None:
     """Greedy ones that end by themselves: to be left would fail them, since they ask for both sides."""
     file = read()

@@ -43,6 +43,7 @@ def index(tmp_path: Path) -> tuple[str, ...]:
     return ("--index-url", (tmp_path / "simple").as_uri())
 
 
+@pytest.mark.slow
 def test_a_pin_that_an_old_python_cannot_install_is_named(tmp_path: Path, index: tuple[str, ...]) -> None:
     """By the micro version, too: 3.11.2 is not 3.11.5; and one that its author took back."""
     pins = tmp_path / "requirements.lock"

@@ -113,6 +113,7 @@ def test_models_are_listed_and_shown_for_programs() -> None:
     assert (shown["kind"], shown["tokens"]) == ("llama", 2048)
 
 
+@pytest.mark.slow
 def test_a_check_prints_its_figures() -> None:
     found = json.loads(CliRunner().invoke(app, ["check", "bundled", "--dtype", "float32", "--json"]).output)
     assert found["refused"] == ""

@@ -175,6 +175,7 @@ def empty() -> Iterator[Home]:
         yield Home(Path(folder))
 
 
+@pytest.mark.slow
 def test_a_daemon_that_dies_at_its_start_is_named_with_its_last_words(empty: Home, tmp_path: Path) -> None:
     """A wrong model name stops the start, nothing keeps running, and the log is shown."""
     empty.prepare_side("device", "laptop", "")
@@ -222,6 +223,7 @@ def test_ask_and_status_name_what_a_daemon_ended_with(empty: Home, capsys: pytes
     assert "no model" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_status_finds_daemons_that_up_did_not_start(empty: Home, capsys: pytest.CaptureFixture[str]) -> None:
     """By the configuration; the side that another machine has is no failure here, and it says where it looked."""
     empty.prepare()

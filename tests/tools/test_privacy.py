@@ -48,9 +48,7 @@ def target(first: int, ids: list[int]) -> Target:
 
 
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize(
-    "number", [pytest.param(4, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("number", [pytest.param(4, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.long)])
 def test_no_sentence_reaches_the_cloud_but_in_the_answer(
     tmp_path: Path, published_voice: Path | None, number: int
 ) -> None:

@@ -214,6 +214,7 @@ def test_few_answers_tell_nothing() -> None:
         assert [claim.holds for claim in scheduling.FIGURE.judge(rows)] == [None] * 3 + [told] * 3
 
 
+@pytest.mark.slow
 def test_figure_8_simulates_every_decider(tmp_path: Path) -> None:
     """Without running pairs the verdict is open; all deciders replay the same answers."""
     changes = ["measured_rtts_ms=", "rtts_ms=0,300", "device_ms=132", "cloud_ms=8.4", "sequences=4"]

@@ -155,7 +155,12 @@ def test_with_the_same_decisions_aggregating_on_both_sides_is_never_slower(seed:
 
 @pytest.mark.parametrize(
     ("rtt_ms", "sync", "device", "coupled_device", "coupled"),
-    [(0, 25, 25, 25, 25), (100, 125, 75, 41, 32), (300, 325, 174, 72, 45), (600, 625, 322, 120, 64)],
+    [
+        (0, 25, 25, 25, 25),
+        (100, 125, 75, 41, 32),
+        (300, 325, 174, 72, 45),
+        pytest.param(600, 625, 322, 120, 64, marks=pytest.mark.slow),
+    ],
 )
 def test_the_table_of_the_design_comes_out(
     rtt_ms: int, sync: float, device: float, coupled_device: float, coupled: float
@@ -279,6 +284,7 @@ def test_equal_seeds_give_equal_outcomes() -> None:
     assert first != other
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_and_writes_json_and_pictures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

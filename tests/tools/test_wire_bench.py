@@ -69,6 +69,7 @@ def _encrypt(server: zmq.Socket[bytes], client: zmq.Socket[bytes]) -> None:
     client.curve_publickey, client.curve_secretkey = zmq.curve_keypair()
 
 
+@pytest.mark.slow
 def test_the_table_is_whole_and_targets_stand_beside(tmp_path: Path) -> None:
     """A row for every cell and size; the published figures only where they were measured; claims for each target."""
     settings = Settings(vocabularies=[50_272], wire_masses=[0.8, 0.98], draws=2, seed=0)

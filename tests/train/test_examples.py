@@ -48,6 +48,7 @@ def made(folder: Path, count: int, seed: int = 0, spare: int = 1) -> list[Exampl
     return drawn
 
 
+@pytest.mark.slow
 def test_spare_sections_are_drawn_beside_as_many_facts(folder: Path) -> None:
     drawn = made(folder, 8, spare=3)
     facts = sum(example.is_fact for example in drawn)
@@ -78,6 +79,7 @@ def test_a_folder_without_documents_is_refused(tmp_path: Path) -> None:
         sections(tmp_path)
 
 
+@pytest.mark.slow
 def test_examples_are_typed_texts_with_the_memory_of_others(folder: Path) -> None:
     """Typed text and rest are a section; no takeaway is of it; facts, and some without memory, are among them."""
     texts = {section.text: section for section in sections(folder)}

@@ -30,9 +30,9 @@ def test_a_near_tie_that_the_cloud_decides_otherwise_is_repaired_by_the_devices_
     """R5: the device's ids stand, the cloud cuts back, counts the event and goes on, even if it is always behind."""
     always_behind = (11_487, 11_973)  # no digest that arrives is of a length that the cloud has reached
     worlds = [
-        check(seed, "coupled", breaks=seed % 2 == 0, near_ties=True) for seed in (*range(2000, 2100), *always_behind)
+        check(seed, "coupled", breaks=seed % 2 == 0, near_ties=True) for seed in (*range(2000, 2060), *always_behind)
     ]
-    assert sum(world.nodes["cloud"].dialogue.exchange.corrections for world in worlds) > 10
+    assert sum(world.nodes["cloud"].dialogue.exchange.corrections for world in worlds) > 6
 
 
 @pytest.mark.parametrize("aggregation", ["coupled", "sync-both"])

@@ -71,6 +71,7 @@ def test_the_target_law_is_the_mixture_shaped_after_mixing() -> None:
     np.testing.assert_allclose(found.cloud[np.isin(ids, cloud.ids)], cloud.probabilities, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_drafts_survive_as_often_as_eq_5_says() -> None:
     """Within four standard errors, on both sides, over pairs of all kinds."""
     for step, (kind, device, cloud, log_h) in enumerate(cases(6)):

@@ -18,6 +18,7 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake import Awake
+from hocket_bus.sockets.listening import Listening
 from hocket_bus.wire import decode, encode
 from waiting import WAIT_S, until
 
@@ -241,6 +242,17 @@ def test_a_server_whose_files_are_removed_listens_on(tmp_path: Path, removed: li
                     assert event.message == notice
             with Bus(lambda _: None) as second, pytest.raises(BadConfiguration, match="another daemon listens"):
                 second.serve(endpoint, welcome)
+
+
+def test_a_server_that_has_ended_leaves_its_path_alone(tmp_path: Path) -> None:
+    """Also where its loop looks once more."""
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as router, context.socket(zmq.XPUB) as xpub:
+        listening = Listening(f"ipc://{tmp_path}/x", router, xpub)
+        listening.begin()
+        listening.end()
+        (tmp_path / "x").unlink()
+        listening.look()
+        assert not (tmp_path / "x").exists()
 
 
 def test_a_server_whose_folder_is_gone_serves_who_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def options(number: int) -> dict[str, object]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("number", [pytest.param(3, marks=pytest.mark.slow), pytest.param(10, marks=pytest.mark.long)])
 def test_ids_do_not_depend_on_who_else_is_served(made: Pair, number: int) -> None:
     """Each question gives, beside eight others of all kinds, the ids that it gives alone; batches did form."""
     start(made)

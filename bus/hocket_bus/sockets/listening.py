@@ -51,9 +51,10 @@ class Listening:
             self._unmended.note(endpoint=self._endpoint, error=str(error))
 
     def end(self) -> None:
-        """Leave the path to the next daemon."""
+        """Leave the path to the next daemon; from then on nothing is mended."""
         if self._lock is not None:
             self._lock.close()
+            self._lock = None
 
     def _bind(self, endpoint: str) -> None:
         """Without unbinding: libzmq would end the connections that were accepted there."""

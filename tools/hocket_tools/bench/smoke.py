@@ -56,7 +56,7 @@ TRIALS = (  # the slow ones first
         " --set tokens=4 --set articles=4 --set methods=device,cloud,sync,independent,coupled",
         (WIKITEXT, SQUAD),
     ),
-    Trial("race --prompts 1 --rtt 0 --tokens 2", FIRST_TOKENS),
+    Trial("race --prompts 1 --rtt 0 --budget 1 --budget-rtt 0 --tokens 2", FIRST_TOKENS),
     Trial("migration --part moves --tokens 3", (*FIRST_TOKENS, SQUAD, "lihua_world")),
     Trial("soak --minutes 0.1 --devices 1 --tokens 8"),
     Trial("retrieval --chunks 100 --searches 10 --scifact 40 --store {folder}/store", ("scifact", WIKITEXT, "nq_open")),

@@ -16,6 +16,9 @@ FLOORS = {
     "hocket_retrieval": {"hocket_bus"},
     "hocket_daemon": {"hocket_bus", "hocket_models", "hocket_retrieval"},
     "hocket_tools": {"hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon"},
+    "hocket_lab": {
+        *("hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon", "hocket_tools"),
+    },
 }
 RUN_WHAT_ARRIVES = {
     "pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve",

@@ -17,7 +17,7 @@ from hocket_daemon.aggregation.sampler import eta_device, mix, target
 from hocket_daemon.aggregation.schedule import acceptance, drawn_side
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule, shape
-from hocket_tools.simulator.record import BY_CLOUD, BY_DEVICE
+from hocket_lab.simulator.record import BY_CLOUD, BY_DEVICE
 
 WARM = {"temperature": 0.7, "top_p": 0.9}
 

@@ -13,7 +13,7 @@ import pytest
 
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, link, names
-from hocket_tools.link import Conditions, start
+from hocket_lab.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
 from ports import free_port
 from waiting import WAIT_S

@@ -12,7 +12,7 @@ import pytest
 from hocket_bus.deadline import Deadline
 from hocket_bus.messages import Cancel, Hello, Welcome
 from hocket_bus.sockets import PING_S, Bus, Event, LinkUp, Received
-from hocket_tools.link import Conditions, start
+from hocket_lab.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
 from ports import free_port
 from waiting import WAIT_S

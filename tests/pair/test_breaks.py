@@ -10,7 +10,7 @@ from harness import pair
 from reference import Reference
 
 from hocket_client.question import ask_message
-from hocket_tools.link import start
+from hocket_lab.link import start
 from ports import free_port
 from waiting import WAIT_S
 

@@ -37,7 +37,7 @@ from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
 from hocket_daemon.serving.mode import FollowedSession, Peer
-from hocket_tools.link.tap import Tap, messages
+from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S, until
 
 TEXT = "kala mira duno soretu limba"

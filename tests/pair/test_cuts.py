@@ -14,7 +14,7 @@ from reference import Reference
 
 from hocket_client import Client
 from hocket_client.question import ask_message
-from hocket_tools.link import Link, start
+from hocket_lab.link import Link, start
 from ports import free_port
 from waiting import WAIT_S
 

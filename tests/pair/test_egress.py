@@ -18,7 +18,7 @@ from hocket_client.question import ask_message
 from hocket_daemon.aggregation.exchange import Exchange
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
-from hocket_tools.link.tap import Tap, encrypted_bytes, messages
+from hocket_lab.link.tap import Tap, encrypted_bytes, messages
 from ports import free_port
 from waiting import WAIT_S
 

@@ -13,7 +13,7 @@ from reference import Expected, Reference
 
 from hocket_client import Client
 from hocket_client.question import ask_message
-from hocket_tools.link import Conditions, Link, start
+from hocket_lab.link import Conditions, Link, start
 from ports import free_port
 from waiting import WAIT_S
 

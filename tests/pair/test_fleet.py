@@ -8,7 +8,7 @@ from pathlib import Path
 from harness import pair
 
 from hocket_bus.messages import Target
-from hocket_tools.bench.scripted import Fleet, from_seed
+from hocket_lab.bench.scripted import Fleet, from_seed
 from ports import free_port
 
 CLOUD = f"tcp://127.0.0.1:{free_port()}"

@@ -14,7 +14,7 @@ from llama_here import needs_llama
 import hocket_models
 from exact import DTYPE
 from hocket_client import Client
-from hocket_tools.link import Conditions, Link, start
+from hocket_lab.link import Conditions, Link, start
 from ports import free_port
 from waiting import WAIT_S
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness import pair
 
-from hocket_tools.link import Conditions, start
+from hocket_lab.link import Conditions, start
 from ports import free_port
 
 CLOUD = f"127.0.0.1:{free_port()}"

@@ -14,7 +14,7 @@ from hocket_bus.messages import Done
 from hocket_bus.wire import encode
 from hocket_client.question import ask_message
 from hocket_daemon.privacy.egress import EgressSettings
-from hocket_tools.link.tap import Tap, messages
+from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S
 
 QUESTION = "kala mira duno?"

@@ -13,8 +13,8 @@ from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources,
 from hocket_daemon.engine.distribution import encode, truncate
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.serving.prefix import PrefixChain
-from hocket_tools.bench import leaks, privacy
-from hocket_tools.bench.canaries import canaries, documents, grams
+from hocket_lab.bench import leaks, privacy
+from hocket_lab.bench.canaries import canaries, documents, grams
 
 BEGIN = Begin(
     session=bytes(16),

@@ -10,9 +10,9 @@ from asking import fixed
 from scripted_server import DONE, PLAIN, piece, serving
 
 from hocket_bus.errors import BadRequest
+from hocket_lab.bench.composition.facts import make_facts
+from hocket_lab.bench.composition.kinds import KINDS as BENCH_KINDS
 from hocket_retrieval.chunking import sentences
-from hocket_tools.bench.composition.facts import make_facts
-from hocket_tools.bench.composition.kinds import KINDS as BENCH_KINDS
 from hocket_tools.main import run
 from hocket_tools.train.documents import LEAST, MOST, WIKITEXT, sections
 from hocket_tools.train.examples import FACTS, SHARES, Example, Examples, cut

@@ -1,1 +1,1 @@
-"""The command line, the link emulator and the benchmarks."""
+"""The command line, and what it starts."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -18,7 +20,6 @@ from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavail
 from hocket_tools.commands import (
     ask,
     audit,
-    bench,
     compose,
     demo,
     documents,
@@ -26,17 +27,16 @@ from hocket_tools.commands import (
     forget,
     graph,
     keys,
-    link,
     lsp,
     machines,
     model,
     pair,
     profile,
     serve,
-    simulate,
     top,
     train,
 )
+from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
 
 FAILED, USAGE, UNAVAILABLE, CONFIGURATION, INTERRUPTED, UNREAD = 1, 2, 69, 78, 130, 141
@@ -48,14 +48,34 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for room in (ask, compose, lsp, explain, forget, pair, machines, top, documents, audit, demo, serve, link, profile):
-    room.register(app)
-app.add_typer(bench.app, name="bench")
-app.add_typer(graph.app, name="graph")
-app.add_typer(keys.app, name="keys")
-app.add_typer(model.app, name="model")
-app.add_typer(simulate.app, name="simulate")
-app.add_typer(train.app, name="train")
+
+
+@contextmanager
+def shown_under(task: str) -> Iterator[None]:
+    """What is added to the app meanwhile stands under this heading in its help."""
+    commands, groups = len(app.registered_commands), len(app.registered_groups)
+    yield
+    for command in app.registered_commands[commands:]:
+        command.rich_help_panel = task
+    for group in app.registered_groups[groups:]:
+        group.rich_help_panel = task
+
+
+TASKS = {
+    "Begin": (demo,),
+    "Ask and write": (ask, compose, lsp, explain, forget),
+    "Documents": (documents, graph),
+    "The pair": (pair, machines, keys),
+    "Models": (model, train),
+    "Look": (top, audit, profile),
+    "One daemon in the foreground": (serve,),
+}
+for task, rooms in TASKS.items():
+    with shown_under(task):
+        for room in rooms:
+            room.register(app)
+with shown_under("Laboratory"):
+    add_commands(app)
 
 
 @app.callback(invoke_without_command=True)

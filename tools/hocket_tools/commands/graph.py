@@ -30,6 +30,11 @@ app = typer.Typer(
 )
 
 
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="graph")
+
+
 @app.command(epilog="Example: hocket graph show --home ~/trial/device-2")
 def show(
     home: Folder = None,

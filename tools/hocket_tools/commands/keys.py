@@ -16,6 +16,13 @@ app = typer.Typer(
     epilog="To pair a laptop with a server: `hocket keys show` on each prints the one command for the other.",
     no_args_is_help=True,
 )
+
+
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="keys")
+
+
 Home = Annotated[
     Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
 ]

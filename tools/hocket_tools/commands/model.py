@@ -19,6 +19,13 @@ app = typer.Typer(
     epilog="A pair takes the model that was got from its next start on, unless \\[model] name says otherwise.",
     no_args_is_help=True,
 )
+
+
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="model")
+
+
 Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, a folder, or a .gguf file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 

@@ -12,6 +12,11 @@ from hocket_tools.interrupted import leaving
 app = typer.Typer(help="Let a device's model learn from documents of your own.", no_args_is_help=True)
 
 
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="train")
+
+
 @app.callback()
 def train() -> None:
     """Keeps `composition` a command of its own."""

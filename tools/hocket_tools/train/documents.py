@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest
 from hocket_retrieval.chunking import chunk, sentences
-from hocket_tools.bench.corpora import wikitext
-from hocket_tools.bench.figures.text import plain
+from hocket_tools.train.wikitext import plain, wikitext
 
 WIKITEXT = "wiki.train.tokens"  # of WikiText's files the only one that may be learned from
 SUFFIXES = (".txt", ".md")

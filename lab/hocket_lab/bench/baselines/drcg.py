@@ -1,0 +1,85 @@
+"""DRCG (paper §7.1): the device generates alone, from the passages of both sides; the cloud's travel over the link.
+
+`Text` reads what came from scratch. Runs in the benchmark's own process with the device's model; retrieval is the
+daemons'.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.voice import Voice
+from hocket_daemon.serving.relevance import weigh
+from hocket_lab.bench.stream import Run
+from hocket_tools.caller import Caller
+
+WAIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What one run of a baseline is told."""
+
+    sampling: Sampling
+    documents: int  # a side
+    task: Task
+    relevance_temperature: float
+    wire_mass: float
+    hold_s: float  # a decode step takes at least this long
+
+
+@dataclass(frozen=True)
+class Text:
+    """DRCG/Text: ask both retrieval daemons at once, read all passages, generate."""
+
+    model: Voice
+    device: Caller
+    cloud: Caller  # the cloud's retrieval daemon, over the link
+
+    def run(self, prompt: str, terms: Terms) -> Run:
+        """Answer as the device's user would see it."""
+        started_s = time.monotonic()
+        passages = self._search(prompt, terms.documents)
+        return answered(self.model, prompt, passages, terms, started_s)
+
+    def _search(self, prompt: str, k: int) -> list[Passage]:
+        def search(caller: Caller) -> list[Passage]:
+            return caller.ask(Search(request=os.urandom(16), query=prompt, k=k), Passages, WAIT_S).passages
+
+        with ThreadPoolExecutor(2) as pool:
+            found = [pool.submit(search, caller) for caller in (self.device, self.cloud)]
+            return [passage for future in found for passage in future.result()]
+
+
+def answered(model: Voice, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
+    """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
+    weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
+    texts = [passage.text for passage in passages]
+    group = read_at_once(model, prompt, texts, task=terms.task, room=terms.sampling.max_tokens)
+    try:
+        times_s, ids = _generate(group, weights, terms)
+        return Run([at_s - started_s for at_s in times_s], ids)
+    finally:
+        group.close()
+
+
+def _generate(group: SequenceGroup, weights: list[float], terms: Terms) -> tuple[list[float], list[int]]:
+    """When each token was drawn, on the monotonic clock, and the tokens."""
+    sampling = terms.sampling
+    rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
+    ids: list[int] = []
+    times_s = []
+    while len(ids) < sampling.max_tokens:
+        due_s = time.monotonic() + terms.hold_s
+        distribution = truncate(group.distribution(ids, weights), terms.wire_mass)
+        ids.append(sample(rule, len(ids), distribution))
+        time.sleep(max(0.0, due_s - time.monotonic()))
+        times_s.append(time.monotonic())
+    return times_s, ids

@@ -1,0 +1,129 @@
+"""What the benchmark replays: first tokens of real servers, lengths of real prompts, and devices; no policy."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from hocket_daemon.dispatch.cost import DEVICES
+from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.policy import Ints
+from hocket_daemon.dispatch.ttfts import Floats
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.engine.voices import open_voice
+from hocket_lab.bench.report import Report, Row
+from hocket_lab.data_folder import require
+
+PROVIDERS, FASTEST = "ttft_llmperf/individual", "ttft_thefastest/ttft_thefastest_2024.csv"
+ALPACA, AZURE = "prompts_alpaca/alpaca_5000.json", "trace_azure_llm_2023/AzureLLMInferenceTrace_conv.csv"
+NOT_MEASURED = "lepton"  # whose first tokens are nearly all 0
+MANY = Path(FASTEST).stem  # hosts in one trace
+PAPERS, HERE = tuple(DEVICES), "here"
+_CHARACTERS = 4  # of a token
+_READ, _REPEATS, _TOKEN = (16, 64, 128, 256), 3, 7
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A server: seconds to the first token of each request, and the mean seconds between two tokens."""
+
+    name: str
+    ttft_s: Floats
+    between_s: float
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Draws with replacement, [n]: the server's seconds to the first token, and the prompts' tokens."""
+
+    ttft_s: Floats
+    lengths: Ints
+
+
+def files(data: Path) -> list[Path]:
+    """Every file that is read, in a fixed order. Raises BadRequest for one that is not there."""
+    providers = _providers(data)
+    require(data, FASTEST, ALPACA, AZURE, *([] if providers else [f"{PROVIDERS}/*.json"]))
+    return [data / FASTEST, data / ALPACA, data / AZURE, *providers]
+
+
+def traces(data: Path) -> list[Trace]:
+    """The providers' by the stems of their files, without requests that were not measured; then one of many hosts."""
+    return [*(_provider(path) for path in _providers(data)), _fastest(data / FASTEST)]
+
+
+def lengths(data: Path) -> dict[str, Ints]:
+    """Tokens of real prompts: Alpaca's, a token being four characters, and those of a hosted chat."""
+    alpaca = json.loads((data / ALPACA).read_text(encoding="utf-8"))
+    texts = (f"{each['instruction']}\n{each['input']}" for each in alpaca)
+    with (data / AZURE).open(encoding="utf-8") as lines:
+        azure = [int(row["ContextTokens"]) for row in csv.DictReader(lines)]
+    return {"alpaca": np.array([-(-len(text) // _CHARACTERS) for text in texts]), "azure": np.array(azure)}
+
+
+def drawn(trace: Trace, prompts: Ints, number: int, *seed: int | str) -> Requests:
+    """So many requests; equal seeds draw the same ones."""
+    source = generator(trace.name, *seed)
+    return Requests(source.choice(trace.ttft_s, number), source.choice(prompts, number))
+
+
+def generator(*seed: int | str) -> np.random.Generator:
+    """A source of chance; the same for the same words and numbers."""
+    return np.random.default_rng([zlib.crc32(each.encode()) if isinstance(each, str) else each for each in seed])
+
+
+def lines(report: Report, devices: Sequence[str], model: str) -> dict[str, DeviceLine]:
+    """The line of each device: the paper's from its reading speed, this machine's measured once for a report."""
+    found = {name: DeviceLine(1 / DEVICES[name].prefill_rate, 0.0) for name in devices if name in DEVICES}
+    if HERE in devices:
+        row = report.find(part="device", device=HERE)
+        if row is None:
+            row = _measured(model)
+            report.add(row)
+        found[HERE] = DeviceLine(float(row["k_s"] or 0), float(row["c_s"] or 0))
+    return found
+
+
+def _measured(model: str) -> Row:
+    """This machine's line: a model reads prompts of some lengths on one thread, the median of some times each."""
+    settings = ModelSettings(name=model, threads=1, context=288, slots=1, kv_bytes=0)
+    voice = open_voice(settings, "device")
+    row = voice.slots.take(1)[0]
+
+    def seconds(length: int) -> float:
+        voice.slots.roll_back(row, 0)
+        begun_s = time.perf_counter()
+        for at in range(0, length, voice.prefill_tokens):
+            voice.read([Segment([row], [[_TOKEN] * min(voice.prefill_tokens, length - at)])])
+        return time.perf_counter() - begun_s
+
+    seconds(_READ[-1])
+    line = DeviceLine.fit([(length, median(seconds(length) for _ in range(_REPEATS))) for length in _READ])
+    return {"part": "device", "device": HERE, "model": Path(model).stem, "k_s": line.k, "c_s": line.c}
+
+
+def _providers(data: Path) -> list[Path]:
+    found = sorted((data / PROVIDERS).glob("*.json"))
+    return [path for path in found if not path.stem.startswith(NOT_MEASURED)]
+
+
+def _provider(path: Path) -> Trace:
+    rows = [row for row in json.loads(path.read_text(encoding="utf-8")) if row["ttft_s"] > 0]
+    between_s = median(row["inter_token_latency_s"] for row in rows)
+    return Trace(path.stem, np.array([row["ttft_s"] for row in rows]), between_s)
+
+
+def _fastest(path: Path) -> Trace:
+    with path.open(encoding="utf-8") as table:
+        rows = [(float(row["ttft_s"]), float(row["tps"])) for row in csv.DictReader(table) if row["ttft_s"]]
+    known = [(ttft_s, rate) for ttft_s, rate in rows if ttft_s > 0 and rate > 0]
+    return Trace(path.stem, np.array([ttft_s for ttft_s, _ in known]), 1 / median(rate for _, rate in known))

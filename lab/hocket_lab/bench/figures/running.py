@@ -1,0 +1,94 @@
+"""What figures 6 to 8 share: prompts through methods on a running pair, one row for each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import TypeVar
+
+from hocket_lab.bench.methods import Methods, Options
+from hocket_lab.bench.report import Row, Value, bootstrap
+from hocket_lab.bench.stream import Run, figures
+
+Key = tuple[Value, ...]
+T = TypeVar("T")
+FEWEST_ANSWERS = 5  # a bootstrap over fewer says little
+TOO_FEW = f"fewer than {FEWEST_ANSWERS} answers"
+
+
+def answers(methods: Methods, cell: Row, prompts: Sequence[str], options: Options, seed: int) -> list[Row]:
+    """The rows of a cell, whose "method" answers every prompt."""
+    runs = (methods.run(str(cell["method"]), prompt, options, seed + at) for at, prompt in enumerate(prompts))
+    return [cell | row(number, run) for number, run in enumerate(runs)]
+
+
+def row(prompt: int, run: Run) -> Row:
+    """All that was seen of one answer; `times_ms` and `ids` hold one number for each token."""
+    return {
+        "prompt": prompt,
+        "times_ms": " ".join(f"{seconds * 1000:.2f}" for seconds in run.times_s),
+        "ids": " ".join(map(str, run.ids)),
+        "accept_device": run.accepted[0],
+        "accept_cloud": run.accepted[1],
+        "expect_device": run.expected[0],
+        "expect_cloud": run.expected[1],
+        "drafts": run.drafts,
+    }
+
+
+def run_of(found: Row) -> Run:
+    """What `row` was made of."""
+    times_ms = [float(text) for text in str(found["times_ms"]).split()]
+    ids = [int(text) for text in str(found["ids"]).split()]
+    accepted = (number(found, "accept_device"), number(found, "accept_cloud"))
+    expected = (number(found, "expect_device"), number(found, "expect_cloud"))
+    return Run([ms / 1000 for ms in times_ms], ids, accepted, int(number(found, "drafts") or 0), expected)
+
+
+def number(found: Row, name: str) -> float | None:
+    """A cell of a row that is a number, or None."""
+    value = found[name]
+    return float(value) if isinstance(value, int | float) else None
+
+
+def seconds(ms: Value) -> float:
+    """A cell of a row that is a number of milliseconds."""
+    assert isinstance(ms, int | float)
+    return ms / 1000
+
+
+def cells(rows: Iterable[Row], names: Sequence[str]) -> dict[Key, list[Run]]:
+    """The answers by the values that their rows have under `names`, in the order of the rows."""
+    found: dict[Key, list[Run]] = {}
+    for each in rows:
+        found.setdefault(tuple(each[name] for name in names), []).append(run_of(each))
+    return found
+
+
+def enough(found: Mapping[Key, list[T]]) -> dict[Key, list[T]]:
+    """The cells with so many answers that a claim can be told from them."""
+    return {key: answered for key, answered in found.items() if len(answered) >= FEWEST_ANSWERS}
+
+
+def summary(rows: Sequence[Row], names: Sequence[str]) -> list[Row]:
+    """One row for each cell: the figures over its answers, and the mean time to the last token."""
+    return [
+        dict(zip(names, key, strict=True))
+        | figures(runs)
+        | {"last_ms": sum(run.times_s[-1] for run in runs) / len(runs) * 1000}
+        for key, runs in cells(rows, names).items()
+    ]
+
+
+def ratio_interval(own: Sequence[float], rival: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of mean(own) / mean(rival); values at one place are of one prompt."""
+
+    def ratio(places: Sequence[float]) -> float:
+        return fmean(own[int(at)] for at in places) / fmean(rival[int(at)] for at in places)
+
+    return bootstrap(range(len(own)), ratio)
+
+
+def upper_ratio(own: Sequence[float], rival: Sequence[float]) -> float:
+    """Upper end of that interval."""
+    return ratio_interval(own, rival)[1]

@@ -1,0 +1,120 @@
+"""What summaries give away: five words in a row of a private sentence, and whether a document is among those shared.
+
+Membership: half of a domain's source documents are shared, the other half is not. Whoever holds the summaries guesses
+that a document is shared where they have many of its names and terms. The advantage is the largest difference of the
+shares of shared and of other documents that one bound tells to be shared; 0 is blind guessing, 1 is certainty.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hocket_bus.messages import Summaries, Summary
+from hocket_bus.wire import encode
+from hocket_lab.bench.canaries import canaries, documents, grams
+from hocket_lab.bench.graph.collections import summaries_of
+from hocket_lab.bench.graph.sets import Sets
+from hocket_lab.bench.report import Report, Row
+from hocket_retrieval.embedder import Embedder
+from hocket_retrieval.graph.extract import mentions
+from hocket_retrieval.graph.summary_index import Summary as Kept
+from hocket_retrieval.graph.summary_index import SummaryIndex
+from hocket_tools.train.wikitext import Document
+
+MIN_DOCUMENTS = (1, 2, 3, 5)
+DOMAINS = "mtrag-"
+COLUMNS = ("part", "min_documents", "domain", "documents", "advantage", "first")
+
+
+def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: int) -> None:
+    """Rows of the canaries, and of each domain and `min_documents`."""
+    if report.find(part="canaries") is None:
+        report.add(_canaries(number, seed))
+    domains = [name for name in sets.documents if name.startswith(DOMAINS)]
+    for least in MIN_DOCUMENTS:
+        shared: dict[str, list[str]] = {}
+        for domain in domains:
+            sources = by_source(sets.documents[domain])
+            if report.find(part="membership", min_documents=least, domain=domain) is None:
+                report.add(_membership(domain, sources, least, seed))
+            if report.find(part="matching", min_documents=least) is None:
+                shared[domain] = summaries_of(sources.values(), least)
+        if shared:
+            report.add(_matching(sets, shared, least, embedder))
+
+
+def claim(report: Report) -> None:
+    """The issue's aims."""
+    row = report.find(part="canaries") or {}
+    told = int(row["told"] or 0)
+    report.claim("sentences with five words in a row in a frame", "0", told, told == 0)
+    of = {least: _mean_advantage(report, least) for least in MIN_DOCUMENTS}
+    ratio = of[5] / of[1] if of[1] else 0.0
+    report.claim("membership advantage at 5 over that at 1", "≤ 0.6", ratio, ratio <= 0.6)
+
+
+def by_source(passages: Iterable[Document]) -> dict[str, Document]:
+    """The passages of one source as one document."""
+    texts: dict[str, list[str]] = {}
+    for passage in passages:
+        texts.setdefault(passage.name.partition("-")[0], []).append(passage.text)
+    return {source: Document(source, "", "\n\n".join(parts)) for source, parts in texts.items()}
+
+
+def advantage(members: Sequence[float], others: Sequence[float]) -> float:
+    """The largest difference between the shares of both that reach one bound."""
+    bounds = sorted({*members, *others})
+    reach = [(_share(members, bound), _share(others, bound)) for bound in bounds]
+    return max(inside - outside for inside, outside in reach)
+
+
+def _canaries(number: int, seed: int) -> Row:
+    """The frames that would carry the summaries of made-up private sentences."""
+    private = canaries(number, seed)
+    texts = summaries_of([Document(name, "", text) for name, text in documents(private).items()], 1)
+    message = [Summary(id=id, version=1, text=text) for id, text in enumerate(texts)]
+    frames = [b"".join(encode(Summaries(store="bench", summaries=[each]))) for each in message]
+    seen = [grams(frame.decode("utf-8", "replace")) for frame in frames]
+    told = sum(any(grams(each.text) & words for words in seen) for each in private)
+    return {"part": "canaries", "documents": number, "summaries": len(texts), "told": told}
+
+
+def _membership(domain: str, sources: dict[str, Document], least: int, seed: int) -> Row:
+    names = sorted(sources)
+    random.Random(seed).shuffle(names)
+    inside, outside = names[: len(names) // 2], names[len(names) // 2 :]
+    said = "\n".join(summaries_of([sources[name] for name in inside], least)).lower()
+    scores = [[_known(sources[name].text, said) for name in part] for part in (inside, outside)]
+    row: Row = {"part": "membership", "min_documents": least, "domain": domain, "documents": len(names)}
+    return row | {"advantage": advantage(*scores)}
+
+
+def _known(text: str, said: str) -> float:
+    """The share of a document's names and terms that the summaries have."""
+    own = {mention.lower() for mention in mentions(text)}
+    return sum(mention in said for mention in own) / len(own) if own else 0.0
+
+
+def _matching(sets: Sets, shared: dict[str, list[str]], least: int, embedder: Embedder) -> Row:
+    """How often the right domain is first by what all of its documents may say."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = SummaryIndex(Path(folder) / "summaries.sqlite", embedder)
+        for domain, texts in shared.items():
+            index.keep(domain, "bench", [Kept(id, 1, text) for id, text in enumerate(texts)])
+        asked = [question for question in sets.questions if question.device in shared]
+        first = [index.match(question.text, list(shared))[:1] for question in asked]
+        index.close()
+    right = [bool(best) and best[0].device == question.device for best, question in zip(first, asked, strict=True)]
+    return {"part": "matching", "min_documents": least, "documents": len(asked), "first": sum(right) / len(right)}
+
+
+def _mean_advantage(report: Report, least: int) -> float:
+    rows = [row for row in report.rows if row["part"] == "membership" and row["min_documents"] == least]
+    return sum(float(row["advantage"] or 0) for row in rows) / max(1, len(rows))
+
+
+def _share(scores: Sequence[float], bound: float) -> float:
+    return sum(score >= bound for score in scores) / len(scores)

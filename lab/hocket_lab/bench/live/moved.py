@@ -1,0 +1,182 @@
+"""Parts `moves` and `models`: an answer that moves at every point is the one that did not, or goes on as its target.
+
+With `stop` the answer moves exactly where the script says; with `overlap`, the daemons' default, the source writes on
+until the target stands, and an answer that ends before that does not move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import hocket_models
+from hocket_bus.messages import Side, Task, other
+from hocket_client import Client
+from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sequences import read_at_once
+from hocket_daemon.engine.settings import BUNDLED, ModelSettings
+from hocket_daemon.engine.voice import Voice
+from hocket_daemon.engine.voices import open_voice
+from hocket_lab.bench.live.told import Told, ask, longest_gap_s
+from hocket_lab.bench.report import Report, Row
+from hocket_lab.bench.running import SIDES, Tables, bench_pair
+
+MOVES, MODELS = "moves", "models"
+WAYS = ("stop", "overlap")
+QUESTIONS = (
+    "Who looks after the gate?", "When was the mill built?", "What is kept in the north tower?", "Where is the key?",
+    "How do I bake bread?", "Why is the sky blue?", "What does the captain say?", "Who wrote the letter?",
+    "Which road leads to the harbour?", "What happened in the winter?",
+)  # fmt: skip
+TEMPERATURE, TOP_P = 1.0, 0.95
+TASK: Task = "answer"
+
+
+def options(seed: int, tokens: int) -> dict[str, Any]:
+    """Of each question."""
+    return {
+        "seed": seed, "max_tokens": tokens, "temperature": TEMPERATURE, "top_p": TOP_P, "documents": 0,
+        "ignore_eos": True, "task": TASK,
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How part `moves` is measured: least seconds of either side's steps, the reader's tokens a second, answers."""
+
+    hold_s: tuple[float, float]
+    pace: float
+    tokens: int  # of an answer
+    together: int  # answers asked at once
+
+    def measure(self, report: Report, done: Callable[[], None]) -> None:
+        """Add a row for each way, direction and point that there is not; both sides have one model."""
+        for way in WAYS:
+            missing = [
+                (source, at)
+                for source in SIDES
+                for at in range(1, self.tokens)
+                if report.find(part=MOVES, way=way, source=source, at=at) is None
+            ]
+            if missing:
+                self._measure(report, way, missing, done)
+
+    def _measure(self, report: Report, way: str, points: list[tuple[Side, int]], done: Callable[[], None]) -> None:
+        model = {"name": str(hocket_models.path("device"))}
+        sides: dict[Side, Tables] = {"device": {"dispatch": {"migration": way, "pace": self.pace}}}
+        with (
+            bench_pair(self.hold_s, model=model, sides=sides) as pair,
+            pair.client("device") as client,
+            ThreadPoolExecutor(self.together) as pool,
+        ):
+            whole = ask(client, QUESTIONS[0], "device", **options(0, self.tokens)).ids
+            for row in pool.map(partial(self._moved, client, whole), points):
+                report.add(row | {"part": MOVES, "way": way})
+                done()
+
+    def _moved(self, client: Client, whole: list[int], point: tuple[Side, int]) -> Row:
+        source, at = point
+        told = ask(client, QUESTIONS[0], f"{source},{at}:{other(source)}", **options(0, self.tokens))
+        return {
+            "source": source,
+            "at": at,
+            "moved_at": told.migrations[0].step if told.migrations else None,
+            "equal": told.ids == whole,
+            "late_s": max((each.late_s for each in told.migrations), default=0.0),
+            "gap_s": longest_gap_s(told.times_s, self.pace),
+        }
+
+
+def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: Callable[[], None]) -> None:
+    """Add a row for each direction, question and point; each side has its own bundled model."""
+    cases = [(source, at, number) for source in SIDES for at in points for number in range(len(QUESTIONS))]
+    names = ("source", "at", "question")
+    missing = [
+        case for case in cases if report.find(part=MODELS, **dict(zip(names, case, strict=True))) is None
+    ]  # fmt: skip
+    if not missing:
+        return
+    voices: dict[Side, Voice] = {side: open_voice(ModelSettings(name=BUNDLED), side) for side in SIDES}
+    with (
+        bench_pair(sides={"device": {"dispatch": {"migration": WAYS[0]}}}) as pair,
+        pair.client("device") as client,
+    ):
+        for source, at, number in missing:
+            told = ask(client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
+            row: Row = {"part": MODELS, "source": source, "at": at, "question": number}
+            report.add(row | _behind(voices, told, source, QUESTIONS[number], number))
+            done()
+
+
+def _behind(voices: dict[Side, Voice], told: Told, source: Side, question: str, seed: int) -> Row:
+    """Whether each side wrote what its model says behind what stood there."""
+    at = told.migrations[0].step if told.migrations else len(told.ids)
+    before = own_tokens(voices[source], question, told.ids, range(at), seed)
+    behind = own_tokens(voices[other(source)], question, told.ids, range(at, len(told.ids)), seed)
+    return {
+        "moved_at": at if told.migrations else None,
+        "tokens": len(told.ids),
+        "equal": before + behind == told.ids,
+        "differs": behind != own_tokens(voices[source], question, told.ids, range(at, len(told.ids)), seed),
+    }
+
+
+def own_tokens(voice: Voice, question: str, ids: list[int], steps: range, seed: int) -> list[int]:
+    """What a side says at each of these steps behind the tokens of `ids` before it, by the daemons' law."""
+    rule, mass = Rule(seed, TEMPERATURE, TOP_P), AggregationSettings().wire_mass
+    group = read_at_once(voice, question, [], task=TASK, room=len(ids))
+    found = [sample(rule, step, truncate(group.distribution(ids[:step], []), mass)) for step in steps]
+    group.close()
+    return found
+
+
+def claim_moves(report: Report, pace: float, tokens: int) -> list[Row]:
+    """State that all are equal and none late, for each way; what is shown of them."""
+    shown: list[Row] = []
+    for way in WAYS:
+        mine = [row for row in report.rows if row["part"] == MOVES and row["way"] == way]
+        if not mine:
+            continue
+        equal = sum(bool(row["equal"]) for row in mine)
+        wanted = len(SIDES) * (tokens - 1)
+        name = f"{way}: answers equal to the one that did not move, of {len(mine)}"
+        report.claim(name, str(wanted), equal, equal == wanted)
+        moved = sum(row["moved_at"] is not None for row in mine)
+        if way == "stop":
+            there = sum(row["moved_at"] == row["at"] for row in mine)
+            report.claim(
+                f"{way}: answers that moved at their token, of {len(mine)}", str(wanted), there, there == wanted
+            )
+        gap_s = max(float(row["gap_s"] or 0) for row in mine)
+        late_s = max(float(row["late_s"] or 0) for row in mine)
+        if way == "overlap":
+            name = f"{way}: longest gap for a reader of {pace:g} tokens a second, s"
+            report.claim(name, f"<= {1 / pace:.4f}", gap_s, gap_s <= 1 / pace + 1e-6)
+        shown += [
+            _shown(MOVES, way, "moved", f"{moved} of {len(mine)}"),
+            _shown(MOVES, way, "longest gap, s", gap_s),
+            _shown(MOVES, way, "latest token behind a move, s", late_s),
+        ]
+    return shown
+
+
+def claim_models(report: Report) -> list[Row]:
+    """State that a target goes on as itself."""
+    mine = [row for row in report.rows if row["part"] == MODELS]
+    if not mine:
+        return []
+    equal, moved = (sum(bool(row["equal"]) for row in mine), sum(row["moved_at"] is not None for row in mine))
+    name = f"two models: answers whose every token is its writer's own behind those before, of {len(mine)}"
+    report.claim(name, str(len(mine)), equal, equal == len(mine))
+    report.claim(f"two models: answers that moved, of {len(mine)}", str(len(mine)), moved, moved == len(mine))
+    differs = sum(bool(row["differs"]) for row in mine)
+    return [_shown(MODELS, "two models", "the source would have gone on otherwise", f"{differs} of {len(mine)}")]
+
+
+def _shown(part: str, case: str, figure: str, value: float | str) -> Row:
+    return {"part": part, "case": case, "figure": figure, "value": value}

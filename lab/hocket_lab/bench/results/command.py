@@ -1,0 +1,34 @@
+"""`hocket bench results`: write docs/results.md and its pictures anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hocket_bus.errors import BadRequest
+from hocket_lab.bench.identity import today
+from hocket_lab.bench.results.page import page
+from hocket_lab.bench.results.picture import draw
+from hocket_lab.bench.results.records import read
+from hocket_lab.bench.results.systems import read_systems
+
+FOLDER, PAGE, SYSTEMS = Path("docs/results"), Path("docs/results.md"), "systems.toml"
+
+
+def made(root: Path) -> Mapping[Path, str]:
+    """What each file of the page holds, by its place in a checkout. Raises BadConfiguration."""
+    areas = read(root / FOLDER)
+    systems = read_systems(root / FOLDER / SYSTEMS, areas)
+    pictures = {
+        FOLDER / system.picture: draw(system.title, [(bar.label, bar.length(areas)) for bar in system.bars])
+        for system in systems
+    }
+    return {PAGE: page(areas, systems, today)} | pictures
+
+
+def write(root: Path) -> None:
+    """Write them. Raises BadRequest where `root` is no checkout of hocket."""
+    if not (root / FOLDER / SYSTEMS).is_file():
+        raise BadRequest(f"no {FOLDER / SYSTEMS} here", "go to the folder of hocket's sources")
+    for place, text in made(root).items():
+        (root / place).write_text(text, encoding="utf-8")

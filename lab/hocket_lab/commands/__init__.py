@@ -1,0 +1,1 @@
+"""The laboratory's commands, which `hocket` has where this package is installed."""

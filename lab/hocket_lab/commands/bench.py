@@ -1,0 +1,211 @@
+"""`hocket bench`: the benchmarks; each writes JSON, prints a table and its claims, and draws a picture."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from hocket_lab.commands.options import DATA, Data, Json, command_of
+from hocket_tools.interrupted import leaving
+
+BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it measures, and an example of its options
+    "aggregation": (
+        "Time per token and to the first token of the running pair over emulated links.",
+        "--rtt 0,100,300 --systems sync,sync-both,coupled --json a.json",
+    ),
+    "answers": (
+        "Is the pair as good as the side that knows? Real questions: SQuAD's, a year of chats, and two-sided ones.",
+        "--model FOLDER --data FOLDER --json answers.json",
+    ),
+    "invented": (
+        "Is the pair right where one side alone cannot be? Invented questions, for the bundled models.",
+        "--json invented.json",
+    ),
+    "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
+    "retrieval": (
+        "How fast search is over 100,000 passages and how well it finds on SciFact.",
+        "--json retrieval.json",
+    ),
+    "real": (
+        "Real documents and questions: a year of chats on the device, an encyclopedia in the cloud.",
+        "--json real.json",
+    ),
+    "kv": (
+        "Time to the first token over short and long passages, read anew and from stored KV.",
+        "--tokens 16,256 --json kv.json",
+    ),
+    "preemption": (
+        "From a rejection to the start of the recomputation, with and without interrupting the pass under way.",
+        "--json preemption.json",
+    ),
+    "engine": (
+        "A decode step of a batch beside the bare forward pass; on a GPU, beside its memory's speed.",
+        "--rows 2,32 --json engine.json",
+    ),
+    "voices": (
+        "A step and a prompt in each voice of a model, beside llama.cpp's own loop; and the pair of two such voices.",
+        "--data FOLDER --json voices.json",
+    ),
+    "determinism": (
+        "How often who shares the batch, or the precision, changes a token.",
+        "--precisions float32,bfloat16 --json determinism.json",
+    ),
+    "load": (
+        "One cloud daemon with many scripted devices, beside a real one that must stay exact.",
+        "--devices 1,4,16 --json load.json",
+    ),
+    "soak": (
+        "Minutes of random faults: links, daemons and readers fail; memory stays flat and answers right.",
+        "--minutes 10 --json soak.json",
+    ),
+    "profile": (
+        "How near the predicted decode time is to the measured one, also while other processes load cores.",
+        "--load 0,1 --json profile.json",
+    ),
+    "dispatch": (
+        "Who begins, by each policy: first tokens, budgets under drift, costs of migration; over recorded servers.",
+        "--part policies,times --json dispatch.json",
+    ),
+    "race": (
+        "First tokens of a running pair whose sides race, beside the simulated ones; what is booked and counted.",
+        "--prompts 100 --rtt 0,100,300 --json race.json",
+    ),
+    "migration": (
+        "Answers of a running pair that move between its sides: equal ids, gaps, bytes, and right answers.",
+        "--part moves,models --json migration.json",
+    ),
+    "typing": (
+        "How long a key waits for a suggestion while a text is composed, near and far from the cloud.",
+        "--keystrokes 2000 --conditions none,near,far,silent,busy --json typing.json",
+    ),
+    "composition": (
+        "What memory is worth to a text that is typed: made-up facts in a running pair, and real pages.",
+        "--facts 100 --json composition-facts.json",
+    ),
+    "graph": (
+        "Devices that share summaries: who is found, what stays at home, what summaries give away, and how fast it is.",
+        "--part matching --json graph-matching.json",
+    ),
+    "link": ("How true the link emulator's delays are.", "--json link.json"),
+    "wire": (
+        "What a draft weighs on the wire, and what encoding, decoding and aggregating cost.",
+        "--json wire.json",
+    ),
+    "privacy": (
+        "What of private documents reaches the cloud, with drafts and without, read off the wire.",
+        "--json privacy.json",
+    ),
+    "lies": (
+        "What a cloud that lies hears of private facts, and how often an honest one is taken for one.",
+        "--model FOLDER --data FOLDER --json lies.json",
+    ),
+}
+
+app = typer.Typer(
+    help="Measure: each benchmark prints a table and its claims; with --json most write a file, draw a picture beside "
+    "it, and resume when interrupted. Exit status 1 when a claim misses.",
+    epilog="Example: hocket bench aggregation --rtt 0,100,300 --json aggregation.json",
+    no_args_is_help=True,
+)
+
+
+def register(hocket: typer.Typer) -> None:
+    """Add the commands."""
+    hocket.add_typer(app, name="bench")
+
+
+class Benchmark(TyperCommand):
+    """A benchmark's command; its module, which may import models, is imported when its options are asked for."""
+
+    @cached_property
+    def _whole(self) -> TyperCommand:
+        module = import_module(f"hocket_lab.bench.{self.name}")
+        one = typer.Typer(add_completion=False)
+        one.command(self.name)(command_of(module.run, module.Settings))
+        made = typer.main.get_command(one)
+        assert isinstance(made, TyperCommand)
+        return made
+
+    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer keeps the type of its contexts to itself
+        """The options that the benchmark's Settings name, and help."""
+        return [*self._whole.params, *super().get_params(ctx)]
+
+    def invoke(self, ctx: Any) -> object:  # noqa: ANN401 - as above
+        """Run the benchmark. Raises Exit when a claim misses."""
+        with leaving(_stays(ctx.params.get("json_path"))):
+            return self._whole.invoke(ctx)
+
+
+def _stays(file: Path | None) -> str:
+    if file is None:
+        return "stopped: nothing is kept without --json FILE"
+    return f"stopped: the same command goes on behind the last whole line of {file}"
+
+
+@app.callback()
+def quiet() -> None:
+    """Only errors are logged between the figures."""
+    from hocket_bus import log
+
+    log.setup("error")
+
+
+for _name, (_help, _example) in BENCHMARKS.items():
+    app.command(_name, cls=Benchmark, help=_help, epilog=f"Example: hocket bench {_name} {_example}")(lambda: None)
+
+
+@app.command(epilog="Example: hocket bench figure 5 --out results --data corpora --set windows=20")
+def figure(
+    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see docs/benchmarks.md.")],
+    *,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Gets figure-N.json, .txt and .png.")] = Path("results"),
+    data: Data = DATA,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another value of a setting; repeatable.")
+    ] = None,
+) -> None:
+    """Make a figure of the DRAGON paper here, and say whether its claim holds."""
+    from hocket_lab.bench.figures import frame
+
+    with leaving(_stays(out / f"figure-{number}.json")):
+        if frame.run(number, out, data, changes or []) is False:
+            raise typer.Exit(1)
+
+
+@app.command(epilog="Example: hocket bench results")
+def results() -> None:
+    """Make docs/results.md and its pictures from docs/results, in a folder of hocket's sources."""
+    from hocket_lab.bench.results.command import write
+
+    write(Path())
+
+
+@app.command(epilog="Example: hocket bench smoke --json smoke.json")
+def smoke(*, data: Data = DATA, json_path: Json = None) -> None:
+    """Run every headline's benchmark in small, in minutes; exit status 1 where one does not run.
+
+    Claims that miss do not count: nothing so small is measured.
+    """
+    from hocket_lab.bench.smoke import TRIALS, Ran, run, summary
+    from hocket_tools import console
+
+    def show(ran: Ran) -> None:
+        told = f"{ran.claims} claims, {ran.missed} missed" if ran.outcome == "ran" else ran.why
+        console.out().print(f"{ran.outcome:8}{ran.seconds:6.1f} s  {ran.name}: {told}", markup=False)
+
+    started_s = time.monotonic()
+    with leaving("stopped: what was running is ended"):
+        ran = run(data, TRIALS, show)
+    text = summary(ran, time.monotonic() - started_s)
+    if json_path is not None:
+        json_path.write_text(text, encoding="utf-8")
+    failed = [one.name for one in ran if one.outcome == "failed"]
+    console.out().print(f"{len(ran)} benchmarks in {time.monotonic() - started_s:.0f} s, {len(failed)} failed")
+    if failed:
+        raise typer.Exit(1)

@@ -98,7 +98,7 @@ def test_every_benchmark_says_what_it_measures() -> None:
 
 def modules_of(name: str) -> list[Path]:
     """The program of a benchmark, or those of its folder."""
-    at = ROOTS["tools"] / "bench"
+    at = ROOTS["lab"] / "bench"
     return sorted((at / name).glob("*.py")) if (at / name).is_dir() else [at / f"{name}.py"]
 
 

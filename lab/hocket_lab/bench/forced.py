@@ -48,7 +48,7 @@ class Forced:
 
 def forced() -> Iterator[Forced]:
     """Fifty beginnings over twenty facts. Each note answers its question and holds two facts more."""
-    notes = json.loads((resources.files("hocket_tools") / "bench" / "forced.json").read_text(encoding="utf-8"))
+    notes = json.loads((resources.files("hocket_lab") / "bench" / "forced.json").read_text(encoding="utf-8"))
     for number, note in enumerate(notes):
         passages = (note["text"], notes[(number + 3) % len(notes)]["text"])
         for fact in note["facts"]:

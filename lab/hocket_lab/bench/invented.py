@@ -37,7 +37,7 @@ class Settings:
 
 def run(settings: Settings, json_path: Path | None) -> bool:
     """Ask every question of the pair and of each side alone, greedily; returns whether every claim holds."""
-    text = (resources.files("hocket_tools") / "bench" / "invented.json").read_text(encoding="utf-8")
+    text = (resources.files("hocket_lab") / "bench" / "invented.json").read_text(encoding="utf-8")
     data = json.loads(text)
     questions = data["questions"][: settings.limit]
     how = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-PACKAGES = ("bus", "client", "daemon", "models", "retrieval", "tools", "lab")
+PACKAGES = ("bus", "client", "daemon", "models", "retrieval", "tools")
 DEFAULTS = "defaults"
 
 _BUNDLED = ("models/cloud", "models/device")

@@ -108,7 +108,7 @@ def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder of the test's own, gone afterwards. pytest's is too long for sockets, by the user's name or by chance."""
+    """A folder of the test's own, gone afterwards. pytest's path is too long for sockets, at times."""
     with tempfile.TemporaryDirectory(prefix="hk", ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 

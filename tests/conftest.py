@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,13 @@ def save_tiny_model(folder: Path, *, seed: int, words: int = 400, layers: int = 
     LlamaForCausalLM(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder of the test's own, gone afterwards. pytest's path is too long for sockets, at times."""
+    with tempfile.TemporaryDirectory(prefix="hk", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from harness import UNMEASURED, WORDS, Pair, pair
+from resting import come_to_rest
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy, Cancelled
@@ -120,7 +121,7 @@ def test_what_is_typed_along_a_suggestion_is_not_computed_again(tiny_models: dic
         with made.client().compose("The village was first se", memory=False) as composer:
             for _ in range(40):
                 shown = suggested(composer).text
-                until(lambda: not compute.waiting)  # the writer reads
+                come_to_rest(compute)  # the writer reads
                 composer.update(composer.text + (shown or ". ")[0])
                 assert suggested(composer).passes == 0 or not shown
         assert len(composer.text) > 60

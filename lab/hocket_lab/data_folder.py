@@ -1,4 +1,4 @@
-"""The folder of the open corpora, which `--data` names (docs/benchmarks.md)."""
+"""The folder of the open corpora, which `--data` names (lab/docs/benchmarks.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of docs/results.md: it says what the files in docs/results say, misses and changes of the code included."""
+"""Laws of lab/docs/results.md: it says what the files beside it say, misses and changes of the code included."""
 
 from __future__ import annotations
 

@@ -10,7 +10,12 @@ import typer
 from hocket_tools.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("lab/**/*.md")),
+]
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 

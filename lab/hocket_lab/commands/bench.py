@@ -162,7 +162,7 @@ for _name, (_help, _example) in BENCHMARKS.items():
 
 @app.command(epilog="Example: hocket bench figure 5 --out results --data corpora --set windows=20")
 def figure(
-    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see docs/benchmarks.md.")],
+    number: Annotated[int, typer.Argument(help="Which of the DRAGON paper's figures: see lab/docs/benchmarks.md.")],
     *,
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Gets figure-N.json, .txt and .png.")] = Path("results"),
     data: Data = DATA,
@@ -180,7 +180,7 @@ def figure(
 
 @app.command(epilog="Example: hocket bench results")
 def results() -> None:
-    """Make docs/results.md and its pictures from docs/results, in a folder of hocket's sources."""
+    """Make lab/docs/results.md and its pictures from lab/docs/results, in a folder of hocket's sources."""
     from hocket_lab.bench.results.command import write
 
     write(Path())

@@ -16,7 +16,7 @@ from hocket_lab.option import Option
 DATA = Path("../shared/data")
 Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Where to write; the picture goes beside.")]
 Data = Annotated[
-    Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora, see docs/benchmarks.md.")
+    Path, typer.Option("--data", metavar="FOLDER", help="The folder of the open corpora, see lab/docs/benchmarks.md.")
 ]
 SHARED: dict[str, tuple[Any, Path | None]] = {"data": (Data, DATA), "json_path": (Json, None)}
 

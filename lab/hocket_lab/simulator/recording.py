@@ -1,7 +1,7 @@
 """What a simulation replays: for every answer, which drafts were accepted and how long each took to decode.
 
-A JSON file (docs/benchmarks.md shows one): `source` says where the values come from, and every sequence holds, step by
-step, the acceptance of each side's draft under Algorithm 1 and under coupled aggregation, and each side's seconds.
+A JSON file (lab/docs/benchmarks.md shows one): `source` says where the values come from, and every sequence holds, step
+by step, the acceptance of each side's draft under Algorithm 1 and under coupled aggregation, and each side's seconds.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def settings_of(figure: Figure[S], changes: Sequence[str]) -> S:
     try:
         settings = msgspec.convert(given, figure.settings, strict=False)
     except msgspec.ValidationError as error:
-        raise BadRequest(f"a setting is wrong: {error}", "see the defaults in docs/benchmarks.md") from error
+        raise BadRequest(f"a setting is wrong: {error}", "see the defaults in lab/docs/benchmarks.md") from error
     for name in given:
         check(name, getattr(settings, name))
     return settings

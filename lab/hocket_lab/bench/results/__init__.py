@@ -1,1 +1,1 @@
-"""The page of results, docs/results.md, made of the files in docs/results; it runs no benchmark."""
+"""The page of results, lab/docs/results.md, made of the files in lab/docs/results; it runs no benchmark."""

@@ -1,4 +1,4 @@
-"""`hocket bench results`: write docs/results.md and its pictures anew."""
+"""`hocket bench results`: write lab/docs/results.md and its pictures anew."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hocket_lab.bench.results.picture import draw
 from hocket_lab.bench.results.records import read
 from hocket_lab.bench.results.systems import read_systems
 
-FOLDER, PAGE, SYSTEMS = Path("docs/results"), Path("docs/results.md"), "systems.toml"
+FOLDER, PAGE, SYSTEMS = Path("lab/docs/results"), Path("lab/docs/results.md"), "systems.toml"
 
 
 def made(root: Path) -> Mapping[Path, str]:

@@ -1,4 +1,4 @@
-"""docs/results.md: of each system its headlines in words with a picture, then every claim, misses first."""
+"""lab/docs/results.md: of each system its headlines in words with a picture, then every claim, misses first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ INTRODUCTION = """\
 # Results
 
 `hocket bench results` makes this page and its pictures from the files in [results](results). To update a benchmark's
-lines, run it with `--json docs/results/NAME.json`, then make the page. What was tried, and how a figure came about, is
-in the [lab log](lab-log.md).
+lines, run it with `--json lab/docs/results/NAME.json`, then make the page. What was tried, and how a figure came about,
+is in the [lab log](lab-log.md).
 
 Everything was measured on one machine ({machine}), unless a line names another. Both sides,
 their retrieval daemons, the link emulator and the client shared it. "Changed since" is computed from digests: it names

@@ -1,6 +1,6 @@
-"""The records in docs/results: one for each claim, with the digests of the code that it is of.
+"""The records in lab/docs/results: one for each claim, with the digests of the code that it is of.
 
-A file holds a list of records, or is the report that a benchmark wrote with `--json docs/results/NAME.json`.
+A file holds a list of records, or is the report that a benchmark wrote with `--json lab/docs/results/NAME.json`.
 """
 
 from __future__ import annotations

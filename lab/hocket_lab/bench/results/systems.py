@@ -1,4 +1,4 @@
-"""docs/results/systems.toml: which files tell of which system, its headlines in plain words, and its picture."""
+"""lab/docs/results/systems.toml: which files tell of which system, its headlines in plain words, and its picture."""
 
 from __future__ import annotations
 
@@ -81,5 +81,7 @@ def read_systems(path: Path, areas: Areas) -> list[System]:
         raise BadConfiguration(f"{path}: {error}", "mend it") from error
     named = [area for system in systems for area in system.areas]
     if wrong := sorted(area for area in areas.keys() | set(named) if named.count(area) != 1 or area not in areas):
-        raise BadConfiguration(f"{path}: {', '.join(wrong)} must stand in one system", "name the files of docs/results")
+        raise BadConfiguration(
+            f"{path}: {', '.join(wrong)} must stand in one system", "name the files of lab/docs/results"
+        )
     return systems

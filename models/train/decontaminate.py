@@ -18,21 +18,22 @@ ORDINARY = _words(
     "Yarns Finch Donovan Edmund Hannah Matthias Octavian Brill Gaunt Ashby Farrow Pieter Rosalind Tobias "
     "Valdemar Marsh-Enright Thessaly Orleans Lumbry Hale"
 )  # words and names of ordinary English that any prose may hold
-TOOLS = Path(__file__).resolve().parents[2] / "tools" / "hocket_tools"
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS, BENCH = ROOT / "tools" / "hocket_tools", ROOT / "lab" / "hocket_lab" / "bench"
 SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
 NAME = re.compile(r"\b[A-ZÀ-Þ][\w'’-]*(?:\s+[A-ZÀ-Þ][\w'’-]*)*|\S*\d\S*")
 
 
 def documents() -> list[str]:
     """The text of every benchmark and demo document."""
-    bench = json.loads((TOOLS / "bench" / "invented.json").read_text("utf-8"))
+    bench = json.loads((BENCH / "invented.json").read_text("utf-8"))
     demo = sorted((TOOLS / "demo").glob("*/*"))
     return [d["text"] for side in ("device", "cloud") for d in bench[side]] + [p.read_text("utf-8") for p in demo]
 
 
 def questions() -> list[str]:
     """Every benchmark and demo question, two-part ones also by halves."""
-    bench = json.loads((TOOLS / "bench" / "invented.json").read_text("utf-8"))["questions"]
+    bench = json.loads((BENCH / "invented.json").read_text("utf-8"))["questions"]
     demo = json.loads((TOOLS / "demo" / "questions.json").read_text("utf-8"))
     whole = [q["question"] for q in bench + demo]
     halves = [half for q in whole if ", and " in q for half in q.split(", and ")]

@@ -13,7 +13,7 @@ from pathlib import Path
 import prose
 import torch
 from decode import Pair, Request, Row, load, prompt_ids, write
-from decontaminate import TOOLS
+from decontaminate import BENCH, TOOLS
 from passages import Asked, Writer
 from phrasings import Fact
 from torch.nn.functional import cross_entropy
@@ -155,7 +155,7 @@ def nearest(question: str, documents: Sequence[str], count: int = 2) -> list[str
 
 def bench(pair: Pair) -> list[Record]:
     """invented.json with the nearest documents of each side, two rows a side."""
-    data = json.loads((TOOLS / "bench" / "invented.json").read_text("utf-8"))
+    data = json.loads((BENCH / "invented.json").read_text("utf-8"))
     texts = {s: [d["text"] for d in data[s]] for s in SIDES}
     rows = {
         q["id"]: {s: [Row(s, t, 0.5) for t in nearest(q["question"], texts[s])] for s in SIDES}

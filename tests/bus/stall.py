@@ -13,6 +13,7 @@ import time
 
 import zmq
 
+from hocket_bus import log
 from hocket_bus.messages import Hello, Welcome
 from hocket_bus.sockets import Bus
 from waiting import WAIT_S, until
@@ -65,4 +66,5 @@ def main(options: dict[int, int], stalls: int) -> None:
 
 
 if __name__ == "__main__":
+    log.setup("error")
     main(TRAP if sys.argv[1] == "trap" else ours(), int(sys.argv[2]))

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-AT_ONCE = 3  # much of their time they wait for the emulated link
+AT_ONCE = 2
 DEADLINE_S = 600.0  # of one benchmark, on a machine that is not ours alone
 LEAVE_S = 20.0  # to end its daemons when it is late
 MISSED = 1  # the exit status of a benchmark whose claim misses; also that of a fault
@@ -91,7 +91,7 @@ class Ran:
 
 
 def run(data: Path, trials: Sequence[Trial], show: Callable[[Ran], None]) -> list[Ran]:
-    """Run them, three at a time, and show each as it ends; in the order of `trials`. Ctrl-C ends those that run."""
+    """Run them, two at a time, and show each as it ends; in the order of `trials`. Ctrl-C ends those that run."""
     running: set[subprocess.Popen[str]] = set()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         going = {pool.submit(_run, data, trial, running): trial for trial in trials}

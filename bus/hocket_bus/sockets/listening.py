@@ -42,8 +42,8 @@ class Listening:
             return
         try:
             if not locked:
-                with self._lock:
-                    self._lock = claim(self._endpoint)
+                held, self._lock = self._lock, claim(self._endpoint)
+                held.close()
             for endpoint in lost:
                 self._bind(endpoint)
             log.warning("listening again where files were removed", endpoint=self._endpoint)

@@ -1,12 +1,13 @@
 """Sockets that are closed while events of their connections come: the I/O thread must outlive it.
 
-`monitored.py ours` closes them as the bus does, `monitored.py trap` closes the hearer of the events first.
+Where the hearer of the events is closed before its socket, libzmq's I/O thread (up to 4.3.5) waits for ever to tell
+an event to nobody, and no connection of the process goes on. Whether an event comes in between is a matter of the
+machine's speed, so that order is not a test of its own.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,13 +20,7 @@ ROUNDS = 300
 WAIT_MS = 5_000
 
 
-def closed_as_trap(sockets: Sockets, socket: Socket) -> None:
-    sockets.drop(sockets._monitors.pop(socket))
-    time.sleep(0.002)
-    sockets.drop(socket)
-
-
-def main(how: str) -> None:
+def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         sockets = Sockets(Path(folder), os.eventfd(0), lambda: None)
         near, far = (sockets.open(zmq.PAIR, f"ipc://{folder}/x", {}) for _ in range(2))
@@ -36,7 +31,7 @@ def main(how: str) -> None:
             sockets.monitor(socket, zmq.EVENT_ALL, lambda _: None)
             socket.connect(f"ipc://{folder}/nobody")
             time.sleep(0.002)
-            (closed_as_trap if how == "trap" else Sockets.drop)(sockets, socket)
+            sockets.drop(socket)
             far.send(b"still there?")
             if not near.poll(WAIT_MS):
                 print("stuck in round", number, flush=True)
@@ -47,4 +42,4 @@ def main(how: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -6,8 +6,10 @@ import numpy as np
 
 from hocket_daemon.engine.sequences import SequenceGroup
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_lab.forcing import Forced
 
 
 def alone(model: TransformersVoice, group: SequenceGroup, answer: list[int]) -> np.ndarray:
     """Probabilities [rows, vocabulary] of what follows each row of `group` behind `answer`."""
-    return np.array([model.score([*prompt, *answer, 0], 1)[0] for prompt in group.prompts])
+    forced = Forced(model)
+    return np.array([forced.score([*prompt, *answer, 0], 1)[0] for prompt in group.prompts])

@@ -29,7 +29,7 @@ SOURCES = house.files()
 MAX_FILE, MAX_FUNCTION = 350, 50
 DAEMON = ROOT / "daemon" / "hocket_daemon"
 MODES = {path.parent.name for path in DAEMON.glob("*/mode.py")} - {"serving"}  # which says what a mode is
-ROOTS = {"modes.py", "auto.py", "config.py"}  # they name modes; daemons are put together from these two
+ROOTS = {"parts.py", "modes.py", "auto.py", "config.py"}  # they name modes; daemons are put together from these two
 SCRIPTS = sorted(ROOT.glob("models/**/*.py"))
 
 

@@ -37,7 +37,6 @@ class Options(TypedDict, total=False):
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
     pace: float  # tokens a second at which they are handed out evenly; 0: as they come
-    script: str  # dispatch, for benchmarks: who writes from where on, "device,20:cloud"
     deadline_s: float
 
 
@@ -59,7 +58,6 @@ def ask_message(
     require_cloud: bool = False,
     alone: bool = False,
     pace: float = 0.0,
-    script: str = "",
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
     """An Ask ready to send; no seed means a random one. For the options see `Options`.
@@ -73,7 +71,7 @@ def ask_message(
         max_tokens=max_tokens,
     )
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace, script=script))
+    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -98,10 +96,10 @@ def _options(
 ) -> tuple[AggregationOptions | DispatchOptions | None, bool]:
     """What the mode is told, and whether nothing was said that it does not know."""
     if mode in AGGREGATING:
-        return aggregated, not dispatched.script
+        return aggregated, True
     if mode == "dispatch":
         return dispatched, aggregated == AggregationOptions(alone=dispatched.alone)
-    return None, aggregated == AggregationOptions() and not dispatched.script
+    return None, aggregated == AggregationOptions()
 
 
 def _check(ask: Ask, pace: float) -> None:

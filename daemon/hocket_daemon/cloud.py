@@ -15,6 +15,7 @@ from .daemon import Daemon
 from .engine.generator import TextGenerator
 from .engine.openai import open_server
 from .graph.federation import Federation
+from .parts import PRODUCT, Parts
 from .privacy.egress import EgressSettings
 from .privacy.ledger import Ledger
 from .serving.gathering import Gatherer
@@ -24,11 +25,11 @@ from .serving.openings import Openings
 class CloudDaemon(Daemon):
     """Holds one session for each that a device leads."""
 
-    def __init__(self, settings: CloudSettings) -> None:
+    def __init__(self, settings: CloudSettings, parts: Parts = PRODUCT) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
         self._server = settings.server
         self._own_settings = settings
-        super().__init__(settings, "cloud", silence_s=settings.silence_s)
+        super().__init__(settings, "cloud", parts, silence_s=settings.silence_s)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
@@ -90,8 +91,8 @@ class CloudDaemon(Daemon):
         return {"corrected by a device": f"{corrections} time(s), by a near-tie or a device that went on alone"}
 
 
-def main(path: Path) -> None:
+def main(path: Path, parts: Parts = PRODUCT) -> None:
     """Run the cloud daemon in the foreground with the configuration file `path`."""
     settings = config.load(path, CloudSettings)
     log.setup(settings.log_level, settings.log_format)
-    CloudDaemon(settings).run()
+    CloudDaemon(settings, parts).run()

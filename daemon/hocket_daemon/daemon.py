@@ -35,10 +35,8 @@ from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Received
 
 from .config import DaemonSettings
-from .engine.compute import Compute
 from .engine.documents import Ahead, compute_ahead
 from .engine.generator import TextGenerator
-from .engine.holds import Holds
 from .engine.preemption import Interrupt
 from .engine.voice import Voice
 from .engine.voices import open_voice
@@ -46,6 +44,7 @@ from .modes import modes
 from .monitoring.counters import Counters, fact
 from .monitoring.prometheus import Exporter
 from .monitoring.status import StatusBoard
+from .parts import Parts
 from .priority import come_first
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
@@ -78,9 +77,10 @@ class Daemon:
     """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
 
     def __init__(
-        self, settings: DaemonSettings, side: Side, *, shares_drafts: bool = True, silence_s: float = inf
+        self, settings: DaemonSettings, side: Side, parts: Parts, *, shares_drafts: bool = True, silence_s: float = inf
     ) -> None:
         """`silence_s` is how long the other side may say nothing of a session that it leads."""
+        self._parts = parts
         check_endpoint(settings.retrieval)
         if settings.advertise:
             check_endpoint(settings.advertise)
@@ -117,7 +117,7 @@ class Daemon:
             opened.callback(voice.stored.close)
         decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
         opened.callback(decisions.close)
-        compute = Compute(self.bus.post, voice.read, settings.model.hold_decode_s)
+        compute = self._parts.compute(self.bus.post, voice.read)
         opened.callback(compute.close)
         self.services = Services(
             side=self.side,
@@ -128,11 +128,10 @@ class Daemon:
             counters=Counters(),
             admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
             server=self.open_server(),
-            holds=Holds(settings.model.hold_first),
             shares_drafts=self._shares_drafts,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
-        self.modes = modes(self.services, settings)
+        self.modes = modes(self.services, settings, self._parts)
         self.sessions = Sessions(self.services.admission, self._silence_s, decisions.keep)
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes, log_bytes=settings.log_bytes

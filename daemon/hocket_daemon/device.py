@@ -24,6 +24,7 @@ from .engine.voices import open_voice
 from .graph.device import GraphDevice
 from .modes import composing, desk
 from .monitoring.counters import labelled
+from .parts import PRODUCT, Parts
 from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.ledger import Ledger
 from .profiling.decode_times import link_fact, network_facts
@@ -36,7 +37,7 @@ logger = structlog.get_logger(__name__)
 class DeviceDaemon(Daemon):
     """Keeps a link to the cloud and hands its messages to the sessions that this side leads."""
 
-    def __init__(self, settings: DeviceSettings) -> None:
+    def __init__(self, settings: DeviceSettings, parts: Parts = PRODUCT) -> None:
         self._cloud = settings.cloud
         self._egress = settings.egress
         self._own_settings = settings
@@ -47,7 +48,7 @@ class DeviceDaemon(Daemon):
             check_endpoint(settings.cloud)
         server = server_of(settings.server)
         self._server, self._served_by = settings.server, server.place if server is not None else ""
-        super().__init__(settings, "device", shares_drafts=settings.egress.drafts)
+        super().__init__(settings, "device", parts, shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:
         """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""
@@ -83,7 +84,7 @@ class DeviceDaemon(Daemon):
         if not name:
             return self.services
         voice = open_voice(structs.replace(self.settings.model, name=name), "device")
-        compute = Compute(self.bus.post, voice.read, 0.0)
+        compute = Compute(self.bus.post, voice.read)
         self._opened.callback(compute.close)
         return replace(self.services, voice=voice, compute=compute)
 
@@ -173,8 +174,8 @@ class DeviceDaemon(Daemon):
         return sent | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
 
 
-def main(path: Path) -> None:
+def main(path: Path, parts: Parts = PRODUCT) -> None:
     """Run the device daemon in the foreground with the configuration file `path`."""
     settings = config.load(path, DeviceSettings)
     log.setup(settings.log_level, settings.log_format)
-    DeviceDaemon(settings).run()
+    DeviceDaemon(settings, parts).run()

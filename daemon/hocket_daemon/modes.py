@@ -18,18 +18,19 @@ from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
 from .engine.voice import Voice
 from .graph.settings import GateSettings
+from .parts import Parts
 from .serving.mode import Mode
 from .serving.services import Services
 from .serving.sessions import Sessions
 
 
-def modes(services: Services, settings: DaemonSettings) -> Mapping[str, Mode]:
+def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Mapping[str, Mode]:
     """The modes of a daemon."""
-    aggregation = AggregationMode(services, settings.aggregation)
+    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     made: list[Mode] = [
         aggregation,
-        DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation)),
+        DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy),
         CompositionMode(services, _generator(settings)),
         GraphMode(aggregation, services),
         AutoMode(aggregation, services, gate),

@@ -9,10 +9,9 @@ only one side re-ranks.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 
 import numpy as np
 
@@ -46,23 +45,12 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds of each part of one search."""
-
-    embedding_s: float
-    words_s: float
-    dense_s: float
-    fusion_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean."""
 
     passages: tuple[Passage, ...]
     scorer: str
     documents_total: int
-    timing: Timing
 
 
 class Searcher:
@@ -78,23 +66,17 @@ class Searcher:
     def search(self, query: str, k: int, scorer: str = "") -> SearchResult:
         """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError."""
         query, reranker = check_query(query, k), self._reranker_of(scorer)
-        clock = [time.perf_counter()]
         vector = self._embedder.query(query)
-        clock.append(time.perf_counter())
         with self._store.snapshot() as snapshot:
             total = snapshot.totals()[0]
             expression = match_expression(query)
             by_words = snapshot.by_words(expression, CANDIDATES) if expression else ()
-            clock.append(time.perf_counter())
             by_meaning = self._index.search(vector, CANDIDATES)
-            clock.append(time.perf_counter())
             wanted = max(k, RERANKED) if reranker else k
             chunks = list(islice(_different(snapshot.chunks(fuse(by_words, by_meaning))), wanted))
         passages = _scored(query, vector, chunks, reranker)[:k]
-        clock.append(time.perf_counter())
-        timing = Timing(*(end - start for start, end in pairwise(clock)))
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(tuple(passages), used, total, timing)
+        return SearchResult(tuple(passages), used, total)
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.

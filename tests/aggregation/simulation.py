@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 import numpy as np
@@ -22,6 +23,7 @@ from hocket_daemon.aggregation.sampler import device_part, eta_device, target
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule, sample
+from hocket_lab.rehearsal.aggregating import Aggregating, scheduler
 
 VOCABULARY = 40
 LOG_H = {"device": 0.3, "cloud": 0.1}
@@ -101,7 +103,7 @@ class World:
         *,
         breaks: bool,
         near_ties: bool,
-        aggregating: str = "scheduler",
+        aggregating: Aggregating = "scheduler",
         shares_drafts: bool = True,
     ) -> None:
         rng = random.Random(seed)
@@ -129,7 +131,7 @@ class World:
         shares = {"device": shares_drafts, "cloud": True}
         self.nodes = {
             side: Node(
-                Dialogue(side, self.begin, aggregating, shares_drafts=shares[side]),
+                Dialogue(side, self.begin, partial(scheduler, aggregating), shares_drafts=shares[side]),
                 lambda s=side: speed[s] * rng.uniform(0.5, 1.5),
             )
             for side in shares

@@ -14,7 +14,7 @@ from simulation import LOG_H, Coin, World, check, model, reference
 
 from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
 from hocket_daemon.aggregation.sampler import eta_device, mix, target
-from hocket_daemon.aggregation.schedule import acceptance, drawn_side
+from hocket_daemon.aggregation.schedule import acceptance
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule, shape
 from hocket_lab.simulator.record import BY_CLOUD, BY_DEVICE
@@ -136,9 +136,7 @@ def test_a_benchmark_can_say_who_aggregates_and_no_token_changes(aggregating: st
         world.run()
         node = world.nodes["device"]
         assert node.ids == reference(world.begin, world.salt, frozenset())
-        last = drawn_side(world.begin.sampling.seed, len(node.ids) - 1) if aggregating == "random" else aggregating
-        assert node.dialogue.exchange.aggregator == last
-        chosen.add(last)
+        chosen.add(node.dialogue.exchange.aggregator)
     assert chosen == ({"device", "cloud"} if aggregating == "random" else {aggregating})
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zmq
 
-from hocket_bus.sockets.opened import Socket, Sockets
+from hocket_bus.sockets.opened import Sockets
 
 ROUNDS = 300
 WAIT_MS = 5_000

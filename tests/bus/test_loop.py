@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import pytest
 
 from hocket_bus.messages import Credit, Hello, Welcome
-from hocket_bus.sockets import Bus, Event, LinkUp, Received
-from hocket_bus.sockets.link import LIVENESS_S
+from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 from waiting import WAIT_S
 
 
@@ -84,8 +86,11 @@ def test_what_a_failing_turn_left_is_done_by_the_next(tmp_path: Path) -> None:
     assert ran == ["failed", "next"]
 
 
-def test_an_end_that_stood_still_listens_before_it_gives_its_link_up(tmp_path: Path) -> None:
+def test_an_end_that_stood_still_listens_before_it_gives_its_link_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For longer than a link may be silent: what came meanwhile is read first, and the other end is pinged again."""
+    monkeypatch.setattr("hocket_bus.sockets.link.LOCAL_LIVENESS_S", 1.0)
     endpoint, seen = f"ipc://{tmp_path}/x", list[Event]()
     with Bus(lambda _: None) as serving, Bus(seen.append, own_thread=False) as turned:
         serving.serve(endpoint, welcome)
@@ -94,10 +99,32 @@ def test_an_end_that_stood_still_listens_before_it_gives_its_link_up(tmp_path: P
         while not link.up and time.monotonic() < deadline_s:
             turned.step(deadline_s)
         turned.step(time.monotonic() + 0.2)  # the answer to the first ping
-        threading.Event().wait(LIVENESS_S + 0.2)
+        threading.Event().wait(1.2)
         for _ in range(2):
             turned.step(time.monotonic())
         assert [type(event) for event in seen] == [LinkUp]
+
+
+@pytest.mark.parametrize(("local_s", "kept"), [(WAIT_S, True), (0.8, False)])
+def test_a_silent_end_on_this_machine_is_waited_for_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, local_s: float, kept: bool
+) -> None:
+    """One that ends hangs up at once; one that says nothing may be short of a processor."""
+    monkeypatch.setattr("hocket_bus.sockets.link.LIVENESS_S", 0.8)
+    monkeypatch.setattr("hocket_bus.sockets.link.LOCAL_LIVENESS_S", local_s)
+    seen: SimpleQueue[Event] = SimpleQueue()
+    with Bus(lambda _: None, own_thread=False) as still, Bus(seen.put) as dialing:
+        still.serve(f"ipc://{tmp_path}/x", welcome)
+        link = dialing.dial(f"ipc://{tmp_path}/x", Hello(role="client"))
+        deadline_s = time.monotonic() + WAIT_S
+        while not link.up and time.monotonic() < deadline_s:
+            still.step(time.monotonic() + 0.05)
+        assert isinstance(seen.get(timeout=WAIT_S), LinkUp)
+        if kept:
+            with pytest.raises(Empty):
+                seen.get(timeout=2.0)
+        else:
+            assert isinstance(seen.get(timeout=WAIT_S), LinkDown)
 
 
 def test_a_bus_may_be_closed_while_others_post() -> None:

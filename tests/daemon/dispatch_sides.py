@@ -16,6 +16,7 @@ from hocket_daemon.dispatch.mode import DispatchMode, Weighing
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.sampling import Rule, sample
 from hocket_daemon.serving import stream
+from hocket_lab.rehearsal.script import scripted
 
 CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, stream)
 LEAST = 0.5
@@ -23,10 +24,10 @@ PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time
 
 
-def ask(script: str = "", *, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
+def ask(*, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
     """A question; `other` are fields of the Ask, or of its options."""
     flags = {name: other.pop(name) for name in ("alone", "pace") if name in other}
-    options = DispatchOptions(script=script, **flags)  # type: ignore[arg-type]
+    options = DispatchOptions(**flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
     fields = {"question": QUESTION, "ignore_eos": True} | other
     return Ask(request=ID, topic=ID, mode="dispatch", options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
@@ -44,7 +45,8 @@ class DispatchSides(Sides):
     asked: Ask
     clock: Clock
     settings: DispatchSettings = PLAIN
-    trusts: bool = False
+    trusts: bool = False  # needed by a script that gives an answer back, and then so
+    script: str = ""
     order: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
@@ -53,8 +55,9 @@ class DispatchSides(Sides):
         self.reader, self.to_cloud, self.to_device = Reader(), FakePeer(up=self.up), FakePeer("the device")
 
     def _mode(self, side: Part) -> DispatchMode:
-        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, LEAST, trusts=self.trusts)
-        return DispatchMode(side.services, self.settings, weighing)
+        trusts = self.trusts or bool(self.script)
+        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, LEAST, trusts=trusts)
+        return DispatchMode(side.services, self.settings, weighing, scripted(lambda: self.script))
 
     @property
     def dispatcher(self):

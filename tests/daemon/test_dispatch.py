@@ -44,7 +44,7 @@ def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
     second = "cloud" if first == "device" else "device"
     for order in range(3):
         settings = DispatchSettings(migration=migration)  # type: ignore[arg-type]
-        both = sides(ask(f"{first},{at}:{second}"), settings=settings, order=random.Random(order), **alike())
+        both = sides(ask(), script=f"{first},{at}:{second}", settings=settings, order=random.Random(order), **alike())
         both.begin()
         both.run_to_the_end()
         both.check_closed()
@@ -60,7 +60,7 @@ def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
 def test_an_answer_moves_back_and_forth(sides: Made, seed: int) -> None:
     """Two different models: behind every hand-over the tokens are the target's own."""
     both = sides(
-        ask("device,3:cloud,8:device,12:cloud", max_tokens=30), order=random.Random(seed),
+        ask(max_tokens=30), script="device,3:cloud,8:device,12:cloud", order=random.Random(seed),
         settings=DispatchSettings(migration="overlap"),
     )  # fmt: skip
     both.begin()
@@ -83,7 +83,7 @@ def test_whatever_breaks_the_answer_ends_and_no_token_is_doubled_or_lost(sides: 
     rng = random.Random(seed)
     script = rng.choice(["", "device,2:cloud,6:device", "cloud,3:device,7:cloud", "cloud", "device,4:cloud"])
     migration = rng.choice(["overlap", "stop"])
-    both = sides(ask(script, max_tokens=16), order=rng, settings=DispatchSettings(migration=migration))  # type: ignore[arg-type]
+    both = sides(ask(max_tokens=16), script=script, order=rng, settings=DispatchSettings(migration=migration))  # type: ignore[arg-type]
     both.begin()
     for _ in range(200):
         both.run(rng.randint(1, 25))
@@ -173,7 +173,7 @@ def test_alone_says_nothing_to_anybody(sides: Made) -> None:
 @pytest.mark.parametrize("first", ["device", "cloud"])
 def test_a_side_that_falls_silent_is_left(sides: Made, first: str) -> None:
     """In the middle of its sentence; the other one goes on at the prefix."""
-    both = sides(ask(first, max_tokens=20))
+    both = sides(ask(max_tokens=20), script=first)
     both.begin()
     both.run_while(lambda: len(both.reader.tokens) < 4)
     if first == "cloud":
@@ -191,7 +191,9 @@ def test_a_side_that_falls_silent_is_left(sides: Made, first: str) -> None:
 def test_a_cancelled_answer_stops_both_sides(sides: Made) -> None:
     """At any time: the cloud is told its end, and all rows are free."""
     for steps in range(0, 120, 7):
-        both = sides(ask("device,2:cloud,9:device", max_tokens=20), settings=DispatchSettings(migration="overlap"))
+        both = sides(
+            ask(max_tokens=20), script="device,2:cloud,9:device", settings=DispatchSettings(migration="overlap")
+        )
         leader = both.begin()
         both.run(steps)
         leader.cancel()
@@ -203,7 +205,7 @@ def test_what_is_booked_is_what_the_voices_computed(sides: Made) -> None:
     """Tokens read and decoded on either side, of winners, losers and hand-overs."""
     for order in range(12):
         script = ["", "device,3:cloud", "cloud,5:device,9:cloud"][order % 3]
-        both = sides(ask(script, max_tokens=14), order=random.Random(order), **alike(),
+        both = sides(ask(max_tokens=14), script=script, order=random.Random(order), **alike(),
                      settings=DispatchSettings(migration="overlap"))  # fmt: skip
         both.begin()
         both.run_to_the_end()
@@ -217,7 +219,7 @@ def test_what_is_booked_is_what_the_voices_computed(sides: Made) -> None:
 
 def test_each_side_has_its_end_told_once(sides: Made) -> None:
     """A cloud that wrote nothing is told, too."""
-    both = sides(ask("device,4:cloud"), device=part("device", TEXTS["device"], seed=1))
+    both = sides(ask(), script="device,4:cloud", device=part("device", TEXTS["device"], seed=1))
     both.begin()
     both.run_to_the_end()
     both.check_closed()
@@ -238,7 +240,7 @@ def test_what_the_device_says_behind_the_clouds_words_is_not_told_to_it(sides: M
     """A cloud that begins a sentence and gives way; unless it is trusted, it does not hear the end."""
     never = DispatchSettings(migration="overlap", constraint="device", budget=0.0, burst_tokens=0)
     for trusts in (False, True):
-        both = sides(ask("", max_tokens=30), settings=never, trusts=trusts)
+        both = sides(ask(max_tokens=30), settings=never, trusts=trusts)
         both.begin()
         both.run_while(lambda: len(both.reader.tokens) < 3)  # noqa: B023 - it is over before the next round
         assert not any(isinstance(message, Target) for message in both.said)
@@ -271,7 +273,7 @@ def test_at_every_question_the_constrained_side_is_within_its_budget(
 def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) -> None:
     """No passage and no name of one, in no message; its tokens only where the answer moves."""
     for script in ("device", "device,3:cloud", "cloud,2:device"):
-        both = sides(ask(script, max_tokens=20), settings=DispatchSettings(migration="overlap"))
+        both = sides(ask(max_tokens=20), script=script, settings=DispatchSettings(migration="overlap"))
         both.begin()
         both.run_to_the_end()
         both.check_closed()
@@ -294,7 +296,7 @@ def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) 
 )
 def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made, settings: DispatchSettings) -> None:
     """From the question on behind the one that reached them: nothing begins in the cloud, and nothing moves there."""
-    both = sides(ask("cloud"), settings=settings)
+    both = sides(ask(), script="cloud", settings=settings)
     both.begin()
     both.run_to_the_end()
     assert set(both.check_tokens()) == {"cloud"}
@@ -308,7 +310,7 @@ def test_at_the_days_dollars_the_device_answers_alone_and_says_so(sides: Made, s
 
 def test_a_cloud_takes_no_tokens_that_cannot_be(sides: Made) -> None:
     """Of no model, behind a gap, of another digest, or more than the answer may have: nothing is read of them."""
-    both = sides(ask("device,3:cloud"), settings=DispatchSettings(migration="overlap"))
+    both = sides(ask(), script="device,3:cloud", settings=DispatchSettings(migration="overlap"))
     both.begin()
     both.run_while(lambda: not any(isinstance(message, Target) for message in both.said))
     (told,) = [message for message in both.said if isinstance(message, Target)]
@@ -327,7 +329,7 @@ def test_a_device_leaves_a_cloud_whose_tokens_cannot_be(sides: Made, change: dic
     def forge(message: Message) -> Message:
         return replace(message, **change) if isinstance(message, Target) and message.first == 4 else message
 
-    both = sides(ask("cloud"), forge=forge)
+    both = sides(ask(), script="cloud", forge=forge)
     both.begin()
     while not both.reader.events or not both.leader.closed:
         try:
@@ -342,12 +344,12 @@ def test_a_device_leaves_a_cloud_whose_tokens_cannot_be(sides: Made, change: dic
 
 def test_a_cloud_that_wrote_beyond_a_text_to_stop_at_did_nothing_wrong(sides: Made) -> None:
     """Its tokens were on their way; the answer ends where it is to, with the cloud's sources."""
-    whole = sides(ask("cloud"))
+    whole = sides(ask(), script="cloud")
     whole.begin()
     whole.run_to_the_end()
     text = whole.reader.done.text
     for order in range(4):
-        both = sides(ask("cloud", stop=[text[5]]), order=random.Random(order))
+        both = sides(ask(stop=[text[5]]), script="cloud", order=random.Random(order))
         both.begin()
         both.run_to_the_end()  # a BadMessage would end it
         assert both.reader.done.finish == "stop"
@@ -361,7 +363,7 @@ def test_a_source_whose_answer_moves_stays_just_ahead_of_its_reader(sides: Made,
     second = "cloud" if first == "device" else "device"
     written = {}
     for pace in (0.0, 20.0):
-        both = sides(ask(f"{first},1:{second}", max_tokens=60, pace=pace), **alike(),
+        both = sides(ask(max_tokens=60, pace=pace), script=f"{first},1:{second}", **alike(),
                      settings=DispatchSettings(migration="overlap"))  # fmt: skip
         both.begin()
         both.run_while(lambda: len(both.reader.tokens) < 1)  # noqa: B023 - it is over before the next round
@@ -392,7 +394,7 @@ def test_the_reader_hears_where_nothing_read_is_about_the_question(sides: Made, 
         ("cosine:1", TEXTS[first], "nearest passage"), ("plain", TEXTS[first], ""), ("cosine:1", [], "no document")
     ):  # fmt: skip
         parts = {side: part(side, texts, seed=1, scorers=[scorer]) for side in ("device", "cloud")}  # type: ignore[arg-type]
-        both = sides(ask(first), **parts)
+        both = sides(ask(), script=first, **parts)
         both.begin()
         both.run_to_the_end()
         found = both.device.retrieval if first == "device" else both.cloud.retrieval

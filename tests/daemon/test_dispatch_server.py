@@ -101,7 +101,7 @@ Made = Callable[..., tuple[DispatchSides, FakeServer]]
 def test_the_text_is_the_servers(sides: Made) -> None:
     """Whatever its pieces; the question alone has left, and nothing goes over the link."""
     for piece in (1, 3, 50):
-        both, server = sides(ask("cloud", max_tokens=100, ignore_eos=False), FakeServer(piece=piece))
+        both, server = sides(ask(max_tokens=100, ignore_eos=False), FakeServer(piece=piece), script="cloud")
         both.begin()
         both.run_to_the_end()
         assert both.reader.done.text == ANSWER
@@ -121,7 +121,8 @@ def test_the_text_is_the_servers(sides: Made) -> None:
 def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) -> None:
     """The device's tokens are its own behind the server's; the server is stopped, and paid for as an estimate."""
     settings = DispatchSettings(migration="overlap")
-    both, server = sides(ask(f"cloud,{at}:device", max_tokens=50), settings=settings, order=random.Random(at))
+    order = random.Random(at)
+    both, server = sides(ask(max_tokens=50), settings=settings, order=order, script=f"cloud,{at}:device")
     both.begin()
     both.run_to_the_end()
     ids = both.reader.done.token_ids
@@ -136,13 +137,13 @@ def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) ->
 def test_what_moves_to_the_server_is_its_prefix(sides: Made) -> None:
     """It is asked to go on behind the device's text; a chat is never asked to."""
     settings = DispatchSettings(migration="overlap")
-    both, server = sides(ask("device,5:cloud", max_tokens=20), settings=settings)
+    both, server = sides(ask(max_tokens=20), script="device,5:cloud", settings=settings)
     both.begin()
     both.run_to_the_end()
     ids = both.reader.done.token_ids
     assert server.texts[-1].request.prefix == both.device.voice.text(ids[:5])
     assert server.texts[-1].request.sampling.max_tokens == 15
-    both, server = sides(ask("device,5:cloud", max_tokens=20), FakeServer(continues=False), settings=settings)
+    both, server = sides(ask(max_tokens=20), FakeServer(continues=False), script="device,5:cloud", settings=settings)
     both.begin()
     both.run_to_the_end()
     assert not server.texts
@@ -152,7 +153,7 @@ def test_what_moves_to_the_server_is_its_prefix(sides: Made) -> None:
 @pytest.mark.parametrize("read", [0, 1, 9])
 def test_a_server_that_breaks_off_leaves_the_device_to_go_on(sides: Made, read: int) -> None:
     """In the race and in the middle; nothing is doubled or lost."""
-    both, server = sides(ask("cloud", max_tokens=40), FakeServer(piece=1))
+    both, server = sides(ask(max_tokens=40), FakeServer(piece=1), script="cloud")
     both.begin()
     both.run_while(lambda: len(both.reader.tokens) < read or not server.texts)
     server.texts[-1].end(GONE)
@@ -166,7 +167,7 @@ def test_a_server_that_breaks_off_leaves_the_device_to_go_on(sides: Made, read: 
 
 def test_an_error_never_wins_and_two_end_the_answer(sides: Made) -> None:
     """A server that fails before any text, and a device that is broken."""
-    both, server = sides(ask("cloud", max_tokens=10))
+    both, server = sides(ask(max_tokens=10), script="cloud")
     both.device.compute.broken = HocketError("the model broke", "mend it")
     both.begin()
     both.run_while(lambda: not server.texts)
@@ -179,7 +180,7 @@ def test_an_error_never_wins_and_two_end_the_answer(sides: Made) -> None:
 
 def test_a_cancelled_answer_closes_the_connection(sides: Made) -> None:
     """At once, and nothing is heard of it any more."""
-    both, server = sides(ask("cloud", max_tokens=100), FakeServer(piece=1))
+    both, server = sides(ask(max_tokens=100), FakeServer(piece=1), script="cloud")
     leader = both.begin()
     both.run_while(lambda: len(both.reader.tokens) < 5)
     leader.cancel()

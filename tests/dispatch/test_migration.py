@@ -9,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_daemon.dispatch.cost import Costs
-from hocket_daemon.dispatch.migration import (
-    Route,
-    buffer_tokens,
-    delivered,
-    lead_tokens,
-    worth_moving,
-)
+from hocket_daemon.dispatch.migration import buffer_tokens, lead_tokens, worth_moving
 from hocket_daemon.dispatch.settings import Migration
+from hocket_lab.bench.dispatch.delivery import Route, delivered
 
 COSTS = Costs(1.0, 2.0, 4.0, 8.0, 0.0, 0.0)
 PACE = 4.8

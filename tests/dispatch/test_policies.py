@@ -14,6 +14,7 @@ from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, lottery
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_lab.bench.dispatch.samples import ttfts_of
 
 ALPHA = 0.05
 LINE = DeviceLine(0.02, 0.1)
@@ -53,7 +54,7 @@ def test_the_lottery_s_shares_are_those_of_the_tokens(lengths: Ints) -> None:
 @given(samples, prompts, budgets)
 def test_no_policy_of_the_device_spends_more_than_its_budget(ttft_s: Floats, lengths: Ints, budget: float) -> None:
     """Of the distributions it was built of, whatever they are."""
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     for policy in (
         Greedy(ttfts, lengths, budget, ALPHA),
         Ramp(ttfts, lengths, LINE, budget, ALPHA),
@@ -67,7 +68,7 @@ def test_no_policy_of_the_device_spends_more_than_its_budget(ttft_s: Floats, len
 def test_a_budget_that_saves_time_is_used_up(budget: float, seed: int) -> None:
     """All but what one length's step of F takes."""
     ttft_s, lengths = realistic(seed)
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     for policy, slack in (
         (Greedy(ttfts, lengths, budget, ALPHA), 0.01),
         (Ramp(ttfts, lengths, LINE, budget, ALPHA), 0.02),
@@ -79,7 +80,7 @@ def test_a_budget_that_saves_time_is_used_up(budget: float, seed: int) -> None:
 @given(samples, prompts, st.floats(0, ALPHA))
 def test_a_budget_below_the_tail_s_share_is_all_for_the_tail(ttft_s: Floats, lengths: Ints, budget: float) -> None:
     """Algorithm 2, lines 5 to 7: one wait for all lengths."""
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     policy = Greedy(ttfts, lengths, budget, ALPHA)
     assert {policy.waits(length).device_s for length in lengths.tolist()} == {ttfts.quantile(1 - budget)}
 
@@ -87,7 +88,7 @@ def test_a_budget_below_the_tail_s_share_is_all_for_the_tail(ttft_s: Floats, len
 @given(samples, prompts, budgets)
 def test_greedy_and_ramp_let_no_prompt_wait_beyond_the_tail(ttft_s: Floats, lengths: Ints, budget: float) -> None:
     """The device is there for whoever would wait longest; longer prompts never wait less."""
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     tail_s = ttfts.quantile(1 - min(ALPHA, budget))
     for policy in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, LINE, budget, ALPHA)):
         waits_s = [policy.waits(length).device_s for length in sorted(set(lengths.tolist()))]
@@ -97,7 +98,7 @@ def test_greedy_and_ramp_let_no_prompt_wait_beyond_the_tail(ttft_s: Floats, leng
 
 def test_algorithm_2_spends_its_budget_only_as_it_is_mended() -> None:
     """One length, F even over 1 to 100: 1 − F(w) is the budget, where F(w) as printed would wait the other way."""
-    ttfts = Ttfts.of_samples(np.arange(1, 101).astype(float))
+    ttfts = ttfts_of(np.arange(1, 101).astype(float))
     wait_s = Greedy(ttfts, np.array([10, 10]), 0.3, ALPHA).waits(10).device_s
     assert 1 - ttfts.at(wait_s) == pytest.approx(0.3, abs=0.011)
 
@@ -117,7 +118,7 @@ def test_threshold_gives_the_server_the_longest_prompts(lengths: Ints, budget: f
 
 def test_no_other_waits_are_better_than_the_priced_ones() -> None:
     """All assignments of waits to three lengths, enumerated: none has less of both, mean and tokens."""
-    ttfts = Ttfts.of_samples(np.array([0.2, 0.3, 0.5, 0.9, 4.0]))
+    ttfts = ttfts_of(np.array([0.2, 0.3, 0.5, 0.9, 4.0]))
     lengths = np.array([5, 20, 60])
     tried = [0.0, *ttfts.times_s.tolist()]
     others = [figures(ttfts, lengths, dict(zip(lengths.tolist(), waits, strict=True)).__getitem__)
@@ -138,7 +139,7 @@ def figures(ttfts: Ttfts, lengths: Ints, wait_s: Callable[[int], float]) -> tupl
 def test_priced_is_not_slower_than_the_paper_s(budget: float) -> None:
     """For what those spend."""
     ttft_s, lengths = realistic(3)
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     for other in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, LINE, budget, ALPHA)):
         spent, mean_s = of_device(other, ttfts, lengths)
         assert of_device(Priced(ttfts, lengths, LINE, spent), ttfts, lengths)[1] <= mean_s + 1e-3
@@ -147,7 +148,7 @@ def test_priced_is_not_slower_than_the_paper_s(budget: float) -> None:
 def test_a_smaller_budget_has_a_higher_price() -> None:
     """And none at all buys nearly nothing: like lengths have one price."""
     ttft_s, lengths = realistic(4)
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     prices = [Priced(ttfts, lengths, LINE, budget).price for budget in (0.0, 0.1, 0.3, 0.6, 1.0)]
     assert prices == sorted(prices, reverse=True)
     assert prices[-1] == 0.0
@@ -158,5 +159,5 @@ def test_many_samples_are_thinned_and_spend_the_same() -> None:
     """The waits that are tried are some of F's steps."""
     source = np.random.default_rng(5)
     ttft_s, lengths = source.lognormal(0, 1, 20_000), source.integers(1, 200, 5_000)
-    ttfts = Ttfts.of_samples(ttft_s)
+    ttfts = ttfts_of(ttft_s)
     assert of_device(Priced(ttfts, lengths, LINE, 0.3), ttfts, lengths[:400])[0] == pytest.approx(0.3, abs=0.02)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.profile import KEPT, MOST_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.ttfts import BEYOND, Ttfts
+from hocket_lab.bench.dispatch.samples import ttfts_of
 
 seconds = st.lists(st.floats(0.01, 50), min_size=1, max_size=40)
 
@@ -39,13 +40,13 @@ def test_dropping_what_was_cancelled_makes_a_server_look_fast() -> None:
     seen = times <= 5
     kept = Ttfts.of_censored(np.minimum(times, 5), seen, np.ones(10))
     assert kept.at(5) == pytest.approx(0.5)
-    assert Ttfts.of_samples(times[seen]).at(5) == 1.0
+    assert ttfts_of(times[seen]).at(5) == 1.0
 
 
 @given(seconds, st.floats(0, 60))
 def test_the_mean_wait_within_a_time_is_that_of_the_samples(samples: list[float], t_s: float) -> None:
     """E[min(S, t)], and how many are left."""
-    found = Ttfts.of_samples(np.array(samples))
+    found = ttfts_of(np.array(samples))
     assert float(found.mean_within(np.array(t_s))) == pytest.approx(np.minimum(samples, t_s).mean())
     assert float(found.left(np.array(t_s))) == pytest.approx((np.array(samples) > t_s).mean())
 
@@ -53,7 +54,7 @@ def test_the_mean_wait_within_a_time_is_that_of_the_samples(samples: list[float]
 @given(seconds, st.floats(0.001, 1))
 def test_a_quantile_is_the_least_time_that_suffices(samples: list[float], share: float) -> None:
     """F there is at least the share, and less just before."""
-    found = Ttfts.of_samples(np.array(samples))
+    found = ttfts_of(np.array(samples))
     t_s = found.quantile(share)
     assert found.at(t_s) >= share - 1e-9
     assert found.at(np.nextafter(t_s, 0)) < share

@@ -41,7 +41,7 @@ class MainThread:
     @contextmanager
     def compute(self, voice: Voice) -> Iterator[Compute]:
         """A compute thread for `voice`."""
-        made = Compute(self.post, voice.read, 0.0)
+        made = Compute(self.post, voice.read)
         try:
             yield made
         finally:

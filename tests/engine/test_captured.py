@@ -19,8 +19,8 @@ from alone import alone
 from exact import exact
 from hocket_daemon.engine.captured import Step, cuda_graph
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_lab.forcing import Forced, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]
 SLOTS = 12
@@ -124,7 +124,7 @@ def test_a_model_that_cannot_be_captured_decodes_all_the_same(tiny_models: dict[
     assert [entry["log_level"] for entry in logs] == ["warning"]
     assert "not permitted" in logs[0]["reason"]
     (rows,) = model.read([Segment(model.slots.take(1), [[7]])])
-    np.testing.assert_allclose(rows[0], model.score([7, 0], 1)[0], atol=2e-5)
+    np.testing.assert_allclose(rows[0], Forced(model).score([7, 0], 1)[0], atol=2e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is present")

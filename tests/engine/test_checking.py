@@ -13,6 +13,7 @@ from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
+from hocket_lab.forcing import Forced
 
 
 class WrongInBatches(TransformersVoice):
@@ -38,7 +39,7 @@ def test_surprises_are_those_of_teacher_forcing() -> None:
     """Token by token, alone and beside other rows, as in one pass over the text."""
     one = voice()
     ids = one.prompt(TEXT, "complete")
-    forced = one.score(ids, len(ids) - 1)
+    forced = Forced(one).score(ids, len(ids) - 1)
     expected = -np.log(forced[np.arange(len(ids) - 1), ids[1:]])
     for rows in (1, MANY):
         assert surprises(one, ids, rows) == pytest.approx(expected, abs=1e-3)

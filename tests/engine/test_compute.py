@@ -13,11 +13,12 @@ import pytest
 from hocket_bus.errors import HocketError
 from hocket_daemon.engine import compute
 from hocket_daemon.engine.batch import Decoded, DecodeRequest
-from hocket_daemon.engine.compute import MANY, Compute
+from hocket_daemon.engine.compute import MANY
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.sequences import Prefill
 from hocket_daemon.engine.voice import Rows
+from hocket_lab.rehearsal.held import HeldCompute
 from waiting import WAIT_S
 
 SESSIONS, REQUESTS, PARTS = 3, 8, 5
@@ -29,7 +30,7 @@ class World:
     def __init__(self, hold_s: float = 0.0) -> None:
         self.log: list[str] = []
         self.inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self.compute = Compute(self.post, self.read, hold_s)
+        self.compute = HeldCompute(self.post, self.read, hold_s)
 
     def post(self, *commands: Callable[[], None]) -> None:
         for command in commands:
@@ -150,7 +151,7 @@ def test_stale_requests_are_dropped_and_a_failing_batch_fails_its_requests_alone
 
 def test_a_held_batch_ends_when_the_last_of_its_sessions_gives_it_up(world: World) -> None:
     """Benchmarks lengthen passes; one that nobody wants is not lengthened."""
-    world.compute._hold_s = 3600.0
+    world.compute.decode_s = 3600.0
     interrupts = [Interrupt(), Interrupt()]
     outcomes: list[object] = []
     hold = threading.Event()
@@ -197,7 +198,7 @@ def test_sessions_that_began_apart_are_decoded_together_from_then_on(world: Worl
 
 def test_the_request_that_replaces_an_interrupted_one_does_not_wait_for_the_main_thread(world: World) -> None:
     """The main thread hears of the interruption only afterwards: it has asked for the next one already."""
-    world.compute._hold_s = 3600.0
+    world.compute.decode_s = 3600.0
     begun = {"old": threading.Event(), "new": threading.Event()}
     interrupts = {name: Interrupt() for name in begun}
 

@@ -17,10 +17,11 @@ from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import mix, read_at_once
+from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
+from hocket_lab.forcing import read_at_once
 
 SERVED = [family for family in families.FAMILIES if family != "gemma2"]
 CONTEXT, WINDOW = 128, 16

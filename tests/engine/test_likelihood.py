@@ -11,9 +11,9 @@ from fake_voice import FakeVoice
 from exact import exact
 from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS, Likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
-from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_lab.forcing import Forced, read_at_once
 
 QUESTION = "kala mira duno soretu limba?"
 PASSAGES = ["tano meku relado", "sina borita kulo namira ditu", ""]
@@ -29,14 +29,14 @@ def test_a_group_hears_what_teacher_forcing_says(
     layout = voice.layout("answer")
     query, own = layout.question(QUESTION), layout.own(QUESTION)
     assert voice.text([query[at] for at in own]).strip() == QUESTION
-    plain = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4)
+    plain, forced = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4), Forced(voice)
     for _ in range(2):  # the second time documents are restored
         group = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4, heard=True)
         np.testing.assert_allclose(
             group.distribution([], [0.5, 0.3, 0.2]), plain.distribution([], [0.5, 0.3, 0.2]), atol=1e-6
         )
         for passage, heard in zip(PASSAGES, group.likelihoods, strict=True):
-            said = voice.score([*layout.document(passage), *query], len(query))
+            said = forced.score([*layout.document(passage), *query], len(query))
             np.testing.assert_allclose(heard, [np.log(said[at][query[at]]) for at in own], atol=1e-3)
         group.close()
         assert voice.stored is not None

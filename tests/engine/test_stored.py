@@ -26,10 +26,10 @@ from hocket_daemon.engine.entry import KV, encode
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.stored import StoredKV, model_digest, open_store, text_digest
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_lab.forcing import read_at_once
 from waiting import WAIT_S
 
 PASSAGES = [

@@ -20,9 +20,10 @@ from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.gguf_voice import GGUFVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import at_once, read_at_once, read_prompt
+from hocket_daemon.engine.sequences import at_once, read_prompt
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
+from hocket_lab.forcing import read_at_once
 from waiting import WAIT_S
 
 SLOTS = 6

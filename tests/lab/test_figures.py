@@ -22,6 +22,7 @@ from hocket_lab.bench.figures.frame import Claim, Figure, find, separate, settin
 from hocket_lab.bench.figures.ranges import check
 from hocket_lab.bench.figures.text import Library
 from hocket_lab.bench.report import Report, Row
+from hocket_lab.forcing import Forced
 from hocket_lab.simulator.recording import Rates, drawn, save
 from hocket_tools.main import run
 from hocket_tools.train.wikitext import plain
@@ -252,7 +253,7 @@ def test_teacher_forcing_equals_reading_token_by_token(tiny_models: dict[str, Pa
     """The rows of `score` are what the slots give one token at a time."""
     model = TransformersVoice(exact(name=str(tiny_models["device"]), slots=1), "device")
     ids = [random.Random(1).randrange(2, 300) for _ in range(30)]
-    scored = model.score(ids, 12)
+    scored = Forced(model).score(ids, 12)
     row = model.slots.take(1)
     parts = [ids[:18], *([token] for token in ids[18:-1])]
     rows = [model.read([Segment(row, [part])])[0][0] for part in parts]

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from exact import exact
@@ -21,6 +22,9 @@ from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.settings import ModelSettings
+from hocket_daemon.parts import Parts
+from hocket_lab.rehearsal.held import HeldCompute
+from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S, until
 
@@ -99,6 +103,7 @@ class Pair:
     cloud: CloudDaemon | None = None
     stack: ExitStack = field(default_factory=ExitStack)
     keys: str = ""
+    script: str = ""  # of the dispatched answers that begin from now on
 
     def trust(self, *endpoints: str) -> None:
         """Give the daemons started from here on keys with which they know each other at these tcp endpoints."""
@@ -115,7 +120,13 @@ class Pair:
     def model(self, side: str, **options: object) -> ModelSettings:
         return exact(name=str(self.models[side]), **options)
 
-    def start_cloud(self, *, endpoint: str = "", model: ModelSettings | None = None, **options: object) -> CloudDaemon:
+    def parts(self, hold_s: float) -> Parts:
+        """Decode steps that take at least `hold_s`, and dispatched answers that go as `script` says."""
+        return Parts(partial(HeldCompute, decode_s=hold_s), strategy=scripted(lambda: self.script))
+
+    def start_cloud(
+        self, *, endpoint: str = "", model: ModelSettings | None = None, hold_s: float = 0.0, **options: object
+    ) -> CloudDaemon:
         self.cloud = CloudDaemon(
             CloudSettings(
                 endpoint=endpoint or self.endpoint("cloud"),
@@ -123,12 +134,15 @@ class Pair:
                 keys=self.keys,
                 model=model or self.model("cloud"),
                 **options,  # type: ignore[arg-type]
-            )
+            ),
+            self.parts(hold_s),
         )
         self.run(self.cloud)
         return self.cloud
 
-    def start_device(self, *, link: str = "", model: ModelSettings | None = None, **options: object) -> DeviceDaemon:
+    def start_device(
+        self, *, link: str = "", model: ModelSettings | None = None, hold_s: float = 0.0, **options: object
+    ) -> DeviceDaemon:
         set_here = {name: options.pop(name) for name in AGGREGATION if name in options}
         self.device = DeviceDaemon(
             DeviceSettings(
@@ -139,7 +153,8 @@ class Pair:
                 model=model or self.model("device"),
                 aggregation=AggregationSettings(**ABOUT_VOICES | set_here),  # type: ignore[arg-type]
                 **{"composition": UNMEASURED} | options,  # type: ignore[arg-type]
-            )
+            ),
+            self.parts(hold_s),
         )
         self.run(self.device)
         if self.cloud is not None:

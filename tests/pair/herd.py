@@ -25,6 +25,7 @@ from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.device import DeviceDaemon
 from hocket_daemon.engine.settings import KVSettings
+from hocket_lab.rehearsal.daemon import Rehearsal, script_of
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import run
 from hocket_tools.caller import Caller
@@ -34,11 +35,11 @@ NAMES = ("device", "cloud", "device-retrieval", "cloud-retrieval")
 TEXT = "The heron stands in the marsh at dawn. The bakery sells rye bread on Tuesdays. Tulips grow behind the hall."
 
 CONTEXT = multiprocessing.get_context("forkserver")
-LIBRARIES = ["hocket_daemon.device", "hocket_daemon.cloud", "hocket_retrieval.daemon", "sentence_transformers"]
+LIBRARIES = ["hocket_lab.rehearsal.daemon", "hocket_retrieval.daemon", "sentence_transformers"]
 CONTEXT.set_forkserver_preload(["herd", *LIBRARIES])
 
 
-def serve(name: str, folder: str, model: str, hold_decode_s: float) -> None:
+def serve(name: str, folder: str, model: str, hold_s: float) -> None:
     """Be the daemon `name`; what it says goes into its log."""
     log = os.open(f"{folder}/{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -50,17 +51,19 @@ def serve(name: str, folder: str, model: str, hold_decode_s: float) -> None:
     common = {
         "endpoint": endpoint,
         "retrieval": endpoint + "-retrieval",
-        "model": exact(name=model, slots=64, hold_decode_s=hold_decode_s),
+        "model": exact(name=model, slots=64),
         "kv": KVSettings(folder=f"{folder}/{name}-kv"),
         "max_sessions": 32,
     }
+    parts = Rehearsal(decode_s=hold_s).parts(script_of(Path(folder) / "device"))
     if name == "cloud":
-        CloudDaemon(CloudSettings(**common)).run()  # type: ignore[arg-type]
+        CloudDaemon(CloudSettings(**common), parts).run()  # type: ignore[arg-type]
     else:
         # A cloud that has gone is left because its link is down, and for nothing else.
         waits = AggregationSettings(connect_wait_s=5.0, peer_wait_s=WAIT_S, rejoin_wait_s=10.0)
         DeviceDaemon(
-            DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits, composition=UNMEASURED)  # type: ignore[arg-type]
+            DeviceSettings(**common, cloud=f"ipc://{folder}/cloud", aggregation=waits, composition=UNMEASURED),  # type: ignore[arg-type]
+            parts,
         ).run()
 
 
@@ -89,9 +92,9 @@ def read(stream: Stream) -> Outcome:
 class Herd:
     """The daemons of one pair in `folder`, a short path."""
 
-    def __init__(self, folder: Path, models: dict[str, Path], hold_decode_s: float = 0.02) -> None:
+    def __init__(self, folder: Path, models: dict[str, Path], hold_s: float = 0.02) -> None:
         self.folder = folder
-        self._hold_decode_s = hold_decode_s
+        self._hold_s = hold_s
         self.readers = ThreadPoolExecutor(32)
         self._models = models
         self._processes: dict[str, BaseProcess] = {}
@@ -99,10 +102,14 @@ class Herd:
 
     def start(self, name: str) -> None:
         side = name.removesuffix("-retrieval")
-        args = (name, str(self.folder), str(self._models[side]), self._hold_decode_s)
+        args = (name, str(self.folder), str(self._models[side]), self._hold_s)
         process = CONTEXT.Process(target=serve, args=args, daemon=True)
         process.start()
         self._processes[name] = process
+
+    def lead(self, script: str) -> None:
+        """Let the dispatched answers that begin from now on go as `script` says."""
+        script_of(self.folder / "device").write_text(script)
 
     def pid(self, name: str) -> int | None:
         """The process of a daemon that runs."""

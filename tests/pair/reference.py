@@ -22,9 +22,10 @@ from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.noise import exponential
 from hocket_daemon.engine.sampling import Rule
-from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.serving.relevance import explained, weigh
+from hocket_lab.forcing import Forced, read_at_once
 
 DEFAULTS = AggregationSettings()
 
@@ -42,6 +43,7 @@ class Reference:
 
     def __init__(self, models: dict[str, Path], scorer: str = "list") -> None:
         self._scorer = scorer
+        self._teachers: dict[str, Forced] = {}
         self._surprises: dict[tuple[str, Task, str, str], list[float]] = {}  # a pass each, and asked for at every step
         self._models = {
             side: TransformersVoice(exact(name=str(models[side])), side)  # type: ignore[arg-type]
@@ -153,8 +155,13 @@ class Reference:
         layout = model.layout(task)
         query, own = layout.question(question), layout.own(question)
         tokens = [*layout.document(passage), *query]
-        said = model.score(tokens, len(query))
+        said = self._forced(side).score(tokens, len(query))
         return [min(0.0, float(np.log(max(said[at][query[at]], 1e-12)))) for at in own]
+
+    def _forced(self, side: str) -> Forced:
+        if side not in self._teachers:
+            self._teachers[side] = Forced(self._models[side])
+        return self._teachers[side]
 
 
 def _options(ask: Ask) -> AggregationOptions:

@@ -99,8 +99,8 @@ def full(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         made.start_retrieval("device")
         made.start_retrieval("cloud")
-        made.start_cloud(max_sessions=2, model=made.model("cloud", hold_decode_s=0.03))
-        made.start_device(model=made.model("device", hold_decode_s=0.03))
+        made.start_cloud(max_sessions=2, hold_s=0.03)
+        made.start_device(hold_s=0.03)
         yield made
 
 

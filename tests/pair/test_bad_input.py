@@ -214,7 +214,7 @@ def test_a_cloud_that_scores_otherwise_does_not_join_an_answer_that_has_begun(pa
     """It comes while the device writes alone, and only its scorer is in common; the rest stays the device's alone."""
     parts.start_retrieval("device", scorers="list other")
     parts.start_retrieval("cloud", scorers="other")
-    parts.start_device(model=parts.model("device", hold_decode_s=0.05), connect_wait_s=0.1)
+    parts.start_device(hold_s=0.05, connect_wait_s=0.1)
     stream = parts.client().ask("kala?", seed=1, max_tokens=900, ignore_eos=True, deadline_s=WAIT_S)
     events = stream.events()
     next(event for event in events if isinstance(event, Token))

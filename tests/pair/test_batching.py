@@ -23,12 +23,11 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Pair]:
         yield made
 
 
-def start(made: Pair, hold_decode_s: float = 0.0) -> None:
+def start(made: Pair, hold_s: float = 0.0) -> None:
     made.start_retrieval("device")
     made.start_retrieval("cloud")
-    model = {"slots": 32, "hold_decode_s": hold_decode_s}
-    made.start_cloud(max_sessions=12, model=made.model("cloud", **model))
-    made.start_device(max_sessions=12, model=made.model("device", **model))
+    made.start_cloud(max_sessions=12, model=made.model("cloud", slots=32), hold_s=hold_s)
+    made.start_device(max_sessions=12, model=made.model("device", slots=32), hold_s=hold_s)
 
 
 def options(number: int) -> dict[str, object]:
@@ -72,7 +71,7 @@ def watch_rows(daemon: Daemon) -> list[int]:
 
 def test_a_cancelled_stream_is_decoded_at_most_once_more(made: Pair) -> None:
     """On both sides, while another stream that shares its batches goes on; its rows are free for the next question."""
-    start(made, hold_decode_s=0.05)
+    start(made, hold_s=0.05)
     client = made.client()
     assert made.device is not None
     assert made.cloud is not None

@@ -30,10 +30,10 @@ def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, P
         for side in ("device", "cloud"):
             made.start_retrieval(side)
         made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint=f"tcp://{cloud}", model=made.model("cloud", hold_decode_s=0.05))
+        made.start_cloud(endpoint=f"tcp://{cloud}", hold_s=0.05)
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
-            model=made.model("device", hold_decode_s=0.05),
+            hold_s=0.05,
         )
         client, how = made.client(), {"require_cloud": False, "deadline_s": WAIT_S, **OPTIONS}
         streams = {aggregation: client.ask(QUESTION, aggregation=aggregation, **how) for aggregation in METHODS}

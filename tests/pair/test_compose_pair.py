@@ -133,12 +133,13 @@ def test_a_text_that_stays_open_is_no_work(
     """Behind a while without a change documents are read ahead, and a daemon that stops does not wait for it."""
     with pair(folder, tiny_models, start=False) as made:
         device = made.start_device()
+        monkeypatch.setattr(session, "REST_S", WAIT_S)
         with made.client().compose(TEXT, memory=False) as composer:
             suggested(composer)
             assert not device.idle()
             monkeypatch.setattr(session, "REST_S", 0.0)
             assert device.idle()
-            monkeypatch.undo()
+            monkeypatch.setattr(session, "REST_S", WAIT_S)
             composer.update(composer.text + " tano")
             suggested(composer)
             assert not device.idle()

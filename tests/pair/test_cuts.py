@@ -32,10 +32,10 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
         made.trust(f"tcp://127.0.0.1:{link.port}")
-        made.start_cloud(endpoint=f"tcp://{CLOUD}", model=made.model("cloud", hold_decode_s=0.08))
+        made.start_cloud(endpoint=f"tcp://{CLOUD}", hold_s=0.08)
         made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
-            model=made.model("device", hold_decode_s=0.08),
+            hold_s=0.08,
             connect_wait_s=30.0,
             rejoin_wait_s=10.0,
         )

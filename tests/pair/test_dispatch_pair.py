@@ -30,10 +30,8 @@ def alike(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
-        made.start_cloud(model=made.model("cloud", hold_decode_s=0.005))
-        made.start_device(
-            model=made.model("device", hold_decode_s=0.005), dispatch=DispatchSettings(migration="overlap", budget=1.0)
-        )
+        made.start_cloud(hold_s=0.005)
+        made.start_device(hold_s=0.005, dispatch=DispatchSettings(migration="overlap", budget=1.0))
         yield made
 
 
@@ -52,10 +50,11 @@ def unmoved(client: Client) -> list[int]:
     "at", [at if at in SHORT else pytest.param(at, marks=pytest.mark.long) for at in range(1, TOKENS)]
 )
 def test_the_ids_are_those_of_the_answer_that_does_not_move(
-    client: Client, unmoved: list[int], first: str, at: int
+    alike: Pair, client: Client, unmoved: list[int], first: str, at: int
 ) -> None:
     """At every token and in both directions, over sockets."""
-    done = client.ask(QUESTION, max_tokens=TOKENS, script=f"{first},{at}:{OTHER[first]}", **OPTIONS).result()
+    alike.script = f"{first},{at}:{OTHER[first]}"
+    done = client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS).result()
     assert done.token_ids == unmoved
     assert done.dispatch.winner == first
     written = {"device": done.dispatch.device_tokens, "cloud": done.dispatch.cloud_tokens}
@@ -64,9 +63,10 @@ def test_the_ids_are_those_of_the_answer_that_does_not_move(
     assert len(done.dispatch.migrations) == (written[OTHER[first]] > 0)
 
 
-def test_every_token_tells_who_wrote_it(client: Client, unmoved: list[int]) -> None:
+def test_every_token_tells_who_wrote_it(alike: Pair, client: Client, unmoved: list[int]) -> None:
     """There and back; sources of tokens and the outcome agree."""
-    stream = client.ask(QUESTION, max_tokens=TOKENS, script="cloud,10:device,30:cloud", **OPTIONS)
+    alike.script = "cloud,10:device,30:cloud"
+    stream = client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS)
     tokens = list(stream)
     done = stream.result()
     assert [token.id for token in tokens] == unmoved
@@ -76,15 +76,17 @@ def test_every_token_tells_who_wrote_it(client: Client, unmoved: list[int]) -> N
         assert sources[move.step] == move.target
 
 
-def test_a_pace_hands_tokens_out_evenly(client: Client, unmoved: list[int]) -> None:
+def test_a_pace_hands_tokens_out_evenly(alike: Pair, client: Client, unmoved: list[int]) -> None:
     """No token comes before its time, and none is lost for it."""
+    alike.script = ""
     tokens = list(client.ask(QUESTION, max_tokens=10, pace=50.0, **OPTIONS))
     assert [token.id for token in tokens] == unmoved[:10]
 
 
-def test_questions_of_both_modes_beside_each_other(client: Client, unmoved: list[int]) -> None:
+def test_questions_of_both_modes_beside_each_other(alike: Pair, client: Client, unmoved: list[int]) -> None:
     """A session tells whose message a Target is."""
-    dispatched = [client.ask(QUESTION, max_tokens=TOKENS, script="device,5:cloud", **OPTIONS) for _ in range(3)]
+    alike.script = "device,5:cloud"
+    dispatched = [client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS) for _ in range(3)]
     others = OPTIONS | {"mode": "aggregation", "documents": 2}
     aggregated = [client.ask(QUESTION, max_tokens=20, **others) for _ in range(2)]
     assert [stream.result().token_ids for stream in dispatched] == [unmoved] * 3
@@ -108,7 +110,7 @@ def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
     """Processes of one model, to be killed."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         models = dict.fromkeys(("device", "cloud"), tiny_models["device"])
-        made = Herd(Path(folder), models, hold_decode_s=0.05)  # there is time to kill it before it has written all
+        made = Herd(Path(folder), models, hold_s=0.05)  # there is time to kill it before it has written all
         try:
             for name in ("device-retrieval", "cloud-retrieval", "cloud", "device"):
                 made.start(name)
@@ -122,8 +124,9 @@ def together(herd: Herd) -> None:
 
     def written() -> bool:
         try:
+            herd.lead("cloud")
             with herd.client() as client:
-                done = client.ask(QUESTION, max_tokens=2, script="cloud", **OPTIONS).result()
+                done = client.ask(QUESTION, max_tokens=2, **OPTIONS).result()
         except HocketError:
             return False
         return bool(done.dispatch.cloud_tokens == 2)
@@ -146,7 +149,8 @@ def test_a_cloud_that_is_killed_costs_no_token(herd: Herd, script: str, read: in
     together(herd)
     with herd.client() as client:
         unmoved = client.ask(QUESTION, max_tokens=TOKENS, alone=True, **OPTIONS).result().token_ids
-        stream = client.ask(QUESTION, max_tokens=TOKENS, script=script, **OPTIONS)
+        herd.lead(script)
+        stream = client.ask(QUESTION, max_tokens=TOKENS, **OPTIONS)
         tokens = iter(stream)
         seen = [next(tokens) for _ in range(read)]
         herd.send("cloud", signal.SIGKILL)

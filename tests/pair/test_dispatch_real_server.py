@@ -43,9 +43,10 @@ def served(process: tuple[subprocess.Popen[str], int], tiny_models: dict[str, Pa
         yield made
 
 
-def ask(client: Client, script: str, tokens: int = TOKENS) -> tuple[list[str], str, str]:
+def ask(served: Pair, client: Client, script: str, tokens: int = TOKENS) -> tuple[list[str], str, str]:
     """Whose each token is, the text of the first side, and all of it."""
-    stream = client.ask(PROMPT, script=script, max_tokens=tokens, ignore_eos=True, **OPTIONS)
+    served.script = script
+    stream = client.ask(PROMPT, max_tokens=tokens, ignore_eos=True, **OPTIONS)
     read = list(stream)
     assert [token.step for token in read] == list(range(len(read)))
     done = stream.result()
@@ -59,19 +60,19 @@ def ask(client: Client, script: str, tokens: int = TOKENS) -> tuple[list[str], s
 def test_streams_and_moves(served: Pair) -> None:
     """One law after the other with one server, which takes most of the time to start."""
     client = served.client()
-    sources, whole, _ = ask(client, "cloud")
+    sources, whole, _ = ask(served, client, "cloud")
     assert set(sources) == {"cloud"}
     assert len(sources) >= TOKENS - 1
 
-    sources, first, _ = ask(client, "cloud,8:device")
+    sources, first, _ = ask(served, client, "cloud,8:device")
     assert sources[:8] == ["cloud"] * 8
     assert sources[-1] == "device"
     assert whole.startswith(first)
 
-    sources, first, text = ask(client, "device,8:cloud")
+    sources, first, text = ask(served, client, "device,8:cloud")
     assert sources[:8] == ["device"] * 8
     assert sources[-1] == "cloud"
-    alone, _, own = ask(client, "device")
+    alone, _, own = ask(served, client, "device")
     assert set(alone) == {"device"}
     assert own.startswith(first)
     assert text.startswith(first)
@@ -91,7 +92,8 @@ def test_its_death_costs_no_token(
 ) -> None:
     """The device goes on at the exact prefix, and later questions are its own."""
     client, (running, _) = served.client(), process
-    stream = client.ask(PROMPT, script=script, max_tokens=400, ignore_eos=True, **OPTIONS)
+    served.script = script
+    stream = client.ask(PROMPT, max_tokens=400, ignore_eos=True, **OPTIONS)
     tokens = iter(stream)
     seen = [next(tokens) for _ in range(read)]
     running.kill()
@@ -99,5 +101,5 @@ def test_its_death_costs_no_token(
     assert [token.step for token in seen] == list(range(400))
     assert stream.result().token_ids == [token.id for token in seen]
     assert seen[-1].source == "device"
-    sources, _, _ = ask(client, "cloud", tokens=5)
+    sources, _, _ = ask(served, client, "cloud", tokens=5)
     assert set(sources) == {"device"}, "nobody listens there any more"

@@ -25,7 +25,7 @@ def test_a_fleet_keeps_a_cloud_busy_in_whole_batches(tiny_models: dict[str, Path
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         made.trust(CLOUD)
         made.start_retrieval("cloud")
-        cloud = made.start_cloud(endpoint=CLOUD, model=made.model("cloud", hold_decode_s=0.01))
+        cloud = made.start_cloud(endpoint=CLOUD, hold_s=0.01)
         with Fleet(CLOUD, Path(made.keys), 4, 6) as fleet:
             answers = 0
             for _ in range(60):

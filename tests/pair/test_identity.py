@@ -76,7 +76,7 @@ def machines(tiny_models: dict[str, Path]) -> Iterator[tuple[Machine, Machine]]:
         made.keys = f"{folder}/cloud"
         with made.stack:
             made.start_retrieval("cloud")
-            cloud = made.start_cloud(endpoint=AT, model=made.model("cloud", hold_decode_s=0.02))
+            cloud = made.start_cloud(endpoint=AT, hold_s=0.02)
             ends = []
             for name in ("alice", "mallory"):
                 inbox: SimpleQueue[Event] = SimpleQueue()

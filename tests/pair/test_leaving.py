@@ -45,8 +45,8 @@ def slow(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
-        made.start_cloud(model=made.model("cloud", hold_decode_s=0.1), silence_s=2.0)
-        made.start_device(model=made.model("device", hold_decode_s=0.1), client_silence_s=2.0)
+        made.start_cloud(hold_s=0.1, silence_s=2.0)
+        made.start_device(hold_s=0.1, client_silence_s=2.0)
         yield made
 
 
@@ -100,7 +100,7 @@ def test_an_answer_that_has_ended_does_not_ask_the_cloud_again(
         for side in ("device", "cloud"):
             made.start_retrieval(side)
         made.start_cloud()
-        made.start_device(model=made.model("device", hold_decode_s=0.05))
+        made.start_device(hold_s=0.05)
         assert made.device is not None
         assert made.cloud is not None
         enter = made.cloud.services.admission.enter

@@ -96,8 +96,7 @@ def test_a_cloud_that_misses_a_greeting_is_greeted_again(parts: Pair, monkeypatc
 
     cloud = OddCloud(parts.endpoint("cloud"), on_begin)
     parts.stack.callback(cloud.close)
-    model = parts.model("device", hold_decode_s=0.05)
-    parts.start_device(peer_wait_s=0.2, connect_wait_s=WAIT_S, model=model)
+    parts.start_device(peer_wait_s=0.2, connect_wait_s=WAIT_S, hold_s=0.05)
     stream = parts.client().ask("kala mira?", **SHORT | {"max_tokens": 100})
     tokens = iter(stream)
     while not refused.is_set():

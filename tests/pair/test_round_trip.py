@@ -21,10 +21,10 @@ def test_an_answer_in_work_widens_its_window_when_the_round_trip_grows(tiny_mode
         for side in ("device", "cloud"):
             made.start_retrieval(side)
         made.trust(f"tcp://127.0.0.1:{link.port}")
-        cloud = made.start_cloud(endpoint=f"tcp://{CLOUD}", model=made.model("cloud", hold_decode_s=0.02))
+        cloud = made.start_cloud(endpoint=f"tcp://{CLOUD}", hold_s=0.02)
         device = made.start_device(
             link=f"tcp://127.0.0.1:{link.port}",
-            model=made.model("device", hold_decode_s=0.02),
+            hold_s=0.02,
         )
         stream = made.client().ask("kala mira?", max_tokens=TOKENS, ignore_eos=True, require_cloud=True, seed=3)
         before, seen = 0, set()

@@ -19,13 +19,14 @@ from exact import table
 from hocket_bus.errors import Unavailable
 from hocket_client import Client, Stream
 from hocket_client.question import ask_message
+from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal
 from hocket_tools.pair.loopback import trust_self
 from manager import manager
 from ports import free_port
 from processes import guarded
 from waiting import WAIT_S
 
-SLOW = {"hold_decode_s": 0.02}
+SLOW_S = 0.02
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 100, "ignore_eos": True, "temperature": 1.0}
 
 
@@ -41,10 +42,10 @@ def test_a_cloud_process_is_ready_reloads_and_drains(folder: Path, tiny_models: 
     at = f"tcp://127.0.0.1:{free_port()}"
     keys = trust_self(folder / "keys", at)
     (folder / "cloud.toml").write_text(
-        f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{keys}"\n'
-        + table(tiny_models["cloud"], hold_decode_s=0.02)
+        f'endpoint = "{at}"\nretrieval = "ipc://{folder}/none"\nkeys = "{keys}"\n' + table(tiny_models["cloud"])
     )
-    arguments = [sys.executable, "-m", "hocket_tools.main", "cloud", "--config", f"{folder}/cloud.toml"]
+    Rehearsal(decode_s=SLOW_S).save(folder / "cloud.toml")
+    arguments = [sys.executable, "-m", PROGRAM, "cloud", "--config", f"{folder}/cloud.toml"]
     environment = os.environ | {"NOTIFY_SOCKET": f"{folder}/notify", "WATCHDOG_USEC": "3000000"}
     with (
         manager(f"{folder}/notify") as systemd,
@@ -78,7 +79,7 @@ def test_what_outlasts_the_drain_ends_with_a_reason(folder: Path, tiny_models: d
     """When its time is over, or at the second request to end."""
     with pair(folder, tiny_models, start=False) as made:
         made.start_retrieval("device")
-        device = made.start_device(model=made.model("device", hold_decode_s=0.2), drain_s=0.3 if how == "late" else 20)
+        device = made.start_device(hold_s=0.2, drain_s=0.3 if how == "late" else 20)
         stream = begun(made, "device", alone=True)
         device.drain()
         if how == "twice":
@@ -95,8 +96,8 @@ def test_a_cloud_that_drains_costs_no_token(folder: Path, tiny_models: dict[str,
     with pair(folder, tiny_models, start=False) as made:
         made.start_retrieval("device")
         made.start_retrieval("cloud")
-        cloud = made.start_cloud(model=made.model("cloud", **SLOW), drain_s=drain_s)
-        made.start_device(model=made.model("device", **SLOW))
+        cloud = made.start_cloud(hold_s=SLOW_S, drain_s=drain_s)
+        made.start_device(hold_s=SLOW_S)
         stream = begun(made, "device", require_cloud=False)
         cloud.drain()
         done = stream.result()

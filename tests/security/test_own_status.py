@@ -39,7 +39,7 @@ def test_a_status_tells_a_machine_of_its_own_sessions_only(tiny_models: dict[str
         made.keys = f"{folder}/cloud"
         with made.stack:
             made.start_retrieval("cloud")
-            cloud = made.start_cloud(endpoint=AT, model=made.model("cloud", hold_decode_s=0.5))
+            cloud = made.start_cloud(endpoint=AT, hold_s=0.5)
             hello = Hello(role="device", tokenizer=cloud.services.voice.fingerprint, name="alices-laptop")
             bus = made.stack.enter_context(Bus(lambda _: None, Path(folder) / "alice"))
             link = bus.dial(AT, hello)

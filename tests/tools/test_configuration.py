@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Any] = {"device": DeviceSettings, "cloud": CloudSettings} | dict.fromkeys(
     ("device-retrieval", "cloud-retrieval"), RetrievalConfig
 )
-FOR_BENCHMARKS = {"aggregating", "model.hold_decode_s", "model.hold_first"}
 
 
 @pytest.fixture
@@ -50,8 +49,7 @@ def flat(values: dict[str, Any], table: str = "") -> dict[str, Any]:
 def defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
     """What people may set and its default; None where there is none."""
     required = {field.name: None for field in msgspec.structs.fields(kind) if field.required}
-    found = flat(msgspec.to_builtins(kind(**dict.fromkeys(required, "")))) | required
-    return {key: value for key, value in found.items() if key not in FOR_BENCHMARKS}
+    return flat(msgspec.to_builtins(kind(**dict.fromkeys(required, "")))) | required
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -66,8 +66,8 @@ def made(tiny_models: dict[str, Path]) -> Iterator[Pair]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
-        made.start_cloud(model=made.model("cloud", hold_decode_s=0.1))
-        made.start_device(model=made.model("device", hold_decode_s=0.1))
+        made.start_cloud(hold_s=0.1)
+        made.start_device(hold_s=0.1)
         stream = made.client().ask("kala mira?", deadline_s=600.0, **QUESTION)
         next(iter(stream))
         yield made

@@ -12,6 +12,7 @@ import torch
 from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_lab.forcing import Forced
 from hocket_tools.models.described import described
 from hocket_tools.train import learner
 from hocket_tools.train.learner import Learner, Plan, nats
@@ -67,8 +68,9 @@ def test_nothing_but_the_label_is_learned(tiny_models: dict[str, Path]) -> None:
     """The loss is the voice's own, of the label's tokens alone."""
     voice = TransformersVoice(exact(name=str(tiny_models["device"]), slots=1, context=64), "device")
     pupil = Pupil(str(tiny_models["device"]), lora=False, seed=0)
+    forced = Forced(voice)
     for lesson in lessons(3):
-        p = voice.score([*lesson.prompt, *lesson.label], len(lesson.label))
+        p = forced.score([*lesson.prompt, *lesson.label], len(lesson.label))
         expected = -np.log(p[np.arange(len(lesson.label)), lesson.label]).mean()
         assert nats(pupil.model, lesson).item() == pytest.approx(float(expected), abs=0.02)  # padded ids take a share
 

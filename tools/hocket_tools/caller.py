@@ -10,7 +10,7 @@ from typing import TypeVar
 from hocket_bus.deadline import Deadline
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadRequest, DeadlineExceeded, HocketError, ProtocolError, Unavailable, from_code
-from hocket_bus.messages import Error, Hello, Message, Part, Progress, Role, Welcome
+from hocket_bus.messages import Error, Hello, Message, Progress, Role, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
@@ -51,7 +51,7 @@ class Caller:
         return reply
 
     def replies(self, message: Message, silence_s: float) -> Iterator[Message]:
-        """Send `message`; yield what comes, up to the first reply that is neither Progress nor Part.
+        """Send `message`; yield what comes, up to the first reply that is not Progress.
 
         Raises DeadlineExceeded after `silence_s` without one, Unavailable when the daemon goes away.
         """
@@ -68,7 +68,7 @@ class Caller:
                 error = event.message
                 raise from_code(error.code, error.text, error.remedy, error.retry_after_s)
             yield event.message
-            if not isinstance(event.message, Progress | Part):
+            if not isinstance(event.message, Progress):
                 return
             deadline = Deadline.after(silence_s)
 

@@ -29,15 +29,13 @@ MAX_MOVES = 64  # of an answer between the sides that are told of
 
 
 class DispatchOptions(Record, frozen=True, tag="dispatch"):
-    """Whether this side writes alone, how fast the answer is read, and for benchmarks who writes from where on.
+    """Whether this side writes alone, and how fast the answer is read.
 
-    `pace` is in tokens a second, 0 for the daemon's own. `script` is "device,20:cloud": who begins, and at which token
-    the answer begins to move to whom.
+    `pace` is in tokens a second, 0 for the daemon's own.
     """
 
     alone: bool = False
     pace: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
-    script: Line = ""
 
 
 class Migration(Record, frozen=True):

@@ -59,14 +59,6 @@ class Place(Record, frozen=True):
     score: float = 0.0
 
 
-class Part(Message, frozen=True):
-    """A bounded part of something large, in order and before the reply that ends it; only a baseline sends any."""
-
-    request: Id
-    passage: Count
-    payload: bytes
-
-
 class Score(Message, frozen=True):
     """Ask how well passages, found before, match a text, by the scorer that found them."""
 
@@ -272,7 +264,6 @@ CONVERSATION = Conversation(
         Entry(58, Documents, "documents", "never"),
         Entry(59, ListChunks, "documents", "documents"),
         Entry(60, Chunks, "documents", "never"),
-        Entry(61, Part, "documents", "never"),
         Entry(62, Drop, "documents", "documents"),
         Entry(63, Extract, "query", "documents"),
         Entry(64, Extracted, "documents", "never"),

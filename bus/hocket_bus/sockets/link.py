@@ -32,6 +32,7 @@ from .opened import HANDSHAKE_S
 
 PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
 LIVENESS_S = 3.0
+LOCAL_LIVENESS_S = 15.0  # an end on this machine that ends hangs up at once: one that is silent is short of a processor
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
 _ALWAYS = (Welcome, Pong, Subscribed, Error)  # taken by every connecting end
@@ -61,6 +62,7 @@ class Link:
         self._takes = takes
         self._connected = False
         self._name = Name(endpoint)
+        self._liveness_s = LIVENESS_S if is_tcp(endpoint) else LOCAL_LIVENESS_S
         self._address = endpoint  # with the host by its address
         self._welcome: Welcome | None = None
         self._subscribed = False
@@ -102,7 +104,7 @@ class Link:
         if not self._sockets:
             self._try_open()
             return
-        if self._loop.awake.s - self._quiet_since_s > (LIVENESS_S if self.up else self._opening_timeout_s):
+        if self._loop.awake.s - self._quiet_since_s > (self._liveness_s if self.up else self._opening_timeout_s):
             self._fail(self._silence(), 0.0)
             return
         if not self._connected:

@@ -13,7 +13,7 @@ from hocket_bus.messages import Side
 from ..engine.distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict, provenance
 from .independent import Laws, aggregate, draft, laws
-from .schedule import DEFAULT_SIDE, Scheduler, acceptance, drawn_side
+from .schedule import DEFAULT_SIDE, acceptance
 from .window import MAX_LOOKAHEAD, pays_ahead
 
 
@@ -25,7 +25,7 @@ class AggregatorExchange(Exchange):
     def __init__(self, side: Side, terms: Terms) -> None:
         super().__init__(side, terms)
         self.aggregator: Side = DEFAULT_SIDE
-        self.scheduler = Scheduler()
+        self.scheduler = terms.scheduler()
         self._made: list[Verdict] = []
         self._heard: Verdict | None = None
         self._heeded: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
@@ -88,18 +88,15 @@ class AggregatorExchange(Exchange):
         found = self._observe(own, remote)
         device, cloud = self._sides(own, remote)
         token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
-        self.aggregator = self._next_side(step)
+        self.aggregator = self._next_side()
         told = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
         self._made.append(Verdict(step, self.confirmed.digest, token, told, cloud.token == token, self.aggregator))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
-    def _next_side(self, step: int) -> Side:
+    def _next_side(self) -> Side:
         if not self._terms.shares_drafts:  # the other side could not
             return self._side
-        decides = self._terms.aggregating
-        if decides == "scheduler":
-            return self.scheduler.next_side(self._side, ahead=self.window > 1)
-        return drawn_side(self._terms.rule.seed, step) if decides == "random" else decides
+        return self.scheduler.next_side(self._side, ahead=self.window > 1)
 
     def _heed(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
         verdict = self._heard

@@ -5,6 +5,7 @@ Wraps the exchange with epochs (R6), Sync (R3) and the device's word (R4). Pure:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +24,7 @@ from . import lean
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import HEARD, claims
-from .schedule import Aggregating, other
+from .schedule import Scheduler, other
 from .steering import Guard
 
 PeerMessage = wire.Draft | Target | Aggregated | Sync
@@ -44,7 +45,7 @@ class Dialogue:
         self,
         side: Side,
         begin: Begin,
-        aggregating: Aggregating = "scheduler",
+        scheduler: Callable[[], Scheduler] = Scheduler,
         *,
         shares_drafts: bool = True,
         guard: Guard = "off",
@@ -59,7 +60,7 @@ class Dialogue:
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = Terms(begin.session, rule, begin.method, eos, room, aggregating, shares_drafts, guard)
+        terms = Terms(begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word

@@ -23,7 +23,7 @@ from ..serving.services import Services
 from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
 from .relevance import HEARD
-from .schedule import Aggregating
+from .schedule import Scheduler
 from .steering import Guard
 from .weights import RelevanceWeights, Weighing
 
@@ -83,7 +83,7 @@ class Drafter:
         services: Services,
         begin: Begin,
         owner: Owner,
-        aggregating: Aggregating,
+        scheduler: Callable[[], Scheduler],
         *,
         guard: Guard = "off",
         find: Find | None = None,
@@ -93,7 +93,7 @@ class Drafter:
         self.dialogue = Dialogue(
             services.side,
             begin,
-            aggregating,
+            scheduler,
             shares_drafts=services.shares_drafts,
             guard=guard,
             vocabulary=services.voice.vocabulary,

@@ -5,6 +5,7 @@ A pure state machine: drafts and targets in, confirmed tokens out. It knows noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
@@ -15,7 +16,7 @@ from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Made, Trace, within
 from .sampler import device_part, eta_device, target
-from .schedule import Aggregating, other
+from .schedule import Scheduler, other
 from .steering import Guard, Steering, bounds
 from .window import MAX_LOOKAHEAD, draft_window
 
@@ -71,7 +72,7 @@ class Terms:
     method: Method
     eos: frozenset[int]
     max_tokens: int
-    aggregating: Aggregating = "scheduler"
+    scheduler: Callable[[], Scheduler] = Scheduler
     shares_drafts: bool = True
     guard: Guard = "off"
 

@@ -18,7 +18,7 @@ from ..serving.services import Services
 from .account import count_tokens, of_follower
 from .dialogue import Effects
 from .drafter import Drafter
-from .schedule import Aggregating
+from .schedule import Scheduler
 from .window import lookahead
 
 MAX_TOLD = 16  # devices, and lines about them
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
-    def __init__(self, services: Services, begin: Begin, peer: Peer, aggregating: Aggregating) -> None:
+    def __init__(self, services: Services, begin: Begin, peer: Peer, scheduler: Callable[[], Scheduler]) -> None:
         self.closed = False
         self._services = services
         self._begin = begin
@@ -39,7 +39,7 @@ class Follower:
         self._ended = "ended by the device, or its silence"
         self._gathered: Gathered | None = None
         gathers = begin.escalates and services.gatherer is not None
-        self._drafter = Drafter(services, begin, self, aggregating, find=self._gather if gathers else None)
+        self._drafter = Drafter(services, begin, self, scheduler, find=self._gather if gathers else None)
 
     @property
     def id(self) -> bytes:

@@ -110,7 +110,7 @@ class Leader:
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer)
         terms = self._terms
-        self._drafter = Drafter(self._services, self._begin, self, terms.aggregating, guard=terms.guard)
+        self._drafter = Drafter(self._services, self._begin, self, terms.scheduler, guard=terms.guard)
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.least_evidence, self._reply.notice)
         required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""

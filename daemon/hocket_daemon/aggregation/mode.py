@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
@@ -29,6 +30,7 @@ from ..serving.services import Services
 from .follower import Follower, rows_of
 from .leader import Leader
 from .partner import Waits
+from .schedule import Scheduler
 from .settings import AggregationSettings
 from .steering import guard
 from .terms import LeaderTerms, options_of
@@ -43,8 +45,12 @@ class AggregationMode:
     answers: tuple[type[Message], ...] = (Ready, Draft, Aggregated, Sync, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
-    def __init__(self, services: Services, settings: AggregationSettings) -> None:
+    def __init__(
+        self, services: Services, settings: AggregationSettings, scheduler: Callable[[], Scheduler] = Scheduler
+    ) -> None:
+        """`scheduler` makes what decides which side aggregates next, of a session (independent)."""
         self._services = services
+        self._scheduler = scheduler
         self._settings = settings
         self._waits = Waits(settings.connect_wait_s, settings.peer_wait_s, settings.rejoin_wait_s)
         self._scorer = ""  # that both sides' retrieval daemons have, as the last answer found it
@@ -80,7 +86,7 @@ class AggregationMode:
 
         terms = LeaderTerms(
             self._waits,
-            self._settings.aggregating,
+            self._scheduler,
             self._settings.least_evidence,
             guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),
             lambda scorer: self._opening(ask, scorer, escalates=escalates),
@@ -96,7 +102,7 @@ class AggregationMode:
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Draft along in a device's session."""
-        follower = Follower(self._services, _begin(opening), peer, self._settings.aggregating)
+        follower = Follower(self._services, _begin(opening), peer, self._scheduler)
         follower.start()
         return follower
 

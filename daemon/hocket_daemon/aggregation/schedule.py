@@ -5,16 +5,13 @@ Eq. 7 prints the delay of l's transmission twice; Figure 11 and Eq. 8 need one d
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.messages import Side
 
-Aggregating = Literal["scheduler", "device", "cloud", "random"]  # what decides; all but the first for benchmarks
 DEFAULT_SIDE: Side = "device"
 GAMMA = 0.5  # the paper's choice for both sides (§4.3)
 _ZETA = 0.1  # weight of a new observation; the paper gives none
@@ -24,11 +21,6 @@ _ALPHA = 0.5  # of either side before the first: one that was lucky once must no
 def other(side: Side) -> Side:
     """The side across the link."""
     return "cloud" if side == "device" else "device"
-
-
-def drawn_side(seed: int, step: int) -> Side:
-    """Either side, as likely; the same wherever seed and step are."""
-    return "device" if random.Random(f"{seed}/{step}").random() < 0.5 else "cloud"
 
 
 def acceptance(p_s: NDArray[np.float64], p_t: NDArray[np.float64]) -> float:

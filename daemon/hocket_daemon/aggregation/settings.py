@@ -6,8 +6,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from .schedule import Aggregating
-
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How two sides write one answer. In a session of both, what the device's file says holds."""
@@ -39,6 +37,3 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         bool,
         Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),
     ] = False
-    aggregating: Annotated[
-        Aggregating, Meta(description="benchmarks only: what decides which side aggregates (independent)")
-    ] = "scheduler"

@@ -9,7 +9,7 @@ from hocket_bus.errors import Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Ready, Side
 
 from .partner import Waits
-from .schedule import Aggregating
+from .schedule import Scheduler
 from .steering import Guard
 
 STEERED = (
@@ -28,7 +28,7 @@ class LeaderTerms:
     """What a mode gives each of its leaders: how long to wait, who aggregates, how to be on guard, how to open."""
 
     waits: Waits
-    aggregating: Aggregating
+    scheduler: Callable[[], Scheduler]
     least_evidence: float  # the score below which no passage is taken to be about a question
     guard: Guard  # what is done where the other side steers the answer
     opening: Callable[[str], Begin]  # by the scorer that both sides are known to have

@@ -27,13 +27,13 @@ class Books:
         self.winner: Side | None = None
         self.ttft_s: float | None = None
         self.told: list[str] = []  # what the reader was told
+        self.reason = ""  # why the sides start when they do
         self.prompt = self.missing = 0  # tokens of this side's prompt, and of it those still to be computed
         self._terms = terms
         self._dispatcher = terms.dispatcher
         self._began_s = began_s
         self._since_s: dict[Side, float] = {}  # when a side was asked for the first token that it still owes
         self._decision: Decision | None = None
-        self._reason = ""
         self._reserved = 0.0  # prompt tokens that the account holds for the constrained side
         self._bill: Bill | None = None
 
@@ -42,24 +42,23 @@ class Books:
     @property
     def cloud_starts_at_once(self) -> bool:
         """However long the prompt is: the budget is the device's."""
-        if self._terms.script is not None:
-            return self._terms.script.first == "cloud"
         return self._dispatcher.constraint == "device"
 
     def decide(self, prompt: int, missing: int) -> dict[Side, float]:
         """When each side is to start, of a prompt of so many tokens."""
         self.prompt, self.missing = prompt, missing
         decision = self._decision = self._dispatcher.decide(prompt, missing, today())
-        self._reason = decision.reason
-        if self._terms.script is not None:
-            self._reason = "A script says who writes."
-            return {self._terms.script.first: self._began_s}
+        self.reason = decision.reason
+        return {side: self._began_s + wait_s for side, wait_s in self.waits(decision).items()}
+
+    def waits(self, decision: Decision) -> dict[Side, float]:
+        """Seconds behind the question at which each side is to start; a side that is not to has NEVER."""
         waits: dict[Side, float] = {"device": decision.waits.device_s, "cloud": decision.waits.server_s}
         constrained = self._dispatcher.constrained
         if waits[constrained] != NEVER and not self._reserve(constrained):
             waits[constrained] = NEVER
-            self._reason = f"The {constrained} does not start: its budget is spent."
-        return {side: self._began_s + wait_s for side, wait_s in waits.items()}
+            self.reason = f"The {constrained} does not start: its budget is spent."
+        return waits
 
     @property
     def limit(self) -> Unavailable | None:
@@ -103,7 +102,7 @@ class Books:
         """Whether budget and dollars have so many for a side that is to go on."""
         if side == "cloud" and self.limit is not None:
             return False
-        return self._terms.script is not None or self._dispatcher.may_start(side, tokens)
+        return self._dispatcher.may_start(side, tokens)
 
     # --- the end
 
@@ -147,7 +146,7 @@ class Books:
             "decoded": {"device": device.decoded, "cloud": cloud.decoded},
             "cost": asdict(self._bill) if self._bill is not None else None,
             "energy": "measured" if self._dispatcher.costs.measured else "modelled",
-            "reason": self._reason,
+            "reason": self.reason,
             "told": self.told,
         }
 

@@ -20,13 +20,12 @@ from ..serving.reply import Reply, late
 from ..serving.services import Services
 from ..serving.sources import TELL_S
 from .answer import Answer
-from .booking import Books
 from .brake import Brake
 from .evidence import told_of
 from .far import FarWriter
-from .moves import Mover
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
 from .remote import NO_CLOUD, SAY_S
+from .strategy import Strategy
 from .terms import Terms, options_of
 from .writer import Writer
 
@@ -34,7 +33,7 @@ from .writer import Writer
 class Leader:
     """Publishes every token of whoever writes, and books what both sides computed."""
 
-    def __init__(self, services: Services, reply: Reply, terms: Terms) -> None:
+    def __init__(self, services: Services, reply: Reply, terms: Terms, strategy: Strategy) -> None:
         opening = terms.opening
         self.closed = False
         self._services = services
@@ -45,11 +44,11 @@ class Leader:
         self._answer = Answer(chain, terms.pace)
         self._finish: Finish | None = None  # the answer lacks nothing but what the cloud tells of its sources
         self._told_by_s = inf
-        self._books = Books(terms, self._began_s)
+        self._books = strategy.books(terms, self._began_s)
         self._writer = Writer(services, opening, self)
         self._far = terms.far(chain, self) if terms.far is not None else None
         self._race = Race(SIDES if self._far is not None else ("device",))
-        self._mover = Mover(terms, self._to_read)
+        self._mover = strategy.mover(terms, self._to_read)
         self._brake = Brake(options_of(reply.ask).pace)
 
     @property
@@ -232,7 +231,7 @@ class Leader:
         """
         if target == "cloud" and self._far is not None and not self._far.continues:
             return False
-        if target == "cloud" and self._answer.is_of("cloud") and not (self._terms.trusts or self._mover.is_scripted):
+        if target == "cloud" and self._answer.is_of("cloud") and not self._terms.trusts:
             return False
         return self._books.may_read(target, self._to_read(target))
 

@@ -38,11 +38,11 @@ from .far import FarOwner, FarWriter
 from .follower import Follower, rows_of
 from .leader import Leader
 from .line import DeviceLine
-from .moves import parse
 from .profile import Lengths, ServerProfile
 from .remote import RemoteWriter
 from .served import ServerWriter
 from .settings import DispatchSettings, check
+from .strategy import DISCO, Strategy
 from .terms import Terms, options_of
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
@@ -68,9 +68,12 @@ class DispatchMode:
     answers: tuple[type[Message], ...] = (Target, Standing, Refused, Sources)
     ends: tuple[type[Message], ...] = (End,)
 
-    def __init__(self, services: Services, settings: DispatchSettings, weighing: Weighing) -> None:
+    def __init__(
+        self, services: Services, settings: DispatchSettings, weighing: Weighing, strategy: Strategy = DISCO
+    ) -> None:
         """Raises BadConfiguration."""
         check(settings)
+        self._strategy = strategy
         self._services = services
         self._settings = settings
         self._weighing = weighing
@@ -120,7 +123,6 @@ class DispatchMode:
         """Raises BadRequest for what cannot be asked."""
         if not isinstance(ask.options, DispatchOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
-        parse(options_of(ask).script)
 
     def rows(self, ask: Ask) -> int:
         """One for each passage."""
@@ -135,14 +137,13 @@ class DispatchMode:
             migration=self._settings.migration,
             pace=options.pace or self._settings.pace,
             opening=opening,
-            script=parse(options.script),
             least_evidence=self._weighing.least_evidence,
             trusts=self._weighing.trusts,
             far=None if options.alone else self._far(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
-        leader = Leader(self._services, reply, terms)
+        leader = Leader(self._services, reply, terms, self._strategy)
         leader.start()
         return leader
 

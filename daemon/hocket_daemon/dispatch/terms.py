@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from hocket_bus.messages import Ask, Dispatch, DispatchOptions, Side
+from hocket_bus.messages import Ask, Dispatch, DispatchOptions
 
 from ..serving.prefix import PrefixChain
 from .dispatcher import Dispatcher
 from .far import FarOwner, FarWriter
 from .settings import Migration
-
-
-class Script(NamedTuple):
-    """Who begins, and the tokens at which the answer begins to move, ascending; a benchmark's."""
-
-    first: Side
-    moves: tuple[tuple[int, Side], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +22,6 @@ class Terms:
     migration: Migration
     pace: float  # tokens a second that the reader reads
     opening: Dispatch
-    script: Script | None
     least_evidence: float  # the score below which no passage is taken to be about a question
     trusts: bool  # a cloud that has written may have back what the device goes on with
     far: Callable[[PrefixChain, FarOwner], FarWriter] | None  # of an answer with these tokens; None: there is no cloud

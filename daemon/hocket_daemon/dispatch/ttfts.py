@@ -25,12 +25,6 @@ class Ttfts:
         self.known = known
 
     @classmethod
-    def of_samples(cls, samples_s: Floats) -> Ttfts:
-        """The empirical one of seconds [n], n > 0."""
-        times_s = np.sort(np.asarray(samples_s, float))
-        return cls(times_s, np.arange(1, len(times_s) + 1) / len(times_s))
-
-    @classmethod
     def of_censored(cls, seconds: Floats, seen: NDArray[np.bool_], weights: Floats) -> Ttfts:
         """Kaplan and Meier's, all [n], n > 0: where not `seen`, the server was cancelled after so many seconds.
 

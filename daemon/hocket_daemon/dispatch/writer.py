@@ -15,7 +15,6 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages
 
 from ..engine.batch import Decoded, DecodeRequest
-from ..engine.holds import Hold
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.sampling import Rule, sample
 from ..engine.sequences import Prefill, SequenceGroup, read
@@ -170,7 +169,7 @@ class Writer:
         texts = [passage.text for passage in found.passages]
         voice, room = self._services.voice, opening.sampling.max_tokens
         reading = read(voice, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
-        passes = _held(_metered(reading, self.work), self.work, self._services.holds.next(), self._reading)
+        passes = _metered(reading, self.work)
         self._services.compute.prefill(passes, self._reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
@@ -274,14 +273,3 @@ def _metered(passes: Prefill[SequenceGroup], work: Work) -> Prefill[SequenceGrou
             segment = passes.send(given)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-
-
-def _held(passes: Prefill[SequenceGroup], work: Work, hold: Hold, interrupt: Interrupt) -> Prefill[SequenceGroup]:
-    """The same passes, counted in `work`, whose end comes no sooner than `hold` says: for benchmarks."""
-    began_s, before = time.monotonic(), work.prefilled
-    group = yield from passes
-    seconds = hold.seconds(work.prefilled - before)
-    if seconds and interrupt.wait(began_s + seconds - time.monotonic()):
-        group.close()
-        raise Preempted
-    return group

@@ -38,15 +38,14 @@ class _Waiting(NamedTuple):
 class Compute:
     """One thread; whatever its jobs lead to runs on the main thread, through `post`."""
 
-    def __init__(self, post: Post, read: Read, hold_decode_s: float) -> None:
-        """`read` is the voice's; `hold_decode_s` lengthens passes that decode, for benchmarks."""
+    def __init__(self, post: Post, read: Read) -> None:
+        """`read` is the voice's."""
         self.requests = 0  # decoded so far
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows
         self.read_tokens = 0  # in all rows, but for the last of each decoded request, which gives its token
         self._post = post
         self._read = read
-        self._hold_s = hold_decode_s
         self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._waiting: list[_Waiting] = []
         self._prompts = Prefills(post)
@@ -164,22 +163,22 @@ class Compute:
 
     def _outcomes(self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None) -> tuple[list[object], object]:
         """What one pass gives each of `requests`, and the prompt: what it ended with where it gave nothing."""
-        started_s = time.monotonic()
-        outcome = outcome_of(partial(self._decode, requests, prompt))
+        outcome = outcome_of(partial(self.together, requests, prompt))
         if not isinstance(outcome, tuple):
             return [outcome] * len(requests), outcome
         decoded, behind = outcome
         if prompt is not None:
             self.read_tokens += sum(map(len, prompt.segment.tokens))
         if requests:
-            if self._is_given_up(requests, started_s + self._hold_s):
-                return [Preempted()] * len(requests), behind
             self.batches, self.requests = self.batches + 1, self.requests + len(requests)
             self.rows += decoded[0].rows
             self.read_tokens += sum(_repeated(request) for request in requests)
         return [_own(each) for each in decoded], behind
 
-    def _decode(self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None) -> tuple[list[Decoded[Any]], Rows]:
+    def together(
+        self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
+    ) -> tuple[list[Decoded[Any]], Rows]:
+        """One forward pass on the compute thread. Raises Preempted when nobody wants it any more."""
         interrupts = [request.interrupt for request in requests]
         guarded = [replace(request, then=_guarded(request.then)) for request in requests]
         if prompt is None:
@@ -201,11 +200,6 @@ class Compute:
             yield
         finally:
             self._finished.set()
-
-    def _is_given_up(self, requests: Sequence[DecodeRequest[Any]], until_s: float) -> bool:
-        """Whether nobody wants any of `requests` any more before the pass has been held for long enough."""
-        together = Together([request.interrupt for request in requests])
-        return bool(self._hold_s) and together.wait(until_s - time.monotonic())
 
     def _hand_over(self, news: list[News], *, preempted: bool) -> None:
         """The next pass waits until the main thread has seen this one, unless there is nobody to wait for."""

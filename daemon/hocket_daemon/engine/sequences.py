@@ -171,13 +171,6 @@ def read_text(voice: Voice, text: str, *, task: Task, room: int, prefix: str = "
     return (yield from read_prompt(voice, [*voice.prompt(text, task), *written], room))
 
 
-def read_at_once(
-    voice: Voice, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
-) -> SequenceGroup:
-    """`read` with one pass behind the other."""
-    return at_once(voice, read(voice, question, passages, task=task, room=room, heard=heard))
-
-
 def at_once(voice: Voice, passes: Prefill[T]) -> T:
     """What `passes` returns when its forward passes are made one behind the other."""
     try:

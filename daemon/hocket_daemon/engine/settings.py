@@ -40,8 +40,6 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
             "fastest voice of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
         ),
     ] = "auto"
-    hold_decode_s: Annotated[float, Meta(ge=0)] = 0.0  # benchmarks only: a forward pass takes at least this long
-    hold_first: str = ""  # benchmarks only: a file, see holds.py
 
 
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

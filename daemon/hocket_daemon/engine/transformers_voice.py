@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import structlog
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
@@ -108,19 +106,6 @@ class TransformersVoice(Worded):
         logits = self._forward(segments)[:, : self.vocabulary]
         rows = torch.softmax(logits.float(), dim=-1).cpu()
         return [part.numpy() for part in rows.split(wanted(segments)[1])]
-
-    @torch.inference_mode()
-    def score(self, tokens: list[int], last: int) -> NDArray[np.float32]:
-        """By teacher forcing, without slots: probabilities [last, vocabulary] at the last `last` tokens' places.
-
-        Row i is the distribution behind all tokens before the i-th of them; at least one token comes before the first.
-        """
-        assert 0 < last < len(tokens)
-        self._interrupt = None
-        use_threads(self._threads)
-        ids = torch.tensor([tokens], device=self.device)
-        logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
-        return torch.softmax(logits[0, :-1, : self.vocabulary].float(), dim=-1).cpu().numpy()
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""

@@ -8,7 +8,6 @@ from hocket_bus.messages import Side
 
 from ..engine.compute import Compute
 from ..engine.generator import TextGenerator
-from ..engine.holds import Holds
 from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
@@ -31,6 +30,5 @@ class Services:
     admission: Admission
     server: TextGenerator | None = None  # of text, instead of the other side
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
-    holds: Holds = field(default_factory=lambda: Holds(""))
     shares_drafts: bool = True  # this side's distributions may leave it
     gatherer: Gatherer | None = None  # of others' passages

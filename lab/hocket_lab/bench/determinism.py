@@ -19,11 +19,12 @@ from hocket_daemon.engine.batch import DecodeRequest, decode
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.preemption import Interrupt, Together
 from hocket_daemon.engine.sampling import Rule, sample
-from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup, mix
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.product import WIRE_MASS
 from hocket_lab.bench.report import Report
+from hocket_lab.forcing import read_at_once
 from hocket_lab.option import Option
 
 WORDS = "river tower bell gate mill stone harbour winter letter bridge garden lamp market road ship song".split()  # noqa: SIM905

@@ -22,10 +22,11 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.aggregation.steering import Guard
 from hocket_daemon.engine import distribution as codec
 from hocket_daemon.engine.distribution import MAX_IDS, Distribution, truncate
-from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import explained
+from hocket_lab.forcing import read_at_once
 
 Manner = Literal["loud", "in range", "steady", "guessing", "soft"]
 MANNERS: tuple[Manner, ...] = ("loud", "in range", "steady", "guessing", "soft")

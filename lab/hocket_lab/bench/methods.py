@@ -64,7 +64,7 @@ class Methods:
     def _kv(self) -> MovedKV:
         """Reads all documents, which takes a while."""
         pair, own, near = self._pair, self._searcher("device"), self._searcher("cloud")
-        moved = MovedKV(own, near, (pair.kv(), pair.kv(far=True)), pair.keys, self._model)
+        moved = MovedKV(own, near, (pair.kv(), pair.kv(far=True)), self._model)
         self._stack.callback(moved.close)
         return moved
 

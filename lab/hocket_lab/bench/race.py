@@ -38,6 +38,8 @@ from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES, Tables, bench_pair
 from hocket_lab.bench.sources import digest
 from hocket_lab.option import Option
+from hocket_lab.rehearsal.daemon import Rehearsal
+from hocket_lab.rehearsal.held import Hold
 from hocket_tools import console
 
 SETTLE_S = 6.0  # several of the link's pings
@@ -174,13 +176,14 @@ class _Answers(NamedTuple):
 
 
 def _answers(folder: Path, phase: Phase, cases: Cases, settings: Settings, done: Callable[[], None]) -> _Answers:
-    with bench_pair(cases.decode_s, sides=_sides(folder, phase, cases)) as pair:
+    sides: dict[Side, Tables] = {"device": _device(folder, phase, cases)}
+    with bench_pair(cases.decode_s, sides=sides, rehearsals=_rehearsals(cases)) as pair:
         pair.set_rtt(phase.rtt_ms / 1000)
-        with closing(pair.client("device")) as client:
+        with closing(pair.client("device")) as client, pair.led(phase.script):
             time.sleep(SETTLE_S)  # the device's measured round trip must be the new one
             answers = []
             for seed, question in enumerate(cases.questions):
-                answers.append(_asked(client, question, phase.script, seed, settings.tokens))
+                answers.append(_asked(client, question, seed, settings.tokens))
                 done()
             metrics = {"device": client.status().metrics, "cloud": pair.cloud_metrics()}
     found: dict[str, int] = {}
@@ -190,31 +193,31 @@ def _answers(folder: Path, phase: Phase, cases: Cases, settings: Settings, done:
     return _Answers(answers, found, {each.id: each.record for each in last(folder / "decisions.db", len(answers))})
 
 
-def _asked(client: Client, question: str, script: str, seed: int, tokens: int) -> tuple[float, Done]:
+def _asked(client: Client, question: str, seed: int, tokens: int) -> tuple[float, Done]:
     began_s = time.monotonic()
     stream = client.ask(
-        question, mode="dispatch", script=script, task=TASK, seed=seed, max_tokens=tokens, documents=0,
-        ignore_eos=True,
+        question, mode="dispatch", task=TASK, seed=seed, max_tokens=tokens, documents=0, ignore_eos=True
     )  # fmt: skip
     next(iter(stream))
     return time.monotonic() - began_s, stream.result()
 
 
-def _sides(folder: Path, phase: Phase, cases: Cases) -> dict[Side, Tables]:
+def _rehearsals(cases: Cases) -> dict[Side, Rehearsal]:
     """Each side's holds; the decode step of a first token is part of what it takes."""
-    number = len(cases.questions)
-    (folder / "device-holds").write_text(f"{cases.line.k} 0\n" * number, encoding="utf-8")
     held_s = [max(0.0, each - cases.decode_s[1]) for each in cases.cloud_s]
-    (folder / "cloud-holds").write_text("".join(f"{each}\n" for each in held_s), encoding="utf-8")
+    return {
+        "device": Rehearsal(prompts=[Hold(each_s=cases.line.k)] * len(cases.questions)),
+        "cloud": Rehearsal(prompts=[Hold(seconds=each) for each in held_s]),
+    }
+
+
+def _device(folder: Path, phase: Phase, cases: Cases) -> Tables:
+    """What else stands in the device's file."""
     said = dispatch(phase, cases)
     return {
-        "device": {
-            "": {"decisions": str(folder / "decisions.db")},
-            "model": {"hold_first": str(folder / "device-holds")},
-            "dispatch": {
-                "constraint": said.constraint, "budget": said.budget, "burst_tokens": said.burst_tokens,
-                "migration": said.migration,
-            },
+        "": {"decisions": str(folder / "decisions.db")},
+        "dispatch": {
+            "constraint": said.constraint, "budget": said.budget, "burst_tokens": said.burst_tokens,
+            "migration": said.migration,
         },
-        "cloud": {"model": {"hold_first": str(folder / "cloud-holds")}},
     }  # fmt: skip

@@ -10,12 +10,15 @@ import json
 import random
 import socket
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from urllib.request import urlopen
 
+import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from hocket_bus.errors import Unavailable
@@ -24,13 +27,14 @@ from hocket_bus.paths import keys
 from hocket_client import Client
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.link import Conditions, Link, start
+from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal, script_of
 from hocket_retrieval.chunking import DEFAULT_WORDS
 from hocket_tools.caller import Caller
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
+from hocket_tools.pair import processes
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.loopback import trust_self
-from hocket_tools.pair.processes import running
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
@@ -39,6 +43,7 @@ FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connecti
 ATTEMPTS = 100
 SIDES: tuple[Side, ...] = ("device", "cloud")
 Value = float | str
+NOTHING: Mapping[Side, Rehearsal] = MappingProxyType({})
 Tables = Mapping[str, Mapping[str, Value]]  # of a configuration by name; "" has the keys that stand in none
 
 
@@ -73,7 +78,7 @@ class Ports:
     @property
     def endpoints(self) -> list[str]:
         """All of them, to be trusted."""
-        return [place(far=far) for place in (self.cloud, self.search, self.kv) for far in (False, True)]
+        return [place(far=far) for place in (self.cloud, self.search) for far in (False, True)]
 
 
 def address(port: int) -> str:
@@ -88,6 +93,7 @@ class BenchPair:
         self.home = home
         self._ports = ports
         self._links = links
+        self._leading = threading.Lock()
 
     def client(self, side: str, *, far: bool = False) -> Client:
         """A client of one side's daemon; a cloud asked directly answers alone, across the link if `far`."""
@@ -116,7 +122,7 @@ class BenchPair:
 
     def pid(self, name: str) -> int:
         """The process of a daemon. Raises Unavailable when it has ended."""
-        found = running(self.home, name)
+        found = processes.running(self.home, name)
         if found is None:
             raise Unavailable(f"the {name} daemon has ended", "that is a fault of its own: run the benchmark again")
         return found
@@ -139,6 +145,13 @@ class BenchPair:
         for link in self._links:
             link.set(Conditions.symmetric(rtt_s, jitter_s))
 
+    @contextmanager
+    def led(self, script: str) -> Iterator[None]:
+        """Dispatched answers that begin within this context go as `script` says; empty: as the device decides."""
+        with self._leading:
+            script_of(self.home.config("device")).write_text(script, encoding="utf-8")
+            yield
+
     def cut(self) -> None:
         """Break every connection between device and cloud; new ones are taken at once."""
         for link in self._links:
@@ -158,13 +171,15 @@ def bench_pair(
     chunk_words: int = DEFAULT_WORDS,
     model: Mapping[str, Value] | None = None,
     sides: Mapping[Side, Tables] | None = None,
+    rehearsals: Mapping[Side, Rehearsal] = NOTHING,
     **settings: Value,
 ) -> Iterator[BenchPair]:
     """Start a pair whose decode steps take at least `hold_s`, one value or (device's, cloud's).
 
     With stored document KV if `stored`; `chunk_words` is that of both retrieval daemons, `model` and `settings` are
     further keys of both daemons' [model], which is the bundled one, and of their configuration; `sides` has tables of
-    one side's, such as [dispatch] of the device's, and holds where they differ. The device composes with its own model.
+    one side's, such as [dispatch] of the device's, and holds where they differ. `rehearsals` has what else a side is to
+    rehearse. The device composes with its own model.
     """
     holds = hold_s if isinstance(hold_s, tuple) else (hold_s, hold_s)
     with temporary_home() as home, ExitStack() as stack:
@@ -173,17 +188,22 @@ def bench_pair(
         home.prepare()
         trust_self(keys(home.at), *ports.endpoints)
         for side, held_s in zip(SIDES, holds, strict=True):
-            named: dict[str, Value] = {"name": BUNDLED, "hold_decode_s": held_s}
+            named: dict[str, Value] = {"name": BUNDLED}
             given: dict[str, Mapping[str, Value]] = {"": settings, "model": named | dict(model or {})}
             if side == "device":
                 given |= {"composition": {"model": ""}}
             _configure(home, ports, side, _over(given, (sides or {}).get(side, {})))
             _configure_search(home, ports, side, chunk_words)
+            msgspec.structs.replace(rehearsals.get(side, Rehearsal()), decode_s=held_s).save(home.config(side))
             if stored:
                 with home.config(side).open("a", encoding="utf-8") as file:
                     file.write(f'[kv]\nfolder = "{home.at / side}-kv"\n')
-        bring_up(home, START_S, lambda _: None)
+        bring_up(home, START_S, lambda _: None, start=_start)
         yield BenchPair(home, ports, links)
+
+
+def _start(home: Home, name: str) -> int:
+    return processes.start(home, name, PROGRAM if name in SIDES else processes.PROGRAM)
 
 
 def _free_ports() -> Ports:

@@ -17,9 +17,10 @@ from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling import Rule
-from hocket_daemon.engine.sequences import SequenceGroup, mix, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup, mix
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import explained, weigh
+from hocket_lab.forcing import read_at_once
 
 SIDES: tuple[Side, Side] = ("device", "cloud")
 Scores = Callable[[str, Sequence[str]], list[float]]  # how well passages match a text

@@ -28,7 +28,7 @@ def device(config: Config) -> None:
     from hocket_daemon.device import main
 
     main(config)
-    _leave()
+    leave()
 
 
 def cloud(config: Config) -> None:
@@ -36,7 +36,7 @@ def cloud(config: Config) -> None:
     from hocket_daemon.cloud import main
 
     main(config)
-    _leave()
+    leave()
 
 
 def retrieval(config: Config) -> None:
@@ -52,10 +52,10 @@ def retrieval(config: Config) -> None:
     settings = load(config, RetrievalConfig)
     setup(settings.log_level, settings.log_format)
     run(settings)
-    _leave()
+    leave()
 
 
-def _leave() -> None:
+def leave() -> None:
     """End at once: all is closed, and taking the numerical libraries down costs seconds on a busy machine."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -22,13 +22,14 @@ from hocket_tools.pair.home import NAMES, Home
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
 PROGRAM = "hocket_tools.main"
+PACKAGES = b"hocket_"  # whatever of hocket's is started with a daemon's file is that daemon
 COMPLAINT = "hocket: "  # how the command line begins its line of an error
 END_S = 5.0
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def start(home: Home, name: str) -> int:
-    """Start the daemon `name` detached from this terminal, its output in its log; returns the pid."""
+def start(home: Home, name: str, program: str = PROGRAM) -> int:
+    """Start the daemon `name` of `program` detached from this terminal, its output in its log; returns the pid."""
     log = home.log(name)
     if log.exists() and log.stat().st_size > KEPT_LOG_BYTES:
         log.replace(log.with_suffix(".log.old"))
@@ -36,7 +37,7 @@ def start(home: Home, name: str) -> int:
     home.pid(name).parent.mkdir(mode=0o700, exist_ok=True)
     command = "retrieval" if name.endswith("-retrieval") else name
     # The file by its name alone: the process stays this home's when the folder is renamed.
-    arguments = [sys.executable, "-P", "-m", PROGRAM, command, "--config", home.config(name).name]
+    arguments = [sys.executable, "-P", "-m", program, command, "--config", home.config(name).name]
     environment = dict(os.environ) | {"HOCKET_HOME": str(home.at), "TOKENIZERS_PARALLELISM": "false"}
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     actions = [
@@ -82,7 +83,7 @@ def _configuration(pid: int) -> Path | None:
     """The configuration file of a process that is a daemon; None for any other, and for those that cannot be seen."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if PROGRAM.encode() not in words or b"--config" not in words[:-1]:
+        if b"--config" not in words[:-1] or not any(word.startswith(PACKAGES) for word in words):
             return None
         written = os.fsdecode(words[words.index(b"--config") + 1])
         folder = os.readlink(f"/proc/{pid}/cwd").removesuffix(" (deleted)")

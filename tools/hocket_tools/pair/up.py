@@ -35,6 +35,7 @@ def bring_up(
     stopping: Callable[[], None] = lambda: None,
     *,
     joined: bool = False,
+    start: Callable[[Home, str], int] = processes.start,
 ) -> list[DaemonState]:
     """Start the daemons of `home` that do not run and wait until all are settled.
 
@@ -52,7 +53,7 @@ def bring_up(
         started: dict[str, int] = {}
         try:
             for name in names:
-                started[name] = processes.start(home, name)
+                started[name] = start(home, name)
             return _wait(home, started, deadline, tell, pair=joined or home.names == NAMES)
         except BaseException as error:
             if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule, sample
-from hocket_daemon.engine.sequences import SequenceGroup, read_at_once
+from hocket_daemon.engine.sequences import SequenceGroup
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import weigh
 from hocket_lab.bench.stream import Run
+from hocket_lab.forcing import read_at_once
 from hocket_tools.caller import Caller
 
 WAIT_S = 60.0

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
+from contextlib import ExitStack, suppress
+from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Connection as Wire
 from pathlib import Path
 
+import msgpack
+import msgspec
 import numpy as np
 
-from hocket_bus.messages import Chunks, Error, ListChunks, Message, Part, Passage, Passages, Search, Welcome
-from hocket_bus.sockets import Bus, Event, Received, Server
+from hocket_bus.messages import Chunks, ListChunks, Passage, Passages, Search
 from hocket_daemon.engine import entry
 from hocket_daemon.engine.documents import compute_ahead, prefix_of
 from hocket_daemon.engine.entry import KV
@@ -33,6 +36,7 @@ from hocket_tools.caller import Caller
 PART_BYTES = 256 * 1024
 BUDGET_BYTES = 32_000_000_000  # whatever the documents take
 WAIT_S = 60.0
+NUMBER_BYTES = 2  # of a passage
 
 
 class Keeper:
@@ -72,39 +76,42 @@ class Keeper:
 
 
 class Offer:
-    """The cloud's end: answers a Search with the passages' KV in parts, and then with the passages."""
+    """The cloud's end, for one device: answers a query with the passages' KV in parts, and then with the passages.
 
-    def __init__(self, endpoint: str, keys: Path, keeper: Keeper) -> None:
+    A frame of a part begins with the number of its passage; an empty frame ends them.
+    """
+
+    def __init__(self, endpoint: str, keeper: Keeper) -> None:
         self._keeper = keeper
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="kv")
-        self._bus = Bus(self._on_event, keys)
-        self._bus.serve(endpoint, lambda _: Welcome(role="retrieval", epoch=1))
+        self._listener = Listener(place(endpoint))
+        self._thread = threading.Thread(target=self._serve, name="kv", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Close the sockets."""
-        self._worker.shutdown()
-        self._bus.close()
+        """Take no more; who is connected is answered to the end."""
+        self._listener.close()
 
-    def _on_event(self, event: Event) -> None:
-        if isinstance(event, Received) and isinstance(event.message, Search) and isinstance(event.port, Server):
-            self._worker.submit(self._answer, event.message, partial(event.port.send, event.route))
+    def _serve(self) -> None:
+        with suppress(OSError, EOFError), self._listener.accept() as device:
+            while True:
+                self._answer(device)
 
-    def _answer(self, asked: Search, send: Callable[[Message], None]) -> None:
-        found = self._keeper.search(asked.query, asked.k)
+    def _answer(self, device: Wire) -> None:
+        asked = msgpack.unpackb(device.recv_bytes())
+        found = self._keeper.search(asked["query"], asked["k"])
         for number, passage in enumerate(found.passages):
             kv = self._keeper.store.find(self._keeper.prefix(passage.text))
-            if kv is None:
-                send(Error(code="unavailable", text="a passage's KV is not kept", request=asked.request))
-                return
+            assert kv is not None, "whatever is found was computed before"
             for payload in parts(kv):
-                send(Part(request=asked.request, passage=number, payload=payload))
-        send(Passages(**{name: getattr(found, name) for name in found.__struct_fields__} | {"request": asked.request}))
+                device.send_bytes(number.to_bytes(NUMBER_BYTES) + payload)
+        device.send_bytes(b"")
+        device.send_bytes(msgspec.msgpack.encode(found.passages))
 
 
 class MovedKV:
     """DRCG/KV: both searches at once, the cloud's passages with their KV, and the device generates alone."""
 
-    def __init__(self, device: Caller, cloud: Caller, endpoints: tuple[str, str], keys: Path, model: str) -> None:
+    def __init__(self, device: Caller, cloud: Caller, endpoints: tuple[str, str], model: str) -> None:
         """Between both retrieval daemons; KV is offered at the first of `endpoints` and fetched at the second."""
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-")))
@@ -112,8 +119,8 @@ class MovedKV:
             stack.callback(self._own.store.close)
             theirs = Keeper(folder / "cloud", cloud, model)
             stack.callback(theirs.store.close)
-            stack.callback(Offer(endpoints[0], keys, theirs).close)
-            self._far = stack.enter_context(Caller(endpoints[1], keys=keys))
+            stack.callback(Offer(endpoints[0], theirs).close)
+            self._far = stack.enter_context(Client(place(endpoints[1])))
             self._stack = stack.pop_all()
 
     def close(self) -> None:
@@ -130,14 +137,20 @@ class MovedKV:
 
     def _fetch(self, query: str, k: int) -> list[Passage]:
         """The cloud's passages; their KV is in the device's store afterwards."""
+        self._far.send_bytes(msgpack.packb({"query": query, "k": k}))
         came: dict[int, bytearray] = {}
-        for reply in self._far.replies(Search(request=os.urandom(16), query=query, k=k), WAIT_S):
-            if isinstance(reply, Part):
-                came.setdefault(reply.passage, bytearray()).extend(reply.payload)
-        assert isinstance(reply, Passages)
-        for number, passage in enumerate(reply.passages):
+        while frame := self._far.recv_bytes():
+            came.setdefault(int.from_bytes(frame[:NUMBER_BYTES]), bytearray()).extend(frame[NUMBER_BYTES:])
+        passages: list[Passage] = msgspec.msgpack.decode(self._far.recv_bytes(), type=list[Passage])
+        for number, passage in enumerate(passages):
             self._own.store.put(self._own.prefix(passage.text), whole(came[number]))
-        return reply.passages
+        return passages
+
+
+def place(endpoint: str) -> tuple[str, int]:
+    """Host and port of a tcp endpoint."""
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    return host, int(port)
 
 
 def parts(kv: KV) -> Iterator[bytes]:

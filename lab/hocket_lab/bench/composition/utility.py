@@ -36,6 +36,7 @@ from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.figures.frame import separate
 from hocket_lab.bench.report import Report, Row, bootstrap
+from hocket_lab.forcing import Forced
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
@@ -77,6 +78,7 @@ class Writer:
     def __init__(self, model: str, how: How, likeness: Likeness) -> None:
         settings = ModelSettings(name=resolved(model), dtype="float32", slots=1, context=CONTEXT)
         self.voice = TransformersVoice(settings, "device")
+        self._forced = Forced(self.voice)
         self._how = how
         self._likeness = likeness
         self._pieces = Pieces(self.voice)
@@ -88,7 +90,7 @@ class Writer:
         """The rest's mean nats of a token behind references and typed text, and how near what is written is to it."""
         reference = make_reference(self.voice, items, "", None)
         before, label = self.encode(typed), self.voice.continued(rest)[: self._how.label_tokens]
-        p = self.voice.score([*reference.ids, *before, *label], len(label))
+        p = self._forced.score([*reference.ids, *before, *label], len(label))
         nats = -np.log(np.maximum(p[np.arange(len(label)), label].astype(np.float64), 1e-30))
         window = Window(typed, "", before)
         real, written = self._text(label), self._text(self._written(reference, window))

@@ -18,12 +18,13 @@ import numpy as np
 from hocket_bus.messages import Side
 from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, bill_of, constraint_of, costs_of
 from hocket_daemon.dispatch.line import DeviceLine
-from hocket_daemon.dispatch.migration import Delivery, Route, delivered, lead_tokens, worth_moving
+from hocket_daemon.dispatch.migration import lead_tokens, worth_moving
 from hocket_daemon.dispatch.policy import Ints, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
-from hocket_daemon.dispatch.ttfts import Ttfts
+from hocket_lab.bench.dispatch.delivery import Delivery, Route, delivered
 from hocket_lab.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn, generator
+from hocket_lab.bench.dispatch.samples import ttfts_of
 from hocket_lab.bench.report import Report, Row, percentile
 
 PART = "cost"
@@ -123,7 +124,7 @@ def _waits(setting: Setting, played: Requests, before: Requests, budget: float) 
     if setting.constraint == "server":
         threshold = Threshold(before.lengths, budget)
         return [threshold.waits(length) for length in lengths]
-    priced = Priced(Ttfts.of_samples(before.ttft_s), before.lengths, setting.line, budget)
+    priced = Priced(ttfts_of(before.ttft_s), before.lengths, setting.line, budget)
     chances = generator(PART, setting.trace.name).random(len(lengths))
     return [Waits(wait_s, 0.0) for wait_s in priced.waits_s(played.lengths.astype(float), chances).tolist()]
 

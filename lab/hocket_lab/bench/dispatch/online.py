@@ -19,8 +19,9 @@ from hocket_daemon.dispatch.policy import Ints, Policy, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import MOST_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
-from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import Requests
+from hocket_lab.bench.dispatch.samples import ttfts_of
 
 FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -235,7 +236,7 @@ def static(constraint: Constraint, before: Requests, line: DeviceLine, budget: f
     """Built once of requests before the drift."""
     if constraint == "server":
         return Static(Threshold(before.lengths, budget))
-    return Static(Priced(Ttfts.of_samples(before.ttft_s), before.lengths, line, budget))
+    return Static(Priced(ttfts_of(before.ttft_s), before.lengths, line, budget))
 
 
 def told(before: Requests) -> list[float]:

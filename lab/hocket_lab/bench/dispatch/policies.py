@@ -16,8 +16,9 @@ import numpy as np
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
 from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import MANY, PAPERS, Requests, Trace, drawn, generator
+from hocket_lab.bench.dispatch.samples import ttfts_of
 from hocket_lab.bench.report import Report, Row
 
 PART, TAIL_SHARE = "policies", 0.05
@@ -114,7 +115,7 @@ def _row(constraint: str | None, policy: str, budget: float | None, outcomes: Se
 def outcomes(case: Case, budget: float) -> dict[str, Outcome]:
     """What comes of each policy with a budget (0 to 1), by the names of CONSTRAINT."""
     server_s, device_s, before = case.requests.ttft_s, case.device_s, case.before
-    ttfts = Ttfts.of_samples(before.ttft_s)
+    ttfts = ttfts_of(before.ttft_s)
     is_drawn = case.chances < budget
     first_s = np.minimum(server_s, device_s)
     priced = _priced(Priced(ttfts, before.lengths, case.line, budget), case)

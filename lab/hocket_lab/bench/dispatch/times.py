@@ -15,9 +15,10 @@ from hocket_daemon.dispatch.policy import Greedy, Ints, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import DispatchSettings
-from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import generator
 from hocket_lab.bench.dispatch.online import FREE
+from hocket_lab.bench.dispatch.samples import ttfts_of
 from hocket_lab.bench.report import Report, Row
 
 PART = "times"
@@ -49,9 +50,9 @@ def _builds(samples: int, repeats: int) -> list[Row]:
     lengths: Ints = np.maximum(1, np.rint(source.lognormal(2.8, 0.7, samples))).astype(np.int64)
     line = DeviceLine(0.02, 0.0)
     ways: dict[str, Callable[[], object]] = {
-        "greedy": lambda: Greedy(Ttfts.of_samples(ttft_s), lengths, BUDGET, TAIL_SHARE),
+        "greedy": lambda: Greedy(ttfts_of(ttft_s), lengths, BUDGET, TAIL_SHARE),
         "threshold": lambda: Threshold(lengths, BUDGET),
-        "priced": lambda: Priced(Ttfts.of_samples(ttft_s), lengths, line, BUDGET),
+        "priced": lambda: Priced(ttfts_of(ttft_s), lengths, line, BUDGET),
     }
     return [
         {"part": PART, "policy": policy, "samples": samples, "ms": median(_ms(way) for _ in range(repeats))}

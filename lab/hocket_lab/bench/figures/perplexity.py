@@ -27,6 +27,7 @@ from hocket_lab.bench.picture import draw
 from hocket_lab.bench.product import RELEVANCE_TEMPERATURE
 from hocket_lab.bench.report import Report, Row, Value, bootstrap
 from hocket_lab.bench.sources import digest_of_files
+from hocket_lab.forcing import Forced
 from hocket_retrieval.embedder import Embedder
 from hocket_tools import console
 
@@ -79,6 +80,7 @@ class _Bench:
         self._device = _load(settings.device_model, settings)
         same = settings.cloud_model == settings.device_model
         self._cloud = self._device if same else _load(settings.cloud_model, settings)
+        self._forced = {model.folder: Forced(model) for model in (self._device, self._cloud)}
         self._layout: Layout = self._device.layout("complete")
         self._ids = list(self._device.tokenizer(held_out_text(data), add_special_tokens=False)["input_ids"])
 
@@ -149,7 +151,7 @@ class _Bench:
 
     def _score(self, model: TransformersVoice, before: list[int], ids: list[int], last: int) -> NDArray[np.float32]:
         between = list(model.tokenizer(self._layout.between, add_special_tokens=False)["input_ids"])
-        return model.score(before + between + ids, last)
+        return self._forced[model.folder].score(before + between + ids, last)
 
     def _scored(
         self, model: TransformersVoice, rows: list[list[int]], ids: list[int], gold: NDArray[np.int64]

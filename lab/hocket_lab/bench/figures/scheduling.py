@@ -10,13 +10,14 @@ from typing import get_args
 import msgspec
 from rich.progress import Progress
 
-from hocket_daemon.aggregation.schedule import Aggregating
 from hocket_lab.bench.aggregation import articles, fixed_prompts, inputs, share_out
 from hocket_lab.bench.methods import Methods, Options
 from hocket_lab.bench.picture import draw
 from hocket_lab.bench.product import DOCUMENTS
 from hocket_lab.bench.report import Report, Row, Value, bootstrap
-from hocket_lab.bench.running import bench_pair
+from hocket_lab.bench.running import SIDES, bench_pair
+from hocket_lab.rehearsal.aggregating import Aggregating
+from hocket_lab.rehearsal.daemon import Rehearsal
 from hocket_lab.simulator import study
 from hocket_lab.simulator.recording import Rates, drawn
 from hocket_tools import console
@@ -100,8 +101,9 @@ def _run(report: Report, settings: Settings, data: Path, missing: Sequence[Row])
     hold_s = (seconds(first["device_ms"]), seconds(first["cloud_ms"]))
     prompts = fixed_prompts(data, settings.prompts)
     options = Options(settings.tokens, settings.temperature, settings.documents)
-    decider = str(first["aggregating"])
-    with bench_pair(hold_s, aggregating=decider) as pair, Progress(console=console.err(), transient=True) as bar:
+    decider: Aggregating = first["aggregating"]  # type: ignore[assignment] # one of DECIDERS
+    told = dict.fromkeys(SIDES, Rehearsal(aggregating=decider))
+    with bench_pair(hold_s, rehearsals=told) as pair, Progress(console=console.err(), transient=True) as bar:
         share_out(pair, articles(data, settings.articles))
         task = bar.add_task(f"{decider} aggregates", total=len(missing) * len(prompts))
         with Methods(pair, hold_s[0]) as methods:

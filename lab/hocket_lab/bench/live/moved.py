@@ -18,13 +18,13 @@ from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.distribution import truncate
 from hocket_daemon.engine.sampling import Rule, sample
-from hocket_daemon.engine.sequences import read_at_once
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench.live.told import Told, ask, longest_gap_s
 from hocket_lab.bench.report import Report, Row
-from hocket_lab.bench.running import SIDES, Tables, bench_pair
+from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair
+from hocket_lab.forcing import read_at_once
 
 MOVES, MODELS = "moves", "models"
 WAYS = ("stop", "overlap")
@@ -74,14 +74,14 @@ class Moves:
             pair.client("device") as client,
             ThreadPoolExecutor(self.together) as pool,
         ):
-            whole = ask(client, QUESTIONS[0], "device", **options(0, self.tokens)).ids
-            for row in pool.map(partial(self._moved, client, whole), points):
+            whole = ask(pair, client, QUESTIONS[0], "device", **options(0, self.tokens)).ids
+            for row in pool.map(partial(self._moved, pair, client, whole), points):
                 report.add(row | {"part": MOVES, "way": way})
                 done()
 
-    def _moved(self, client: Client, whole: list[int], point: tuple[Side, int]) -> Row:
+    def _moved(self, pair: BenchPair, client: Client, whole: list[int], point: tuple[Side, int]) -> Row:
         source, at = point
-        told = ask(client, QUESTIONS[0], f"{source},{at}:{other(source)}", **options(0, self.tokens))
+        told = ask(pair, client, QUESTIONS[0], f"{source},{at}:{other(source)}", **options(0, self.tokens))
         return {
             "source": source,
             "at": at,
@@ -107,7 +107,7 @@ def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: 
         pair.client("device") as client,
     ):
         for source, at, number in missing:
-            told = ask(client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
+            told = ask(pair, client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
             row: Row = {"part": MODELS, "source": source, "at": at, "question": number}
             report.add(row | _behind(voices, told, source, QUESTIONS[number], number))
             done()

@@ -18,7 +18,7 @@ from hocket_lab.bench.live.told import ask
 from hocket_lab.bench.product import DOCUMENTS
 from hocket_lab.bench.question_sets import Question, questions
 from hocket_lab.bench.report import Report, Row, bootstrap
-from hocket_lab.bench.running import SIDES, bench_pair
+from hocket_lab.bench.running import SIDES, BenchPair, bench_pair
 from hocket_lab.bench.wording import contains
 
 PART = "quality"
@@ -40,6 +40,7 @@ class Asking:
         """Add a row for each question, first side and cap that there is not."""
         numbers = dict.fromkeys(("squad device", "squad cloud"), self.each) | {"two-sided": 0, "chats": 0}
         asked = questions(data, self.half, numbers, self.seed)
+        # With a cap of 0 tokens the other side writes all.
         cases = [(at, first, cap) for at in range(len(asked)) for first in SIDES for cap in CAPS]
         missing = [
             (at, first, cap) for at, first, cap in cases if report.find(part=PART, id=at, first=first, cap=cap) is None
@@ -56,7 +57,10 @@ class Asking:
                 pair.ingest(side, {f"passage-{at:04}.txt": text for at, text in texts})
             for at, first, cap in missing:
                 row: Row = {"part": PART, "id": at, "first": first, "cap": cap}
-                report.add(row | _answer(client, asked[at], first, cap, self.tokens))
+                script = (
+                    f"{first},{cap}:{other(first)}" if cap else other(first)
+                )  # a cap of 0 tokens: the other side alone
+                report.add(row | _answer(pair, client, asked[at], script, self.tokens))
                 done()
 
 
@@ -67,12 +71,10 @@ def read(asked: Sequence[Question], side: Side, number: int) -> list[str]:
     return [*gold, *dict.fromkeys(text for text in others if text not in gold)][: max(number, len(gold))]
 
 
-def _answer(client: Client, question: Question, first: Side, cap: int, tokens: int) -> Row:
-    """A cap of 0 tokens: the other side alone."""
-    script = f"{first},{cap}:{other(first)}" if cap else other(first)
+def _answer(pair: BenchPair, client: Client, question: Question, script: str, tokens: int) -> Row:
     told = ask(
-        client, question.text, script, task="answer", temperature=0.0, max_tokens=tokens, documents=DOCUMENTS, seed=0,
-        deadline_s=600.0,
+        pair, client, question.text, script, task="answer", temperature=0.0, max_tokens=tokens, documents=DOCUMENTS,
+        seed=0, deadline_s=600.0,
     )  # fmt: skip
     return {
         "set": question.of,

@@ -17,11 +17,11 @@ from hocket_daemon.dispatch.cost import Costs, Tokens
 from hocket_daemon.dispatch.dispatcher import Dispatcher
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.mode import LATEST
-from hocket_daemon.dispatch.moves import parse
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.race import Action, Begin, Race
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.dispatch.terms import Terms
+from hocket_lab.rehearsal.script import scripted
 
 FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _OPENING = Dispatch(
@@ -53,15 +53,16 @@ class Simulated:
             settings, FREE, Account(settings.budget, settings.burst_tokens),
             server_profile=ServerProfile(), device_line=DeviceLine(), lengths=Lengths(),
         )  # fmt: skip
+        self._script = script
         self._terms = Terms(
-            dispatcher=self._dispatcher, migration="off", pace=settings.pace, opening=_OPENING, script=parse(script),
+            dispatcher=self._dispatcher, migration="off", pace=settings.pace, opening=_OPENING,
             far=None, least_evidence=-1.0, trusts=False, cloud_prompts=deque(maxlen=LATEST), booked=lambda: None,
         )  # fmt: skip
 
     def ask(self, prompt: int, answer: int) -> First:
         """A question whose prompt has so many tokens, and whose answer has."""
         self._dispatcher.server_profile.seed([each + self._rtt_s for each in self._told.quantiles()])
-        run = _Run(self._terms, prompt, self._first_s)
+        run = _Run(scripted(lambda: self._script).books(self._terms, 0.0), prompt, self._first_s)
         run.to_the_first_token()
         winner, ttft_s = run.race.winner, run.books.ttft_s
         assert winner is not None
@@ -91,9 +92,9 @@ class Simulated:
 class _Run:
     """One answer up to its first token."""
 
-    def __init__(self, terms: Terms, prompt: int, first_s: Callable[[Side, int], float]) -> None:
+    def __init__(self, books: Books, prompt: int, first_s: Callable[[Side, int], float]) -> None:
         self.race = Race()
-        self.books = Books(terms, 0.0)
+        self.books = books
         self.due_s: dict[Side, float] = {}  # the first token of each side that was asked
         self.cloud_began_s = 0.0
         self._prompt = prompt

@@ -11,6 +11,7 @@ from typing import Any
 from hocket_bus.messages import DispatchOutcome, Done, Migration
 from hocket_client import Client
 from hocket_client.pace import Pace
+from hocket_lab.bench.running import BenchPair
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,15 @@ class Told:
         return self.done.outcome.migrations
 
 
-def ask(client: Client, question: str, script: str, **options: Any) -> Told:  # noqa: ANN401 - they are the client's
-    """Read an answer to its end, as it comes. Raises what ends it."""
-    began_s = time.monotonic()
-    stream = client.ask(question, mode="dispatch", script=script, **options)
-    times_s = [time.monotonic() - began_s for _ in stream]
+def ask(pair: BenchPair, client: Client, question: str, script: str, **options: Any) -> Told:  # noqa: ANN401 - they are the client's
+    """Read an answer, led by `script`, to its end, as it comes. Raises what ends it."""
+    with pair.led(script):
+        began_s = time.monotonic()
+        stream = client.ask(question, mode="dispatch", **options)
+        tokens = iter(stream)
+        next(tokens)
+        times_s = [time.monotonic() - began_s]
+    times_s += [time.monotonic() - began_s for _ in tokens]
     return Told(stream.result(), times_s)
 
 

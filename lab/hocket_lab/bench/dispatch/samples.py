@@ -1,0 +1,13 @@
+"""The distribution of first tokens that all were seen."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hocket_daemon.dispatch.ttfts import Floats, Ttfts
+
+
+def ttfts_of(samples_s: Floats) -> Ttfts:
+    """The empirical one of seconds [n], n > 0."""
+    times_s = np.sort(np.asarray(samples_s, float))
+    return Ttfts(times_s, np.arange(1, len(times_s) + 1) / len(times_s))

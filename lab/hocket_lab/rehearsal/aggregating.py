@@ -1,0 +1,46 @@
+"""What decides which side aggregates next, beside the scheduler of DRAGON §5: a fixed side, or chance (Figure 8)."""
+
+from __future__ import annotations
+
+import random
+from typing import Literal
+
+from hocket_bus.messages import Side
+from hocket_daemon.aggregation.schedule import Scheduler
+
+Aggregating = Literal["scheduler", "device", "cloud", "random"]
+
+
+class Fixed(Scheduler):
+    """Always one side."""
+
+    def __init__(self, side: Side) -> None:
+        super().__init__()
+        self._side: Side = side
+
+    def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: ARG002, E741 # the paper's name
+        """That side."""
+        return self._side
+
+
+class Drawn(Scheduler):
+    """Either side, as likely."""
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._random = random.Random(seed)
+
+    def next_side(self, l: Side, *, ahead: bool = True) -> Side:  # noqa: ARG002, E741 # the paper's name
+        """The next side that is drawn."""
+        return "device" if self._random.random() < 0.5 else "cloud"
+
+
+def scheduler(aggregating: Aggregating) -> Scheduler:
+    """The one that is called so."""
+    match aggregating:
+        case "scheduler":
+            return Scheduler()
+        case "random":
+            return Drawn()
+        case side:
+            return Fixed(side)

@@ -1,0 +1,91 @@
+"""A compute thread whose work takes at least as long as it is told to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from hocket_bus.errors import HocketError
+from hocket_daemon.engine.batch import Decoded, DecodeRequest, Read
+from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.outcome import Post
+from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
+from hocket_daemon.engine.prefills import Prompt
+from hocket_daemon.engine.sequences import Prefill, SequenceGroup
+from hocket_daemon.engine.voice import Rows
+
+T = TypeVar("T")
+
+
+class Hold(NamedTuple):
+    """A prompt is read no sooner than `each_s` l + `seconds` behind its beginning, l being the tokens that were read.
+
+    Both are seconds, at least 0.
+    """
+
+    each_s: float = 0.0
+    seconds: float = 0.0
+
+
+class HeldCompute(Compute):
+    """A pass that decodes takes `decode_s`, and the n-th prompt what the n-th of `prompts` says; no hold behind them.
+
+    Who waits is interrupted as in a pass that takes so long by itself.
+    """
+
+    def __init__(self, post: Post, read: Read, decode_s: float = 0.0, prompts: Iterable[Hold] = ()) -> None:
+        self.decode_s = decode_s
+        self._prompt_holds: Iterator[Hold] = iter(prompts)
+        super().__init__(post, read)
+
+    def prefill(
+        self,
+        passes: Prefill[T],
+        interrupt: Interrupt,
+        done: Callable[[T | HocketError | Preempted], None],
+        *,
+        urgent: bool = False,
+    ) -> None:
+        """As any compute thread's, and held."""
+        hold = next(self._prompt_holds, Hold())
+        super().prefill(_held(passes, hold, interrupt), interrupt, done, urgent=urgent)
+
+    def together(
+        self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
+    ) -> tuple[list[Decoded[Any]], Rows]:
+        """As any compute thread's, and held where it decodes. Raises Preempted when nobody wants it any more."""
+        until_s = time.monotonic() + self.decode_s
+        made = super().together(requests, prompt)
+        if requests and self.decode_s:
+            given_up = Together([request.interrupt for request in requests]).wait(until_s - time.monotonic())
+            if given_up and prompt is None:
+                raise Preempted
+        return made
+
+
+def _held(passes: Prefill[T], hold: Hold, interrupt: Interrupt) -> Prefill[T]:
+    """The same passes, whose end comes no sooner than `hold` says."""
+    began_s, tokens = time.monotonic(), 0
+    segment = next(passes, None)
+    assert segment is not None, "a prompt has a last token to read"
+    while True:
+        try:
+            given = yield segment
+        except BaseException as error:  # noqa: BLE001 - the passes' own business
+            segment = passes.throw(error)
+            continue
+        tokens += sum(map(len, segment.tokens))
+        try:
+            segment = passes.send(given)
+        except StopIteration as end:
+            _wait(end.value, began_s + hold.each_s * tokens + hold.seconds, interrupt)
+            return end.value  # type: ignore[no-any-return]
+
+
+def _wait(read: object, until_s: float, interrupt: Interrupt) -> None:
+    left_s = until_s - time.monotonic()
+    if left_s > 0 and interrupt.wait(left_s):
+        if isinstance(read, SequenceGroup):
+            read.close()
+        raise Preempted

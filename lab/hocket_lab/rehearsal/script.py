@@ -1,0 +1,102 @@
+"""Dispatched answers that a script leads: who begins, and the tokens at which the writing begins to move to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from hocket_bus.errors import BadRequest
+from hocket_bus.messages import Side
+from hocket_daemon.dispatch.booking import Books
+from hocket_daemon.dispatch.dispatcher import Decision
+from hocket_daemon.dispatch.moves import Mover, Position
+from hocket_daemon.dispatch.race import SIDES
+from hocket_daemon.dispatch.strategy import Strategy
+from hocket_daemon.dispatch.terms import Terms
+
+_REMEDY = 'write it as "device,20:cloud,40:device": who begins, and at which tokens the answer begins to move to whom'
+
+
+class Script(NamedTuple):
+    """Who begins, and where the answer begins to move, ascending."""
+
+    first: Side
+    moves: tuple[tuple[int, Side], ...] = ()
+
+
+def parse(text: str) -> Script | None:
+    """What a script says, None for an empty one. Raises BadRequest for one that cannot be read."""
+    if not text:
+        return None
+    first, *rest = text.split(",")
+    moves = tuple(_move(part) for part in rest)
+    steps = [step for step, _ in moves]
+    if steps != sorted(set(steps)):
+        raise BadRequest(f"the script '{text[:50]}' does not go forward", _REMEDY)
+    return Script(_side(first), moves)
+
+
+def scripted(script: Callable[[], str]) -> Strategy:
+    """Answers go as `script` says when they begin; by the product's own strategy where it says nothing.
+
+    A script does not ask whether the budget allows it. One that gives an answer back to the cloud needs a trusted one.
+    """
+
+    def books(terms: Terms, began_s: float) -> Books:
+        plan = parse(script())
+        return Books(terms, began_s) if plan is None else ScriptedBooks(terms, began_s, plan)
+
+    def mover(terms: Terms, to_read: Callable[[Side], int]) -> Mover:
+        plan = parse(script())
+        return Mover(terms, to_read) if plan is None else ScriptedMover(terms, to_read, plan)
+
+    return Strategy(books, mover)
+
+
+class ScriptedBooks(Books):
+    """Of an answer that one side begins."""
+
+    def __init__(self, terms: Terms, began_s: float, script: Script) -> None:
+        super().__init__(terms, began_s)
+        self._first = script.first
+
+    @property
+    def cloud_starts_at_once(self) -> bool:
+        """Where it is the one."""
+        return self._first == "cloud"
+
+    def waits(self, decision: Decision) -> dict[Side, float]:  # noqa: ARG002 - whatever pays
+        """That side, at once."""
+        self.reason = "A script says who writes."
+        return {self._first: 0.0}
+
+    def may_read(self, side: Side, tokens: int) -> bool:  # noqa: ARG002 - whatever it costs
+        """Unless all dollars are spent."""
+        return side == "device" or self.limit is None
+
+
+class ScriptedMover(Mover):
+    """Of an answer that moves where its script says."""
+
+    def __init__(self, terms: Terms, to_read: Callable[[Side], int], script: Script) -> None:
+        super().__init__(terms, to_read)
+        self._script = script
+
+    def target(self, at: Position) -> Side | None:
+        """Whither to move now; None: stay."""
+        due = [side for step, side in self._script.moves if step <= at.tokens]
+        return due[-1] if due and due[-1] != at.writer else None
+
+
+def _move(text: str) -> tuple[int, Side]:
+    step, _, side = text.partition(":")
+    if not step.isdigit() or int(step) < 1:
+        raise BadRequest(f"'{step[:50]}' is no token of an answer", _REMEDY)
+    return int(step), _side(side)
+
+
+def _side(text: str) -> Side:
+    for side in SIDES:
+        if text == side:
+            return side
+    raise BadRequest(f"'{text[:50]}' is no side", _REMEDY)

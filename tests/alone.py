@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket_daemon.engine.sequences import SequenceGroup
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_lab.forcing import Forced
 
 

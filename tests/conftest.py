@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from hocket_daemon.engine.published import PUBLISHED, place
+from hocket_daemon.engine.catalog.published import PUBLISHED, place
 
 VOICE = pytest.StashKey[Path | None]()
 

@@ -26,7 +26,7 @@ RUN_WHAT_ARRIVES = {
 }  # fmt: skip
 EVERYWHERE = ("tcp://*", "0.0.0.0", "[::]")
 SOURCES = house.files()
-MAX_FILE, MAX_FUNCTION = 350, 50
+MAX_FILE, MAX_FUNCTION = 500, 50
 DAEMON = ROOT / "daemon" / "hocket_daemon"
 MODES = {path.parent.name for path in DAEMON.glob("*/mode.py")} - {"serving"}  # which says what a mode is
 ROOTS = {"parts.py", "modes.py", "auto.py", "config.py"}  # they name modes; daemons are put together from these two
@@ -104,7 +104,7 @@ def test_each_of_these_would_be_seen(line: str) -> None:
 
 
 def test_files_and_functions_are_short() -> None:
-    """At most 350 and 50 lines; an exception that is none any more is struck out."""
+    """At most 500 and 50 lines; an exception that is none any more is struck out."""
     assert {_name(path) for path in SOURCES if house.lines(path) > MAX_FILE} == set()
     functions = [function for path in SOURCES for function in house.functions(path)]
     long = {f"{_name(each.path)} {each.name}" for each in functions if each.lines > MAX_FUNCTION}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from hocket_daemon.engine.adapter import base_of
+from hocket_daemon.engine.backends.adapter import base_of
 from hocket_lab.bench.composition.facts import Fact, is_right, make_facts
 from hocket_lab.bench.composition.kinds import KINDS
 from hocket_models import path

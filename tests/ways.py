@@ -5,7 +5,7 @@ function of the five packages on four threads: the client's two, the device daem
 The cloud and both retrieval daemons are threads that nobody looks at. A file counts if one of its functions is called
 
 - to the first draft: from the call of `Client.ask` to the return of the device's `send` of its first Draft;
-- to the reader: from the end of the decode step behind that draft (`decode` of engine/batch.py) to the Token of that
+- to the reader: from the end of the decode step behind that draft (`decode` of runtime/compute.py) to the Token of that
   step in the hands of whoever iterates over the stream; of the compute thread only until its next decode step begins.
 
 Two counts: all files that run, and those that are passed through, from where control goes on into another file. What
@@ -116,7 +116,7 @@ def _first_draft(calls: list[Call]) -> int:
 
 
 def _is_decode(call: Call) -> bool:
-    return call.thread == COMPUTE and call.is_of("engine/batch.py", "decode")
+    return call.thread == COMPUTE and call.is_of("runtime/compute.py", "decode")
 
 
 def _way(calls: list[Call]) -> Way:

@@ -12,8 +12,8 @@ from hocket_bus.sockets import Gone, Greeted
 
 from .config import CloudSettings
 from .daemon import Daemon
-from .engine.generator import TextGenerator
-from .engine.openai import open_server
+from .engine.generators.generator import TextGenerator
+from .engine.generators.openai import open_server
 from .graph.federation import Federation
 from .parts import PRODUCT, Parts
 from .privacy.egress import EgressSettings

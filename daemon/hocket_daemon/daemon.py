@@ -35,11 +35,11 @@ from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Received
 
 from .config import DaemonSettings
-from .engine.documents import Ahead, compute_ahead
-from .engine.generator import TextGenerator
+from .engine.catalog.voices import open_voice
+from .engine.generators.generator import TextGenerator
 from .engine.preemption import Interrupt
+from .engine.runtime.sequences import Ahead, compute_ahead
 from .engine.voice import Voice
-from .engine.voices import open_voice
 from .modes import modes
 from .monitoring.counters import Counters, fact
 from .monitoring.prometheus import Exporter

@@ -16,11 +16,11 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
-from .engine.compute import Compute
-from .engine.generator import TextGenerator
-from .engine.openai import open_server
-from .engine.server import server_of
-from .engine.voices import open_voice
+from .engine.catalog.voices import open_voice
+from .engine.generators.generator import TextGenerator
+from .engine.generators.openai import open_server
+from .engine.generators.server import server_of
+from .engine.runtime.compute import Compute
 from .graph.device import GraphDevice
 from .modes import composing, desk
 from .monitoring.counters import labelled

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from .aggregation.schedule import Scheduler
 from .dispatch.strategy import DISCO, Strategy
-from .engine.batch import Read
-from .engine.compute import Compute
-from .engine.outcome import Post
+from .engine.runtime.compute import Compute, Post, Read
 
 
 @dataclass(frozen=True, slots=True)

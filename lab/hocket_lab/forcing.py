@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from hocket_bus.messages import Task
-from hocket_daemon.engine.loading import dtype_of, load
-from hocket_daemon.engine.sequences import SequenceGroup, at_once, read
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.loading import dtype_of, load
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read
 from hocket_daemon.engine.voice import Voice
 
 

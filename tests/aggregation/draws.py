@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from hocket_daemon.engine.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 
 DRAWS = 4000
 PLAIN = {"temperature": 1.0, "top_p": 1.0}

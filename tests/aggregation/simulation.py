@@ -20,9 +20,9 @@ from hocket_daemon.aggregation import independent
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.sampler import device_part, eta_device, target
-from hocket_daemon.engine import distribution as codec
-from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sampling import distribution as codec
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_lab.rehearsal.aggregating import Aggregating, scheduler
 
 VOCABULARY = 40

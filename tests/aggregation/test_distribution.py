@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from generated import changed_everywhere
 from hocket_bus.errors import BadMessage
-from hocket_daemon.engine.distribution import MAX_IDS, VOCABULARY_LIMIT, decode, encode, truncate
+from hocket_daemon.engine.sampling.distribution import MAX_IDS, VOCABULARY_LIMIT, decode, encode, truncate
 
 
 def same(a: object, b: object) -> bool:

@@ -15,8 +15,7 @@ from simulation import LOG_H, Coin, World, check, model, reference
 from hocket_daemon.aggregation.independent import Laws, aggregate, draft, laws, seed_of
 from hocket_daemon.aggregation.sampler import eta_device, mix, target
 from hocket_daemon.aggregation.schedule import acceptance
-from hocket_daemon.engine.noise import exponential
-from hocket_daemon.engine.sampling import Rule, shape
+from hocket_daemon.engine.sampling.drawing import Rule, exponential, shape
 from hocket_lab.simulator.record import BY_CLOUD, BY_DEVICE
 
 WARM = {"temperature": 0.7, "top_p": 0.9}

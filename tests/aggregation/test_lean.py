@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hocket_bus.errors import BadMessage
 from hocket_daemon.aggregation.lean import decode, encode, lean, steps_of
 from hocket_daemon.aggregation.relevance import compared
-from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
+from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS
 from hocket_daemon.serving.relevance import LEAST_PART, explained, parts, weigh
 
 STEP = 0.5 / 2_000  # half of what two bytes tell apart

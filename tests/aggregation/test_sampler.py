@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device, mix, target
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.noise import exponential
-from hocket_daemon.engine.sampling import Rule, draw, sample
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, draw, exponential, sample
 
 
 def check_draws_follow(number: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hocket_bus.messages import Begin, Draft, Message, Sampling, Side
 from hocket_daemon.aggregation.dialogue import Dialogue
-from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.sampling.distribution import truncate
 
 FLAT = truncate(np.full(8, 1 / 8, np.float32), 1.0)
 BEGIN = Begin(

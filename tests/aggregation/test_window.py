@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
 from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
 from hocket_daemon.aggregation.window import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule
 
 seconds = st.floats(1e-4, 2.0)
 

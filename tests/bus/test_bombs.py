@@ -30,7 +30,7 @@ from hocket_bus.messages import (
     Status,
 )
 from hocket_bus.wire import MAX_PAYLOAD_BYTES, decode, encode
-from hocket_daemon.engine import distribution
+from hocket_daemon.engine.sampling import distribution
 
 MEMORY_BYTES = 16_000_000
 SECONDS = 0.05

@@ -10,10 +10,10 @@ import pytest
 import hocket_models
 from exact import exact
 from hocket_daemon.composition.choice import SMALL, Choice, chosen
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import AUTO, BUNDLED
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 
 FOLDER = str(hocket_models.path("device"))

@@ -20,10 +20,10 @@ from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.pieces import Pieces
-from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 from waiting import WAIT_S
 

@@ -10,7 +10,7 @@ from hocket_daemon.composition.path import Path
 from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.composition.reference import Reference
 from hocket_daemon.composition.window import Window
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hocket_bus.messages import Extracted, Finish, Memory, MemoryRequest, Messag
 from hocket_daemon.composition.follower import WRITE_S, Follower, Writer
 from hocket_daemon.composition.memory_generator import believed, question
 from hocket_daemon.composition.remembering import EXTRACTIVE, REPLY_S
-from hocket_daemon.engine.generator import TextRequest
+from hocket_daemon.engine.generators.generator import TextRequest
 
 PASSAGES = [
     Passage(document="mill", title="", ordinal=0, text="The mill at Tarnow was built in 1874.\nIt burnt.", score=0.9),

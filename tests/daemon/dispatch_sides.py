@@ -14,7 +14,7 @@ from hocket_daemon.dispatch import booking, follower, leader, mode, writer
 from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, Weighing
 from hocket_daemon.dispatch.settings import DispatchSettings
-from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.serving import stream
 from hocket_lab.rehearsal.script import scripted
 

@@ -11,10 +11,9 @@ from fake_voice import FakeVoice
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Token
 from hocket_bus.sockets import Received
-from hocket_daemon.engine.batch import DecodeRequest, decode
-from hocket_daemon.engine.outcome import outcome_of
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.sequences import Prefill, at_once
+from hocket_daemon.engine.runtime.compute import DecodeRequest, decode, outcome_of
+from hocket_daemon.engine.runtime.sequences import Prefill, at_once
 from hocket_daemon.monitoring.counters import Counters
 from hocket_daemon.profiling.profiler import Profiler
 from hocket_daemon.serving.admission import Admission

@@ -14,8 +14,8 @@ from two_sides import TEXTS, Clock
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Failed, Finish
 from hocket_daemon.dispatch.settings import DispatchSettings
-from hocket_daemon.engine.generation import Usage
-from hocket_daemon.engine.generator import TextRequest
+from hocket_daemon.engine.generators.generation import Usage
+from hocket_daemon.engine.generators.generator import TextRequest
 
 GONE = Unavailable("the server broke off", "look at its log")
 ANSWER = "Ada sang first at noon. Nobody else did so."

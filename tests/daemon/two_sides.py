@@ -23,11 +23,11 @@ from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.likelihood import NOTHING_HEARD
-from hocket_daemon.engine.prompt import Layout
-from hocket_daemon.engine.sampling import Rule
-from hocket_daemon.engine.sequences import mix
+from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
+from hocket_daemon.engine.runtime.sequences import mix
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.drawing import Rule
+from hocket_daemon.engine.text.layout import Layout
 from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import stream
 from hocket_daemon.serving.relevance import explained, weigh

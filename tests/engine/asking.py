@@ -12,8 +12,8 @@ from scripted_server import Scripted, Step
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Sampling
-from hocket_daemon.engine.generator import TextRequest
-from hocket_daemon.engine.openai import OpenAIGenerator, ServerText, open_server
+from hocket_daemon.engine.generators.generator import TextRequest
+from hocket_daemon.engine.generators.openai import OpenAIGenerator, ServerText, open_server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import Ledger

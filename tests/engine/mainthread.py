@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
-from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.voice import Voice
 from waiting import WAIT_S
 

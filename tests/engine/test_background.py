@@ -10,10 +10,10 @@ import torch
 from hocket_bus.errors import Busy
 from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
-from hocket_daemon.engine.documents import Ahead
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.prompt import Prefix
-from hocket_daemon.engine.stored import StoredKV
+from hocket_daemon.engine.runtime.sequences import Ahead
+from hocket_daemon.engine.runtime.stored import StoredKV
+from hocket_daemon.engine.text.layout import Prefix
 from hocket_daemon.serving.background import POLL_S, REPLY_S, Background
 
 PAGE = 3

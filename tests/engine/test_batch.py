@@ -16,10 +16,10 @@ from transformers.models.auto import AutoModelForCausalLM
 from alone import alone
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.batch import DecodeRequest, decode
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
-from hocket_daemon.engine.sequences import SequenceGroup, read
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
+from hocket_daemon.engine.runtime.sequences import SequenceGroup, read
 from hocket_lab.forcing import read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2

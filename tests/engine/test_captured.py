@@ -17,9 +17,9 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from alone import alone
 from exact import exact
-from hocket_daemon.engine.captured import Step, cuda_graph
+from hocket_daemon.engine.backends.captured import Step, cuda_graph
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.forcing import Forced, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola " * 6]

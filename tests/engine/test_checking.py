@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from exact import exact
-from hocket_daemon.engine.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.catalog.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows
 from hocket_lab.forcing import Forced
 

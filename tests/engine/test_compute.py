@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from hocket_bus.errors import HocketError
-from hocket_daemon.engine import compute
-from hocket_daemon.engine.batch import Decoded, DecodeRequest
-from hocket_daemon.engine.compute import MANY
 from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.runtime import compute
+from hocket_daemon.engine.runtime.compute import MANY, Decoded, DecodeRequest
+from hocket_daemon.engine.runtime.sequences import Prefill
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import Prefill
 from hocket_daemon.engine.voice import Rows
 from hocket_lab.rehearsal.held import HeldCompute
 from waiting import WAIT_S

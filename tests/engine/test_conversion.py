@@ -13,10 +13,10 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
-from hocket_daemon.engine.checking import TEXT
-from hocket_daemon.engine.conversion import convert
-from hocket_daemon.engine.loading import place_of
-from hocket_daemon.engine.published import PUBLISHED, is_installed, place
+from hocket_daemon.engine.backends.conversion import convert
+from hocket_daemon.engine.backends.loading import place_of
+from hocket_daemon.engine.catalog.checking import TEXT
+from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place
 from waiting import WAIT_S
 
 

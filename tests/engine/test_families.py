@@ -15,11 +15,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.sequences import mix
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import mix
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.text.layout import Prefix
 from hocket_daemon.engine.voice import Rows
 from hocket_lab.forcing import read_at_once
 

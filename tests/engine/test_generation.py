@@ -15,16 +15,16 @@ from mainthread import MainThread
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy, HocketError
 from hocket_bus.messages import Finish, Sampling
-from hocket_daemon.engine.compute import Compute
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.generation import Generated, Generation
-from hocket_daemon.engine.generator import LocalGenerator, TextGenerator, TextRequest
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.generators.generation import Generated, Generation
+from hocket_daemon.engine.generators.generator import LocalGenerator, TextGenerator, TextRequest
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.runtime.compute import Compute
+from hocket_daemon.engine.runtime.sequences import read_prompt
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import read_prompt
-from hocket_daemon.engine.text import Detokenizer, Transcript
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.text.detokenizer import Detokenizer, Transcript
 from hocket_daemon.engine.voice import Rows, Voice
 from waiting import WAIT_S, until
 

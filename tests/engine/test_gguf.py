@@ -16,16 +16,16 @@ from llama_here import needs_llama
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.checking import MANY, check
-from hocket_daemon.engine.gguf_voice import GGUFVoice
-from hocket_daemon.engine.llama import Stop
+from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.llama import Stop
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.catalog.checking import MANY, check
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
-from hocket_daemon.engine.prompt import Prefix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.text.layout import Prefix
 from hocket_daemon.engine.voice import Rows
-from hocket_daemon.engine.voices import open_voice
 from hocket_tools.models.requantised import requantise
 
 pytestmark = needs_llama

@@ -10,10 +10,10 @@ from llama_here import needs_llama
 
 import hocket_models
 from exact import exact, on_cpu
-from hocket_daemon.engine.choice import reported
-from hocket_daemon.engine.gguf_voice import GGUFVoice
-from hocket_daemon.engine.published import place
-from hocket_daemon.engine.voices import open_voice
+from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.catalog.choice import reported
+from hocket_daemon.engine.catalog.published import place
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_tools.models.voices import add_voices, lacks_voices
 
 pytestmark = needs_llama

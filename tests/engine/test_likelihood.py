@@ -9,10 +9,10 @@ import pytest
 from fake_voice import FakeVoice
 
 from exact import exact
-from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS, Likelihoods
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS, Likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.forcing import Forced, read_at_once
 
 QUESTION = "kala mira duno soretu limba?"

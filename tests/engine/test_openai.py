@@ -16,9 +16,9 @@ from hocket_bus.errors import (
     Forbidden,
 )
 from hocket_bus.messages import Sampling
-from hocket_daemon.engine.generation import Usage
-from hocket_daemon.engine.generator import TextGenerator, TextRequest
-from hocket_daemon.engine.openai import MAX_TEXTS
+from hocket_daemon.engine.generators.generation import Usage
+from hocket_daemon.engine.generators.generator import TextGenerator, TextRequest
+from hocket_daemon.engine.generators.openai import MAX_TEXTS
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import read
 from waiting import WAIT_S, until
@@ -113,7 +113,7 @@ def test_a_count_that_never_comes_delays_an_end_and_does_not_spoil_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server holds the connection open behind the end."""
-    monkeypatch.setattr("hocket_daemon.engine.openai.USAGE_WAIT_S", SHORT_S)
+    monkeypatch.setattr("hocket_daemon.engine.generators.openai.USAGE_WAIT_S", SHORT_S)
     with serving(then_stay(PLAIN, piece("a", finish="stop"))) as server:
         heard = World(server.url, tmp_path).hear()
         assert (heard.text, heard.ends) == ("a", ["eos"])
@@ -150,7 +150,7 @@ def test_nothing_from_a_stop_string_on_is_heard_and_the_server_is_left(tmp_path:
 
 def test_a_text_without_an_end_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind the most that a message can hold."""
-    monkeypatch.setattr("hocket_daemon.engine.completions.MAX_CHARACTERS", 1000)
+    monkeypatch.setattr("hocket_daemon.engine.generators.completions.MAX_CHARACTERS", 1000)
     with serving(then_stay(PLAIN, *[piece("x" * 99)] * 20)) as server:
         heard = World(server.url, tmp_path).hear()
         assert (len(heard.text), heard.ends) == (11 * 99, ["length"])

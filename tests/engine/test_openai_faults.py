@@ -91,7 +91,7 @@ def test_a_fault_of_our_own_tells_no_secret(tmp_path: Path, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise KeyError(KEY + PROMPT)
 
-    monkeypatch.setattr("hocket_daemon.engine.openai.body_of", fail)
+    monkeypatch.setattr("hocket_daemon.engine.generators.openai.body_of", fail)
     with structlog.testing.capture_logs() as logged, serving(fixed(PLAIN)) as server:
         heard = World(server.url, tmp_path).hear()
     assert "daemon's log" in heard.error.remedy

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from hocket_daemon.engine.spelling import Spelling
-from hocket_daemon.engine.tokenizer import layout_for
+from hocket_daemon.engine.text.spelling import Spelling
+from hocket_daemon.engine.text.tokenizer import layout_for
 
 NAMES = ["<|bos|>", "<|eos|>", "<|pad|>"]
 TEMPLATE = "{% for message in messages %}<|bos|>{{ message.content }}<|eos|>{% endfor %}"

@@ -14,8 +14,8 @@ from real_server import MODEL, listens, needs_serving, serve, started
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_bus.messages import Sampling, Task
-from hocket_daemon.engine.generator import TextRequest
-from hocket_daemon.engine.openai import OpenAIGenerator, open_server
+from hocket_daemon.engine.generators.generator import TextRequest
+from hocket_daemon.engine.generators.openai import OpenAIGenerator, open_server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import Ledger

@@ -10,8 +10,8 @@ import pytest
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.engine.sequences import SequenceGroup
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_lab.forcing import read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]

@@ -10,7 +10,7 @@ from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.web.server import CREDENTIAL, Server, is_here
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.server import server_of
+from hocket_daemon.engine.generators.server import server_of
 from hocket_daemon.engine.settings import ServerSettings
 
 HERE = "http://localhost:8000"

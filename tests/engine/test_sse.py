@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadMessage
-from hocket_daemon.engine.sse import MAX_EVENT_BYTES, Events
+from hocket_daemon.engine.generators.sse import MAX_EVENT_BYTES, Events
 
 LINES = st.lists(st.text(alphabet='ab: {"}€😀\u2028\x85', max_size=8), min_size=1, max_size=3)
 

@@ -20,15 +20,15 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from conftest import save_tiny_model
 from exact import exact
-from hocket_daemon.engine import stored
-from hocket_daemon.engine.documents import compute_ahead
-from hocket_daemon.engine.entry import KV, encode
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.runtime import stored
+from hocket_daemon.engine.runtime.entry import KV, encode
+from hocket_daemon.engine.runtime.sequences import compute_ahead
+from hocket_daemon.engine.runtime.stored import StoredKV, model_digest, open_store, text_digest
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.stored import StoredKV, model_digest, open_store, text_digest
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.text.layout import Prefix
 from hocket_lab.forcing import read_at_once
 from waiting import WAIT_S
 

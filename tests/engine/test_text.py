@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from hocket_daemon.engine.text import Detokenizer, Transcript
+from hocket_daemon.engine.text.detokenizer import Detokenizer, Transcript
 
 
 def by_byte(ids: list[int]) -> str:

@@ -17,11 +17,11 @@ from llama_here import needs_llama
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.engine.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.runtime.sequences import at_once, read_prompt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import at_once, read_prompt
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Rows, Voice
 from hocket_lab.forcing import read_at_once
 from waiting import WAIT_S
@@ -182,6 +182,6 @@ def test_each_voice_computes_with_its_own_number_of_threads(tiny_models: dict[st
 
 def test_what_works_with_any_voice_needs_no_model_library() -> None:
     """Another engine's voice brings its own: torch and transformers are imported for transformers' voice alone."""
-    source = "import hocket_daemon.engine.generator, sys; print({'torch', 'transformers'} & set(sys.modules))"
+    source = "import hocket_daemon.engine.generators.generator, sys; print({'torch', 'transformers'} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=WAIT_S)
     assert found.stdout.strip() == "set()"

@@ -14,9 +14,9 @@ import pytest
 from exact import exact
 from hocket_bus.errors import BadRequest
 from hocket_daemon.aggregation.schedule import latency
-from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.figures import case_study, frame, perplexity, speedup
 from hocket_lab.bench.figures.frame import Claim, Figure, find, separate, settings_of, together
 from hocket_lab.bench.figures.ranges import check

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hocket_daemon.aggregation.sampler import target
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_lab.bench.bare import distributions
 from hocket_lab.bench.overhead import VOCABULARIES, Settings, bare_pair, run
 from hocket_lab.bench.product import WIRE_MASS

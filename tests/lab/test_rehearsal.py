@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -12,8 +12,10 @@ import pytest
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.preemption import Interrupt, Preempted
+from hocket_daemon.engine.runtime.compute import Post
+from hocket_daemon.engine.runtime.sequences import Prefill
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.sequences import Prefill
+from hocket_daemon.engine.voice import Rows
 from hocket_lab.rehearsal.aggregating import scheduler
 from hocket_lab.rehearsal.daemon import Rehearsal
 from hocket_lab.rehearsal.held import HeldCompute, Hold
@@ -21,6 +23,17 @@ from hocket_lab.rehearsal.script import Script, parse
 from waiting import WAIT_S
 
 TOKENS = 4
+
+
+def main_thread() -> tuple[SimpleQueue[Callable[[], None]], Post]:
+    """What is posted, and how."""
+    inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def post(*commands: Callable[[], None]) -> None:
+        for command in commands:
+            inbox.put(command)
+
+    return inbox, post
 
 
 def passes() -> Prefill[str]:
@@ -32,14 +45,10 @@ def passes() -> Prefill[str]:
 
 def read_all(holds: list[Hold], number: int) -> list[float]:
     """Seconds that each of so many prompts took, one behind the other."""
-    inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-
-    def post(*commands: Callable[[], None]) -> None:
-        for command in commands:
-            inbox.put(command)
-
+    inbox, post = main_thread()
     compute = HeldCompute(post, lambda segments, _: [np.ones((1, 1), np.float32) for _ in segments], 0.0, holds)
-    took_s, ended = [], []
+    took_s: list[float] = []
+    ended: list[object] = []
     for _ in range(number):
         began_s = time.monotonic()
         compute.prefill(passes(), Interrupt(), ended.append)
@@ -61,14 +70,14 @@ def test_each_hold_is_for_one_prompt_and_may_count_its_tokens() -> None:
 
 
 def test_a_held_prompt_that_nobody_wants_ends() -> None:
-    inbox: SimpleQueue[Callable[[], None]] = SimpleQueue()
-    interrupt, ended = Interrupt(), []
+    inbox, post = main_thread()
+    interrupt, ended = Interrupt(), list[object]()
 
-    def read(segments: list[Segment], _: Interrupt) -> list[np.ndarray]:
+    def read(segments: Sequence[Segment], _: Interrupt) -> list[Rows]:
         interrupt.set()
         return [np.ones((1, 1), np.float32) for _ in segments]
 
-    compute = HeldCompute(lambda *commands: [inbox.put(each) for each in commands], read, 0.0, [Hold(seconds=3600.0)])
+    compute = HeldCompute(post, read, 0.0, [Hold(seconds=3600.0)])
     compute.prefill(passes(), interrupt, ended.append)
     while not ended:
         inbox.get(timeout=WAIT_S)()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.entry import Damaged
+from hocket_daemon.engine.runtime.entry import Damaged
 from hocket_lab.bench import kv
 from hocket_lab.bench.baselines import moved
 from hocket_lab.bench.figures import first_token, frame, latency, running, scheduling

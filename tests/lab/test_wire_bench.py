@@ -9,7 +9,7 @@ import zmq
 
 from hocket_bus import wire
 from hocket_bus.messages import Draft
-from hocket_daemon.engine.distribution import decode, truncate
+from hocket_daemon.engine.sampling.distribution import decode, truncate
 from hocket_lab.bench.wire import SHAPES, SIZES, Settings, framed_bytes, made, message_of, run
 from hocket_lab.link.tap import CURVE_BYTES, Tap
 from waiting import WAIT_S

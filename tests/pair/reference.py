@@ -18,12 +18,11 @@ from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.likelihood import NOTHING_HEARD
-from hocket_daemon.engine.noise import exponential
-from hocket_daemon.engine.sampling import Rule
-from hocket_daemon.engine.sequences import SequenceGroup
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.serving.relevance import explained, weigh
 from hocket_lab.forcing import Forced, read_at_once
 

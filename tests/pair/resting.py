@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from queue import SimpleQueue
 
-from hocket_daemon.engine.compute import Compute
+from hocket_daemon.engine.runtime.compute import Compute
 from waiting import WAIT_S, until
 
 

@@ -13,7 +13,7 @@ from harness import Pair, pair
 
 from hocket_bus.messages import Begin, Done, Draft, End, Message, Ready, Refused, Target, Welcome
 from hocket_bus.sockets import Bus, Event, Received, Server
-from hocket_daemon.engine import distribution as codec
+from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.serving.prefix import PrefixChain
 from waiting import WAIT_S, until
 

@@ -10,7 +10,7 @@ from harness import pair
 
 from exact import exact
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.profiling.offline import Stage, about, profile, steps_of
 from hocket_daemon.profiling.profiles import (
     DecodeProfile,

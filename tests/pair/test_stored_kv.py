@@ -12,8 +12,8 @@ from reference import Reference
 from hocket_bus.messages import Chunks, ListChunks, Search, Status, StatusRequest
 from hocket_bus.sockets import Event, Received, Server
 from hocket_client.question import ask_message
+from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.stored import StoredKV
 from hocket_daemon.serving import background
 from hocket_tools.caller import Caller
 from waiting import WAIT_S

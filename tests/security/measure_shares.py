@@ -103,8 +103,8 @@ def _ingest(keeper: Machine, path: Path) -> None:
 
 
 def _tokenizer(folder: Path) -> str:
+    from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
     from hocket_daemon.engine.settings import KVSettings
-    from hocket_daemon.engine.transformers_voice import TransformersVoice
 
     return TransformersVoice(exact(slots=1), "device", KVSettings()).fingerprint
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
-from hocket_daemon.engine.spelling import Spelling
-from hocket_daemon.engine.tokenizer import layout_for, prompt_ids
+from hocket_daemon.engine.text.spelling import Spelling
+from hocket_daemon.engine.text.tokenizer import layout_for, prompt_ids
 
 TURN = "<|turn|>"
 # Called special and not; with a character of their own; one inside another; overlapping; sure of their neighbours.

@@ -15,9 +15,9 @@ from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import claims
 from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Steering, guard
-from hocket_daemon.engine import distribution as codec
-from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.likelihood import LEAST, MOST_TOKENS
+from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS
+from hocket_daemon.engine.sampling import distribution as codec
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import weigh
 

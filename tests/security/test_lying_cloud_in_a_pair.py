@@ -20,7 +20,7 @@ from exact import exact
 from hocket_bus.messages import Sampling
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_lab.bench.forced import MANNERS, Manner, attack, forced
 from waiting import WAIT_S, until

@@ -13,7 +13,7 @@ import pytest
 import hocket_models
 from exact import exact
 from hocket_bus.errors import HocketError
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hocket_bus.errors import BadConfiguration, Unavailable
-from hocket_daemon.engine.published import PUBLISHED, place
+from hocket_daemon.engine.catalog.published import PUBLISHED, place
 from hocket_tools.commands.model import app
 from hocket_tools.models.fetching import fetched, in_package
 

@@ -10,7 +10,7 @@ import pytest
 
 from hocket_bus import wire
 from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
-from hocket_daemon.engine.distribution import encode, truncate
+from hocket_daemon.engine.sampling.distribution import encode, truncate
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_lab.bench import leaks, privacy

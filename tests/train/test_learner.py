@@ -11,7 +11,7 @@ import torch
 
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_lab.forcing import Forced
 from hocket_tools.models.described import described
 from hocket_tools.train import learner

@@ -10,7 +10,7 @@ from statistics import fmean
 
 from hocket_bus.messages import Side
 
-from ..engine.distribution import Distribution
+from ..engine.sampling.distribution import Distribution
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict, provenance
 from .independent import Laws, aggregate, draft, laws
 from .schedule import DEFAULT_SIDE, acceptance

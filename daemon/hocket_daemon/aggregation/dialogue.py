@@ -15,9 +15,9 @@ from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
 
-from ..engine import distribution as codec
-from ..engine.distribution import Distribution
-from ..engine.sampling import Rule
+from ..engine.sampling import distribution as codec
+from ..engine.sampling.distribution import Distribution
+from ..engine.sampling.drawing import Rule
 from ..engine.voice import Rows
 from ..serving.sources import Told, heard, telling
 from . import lean

@@ -12,9 +12,9 @@ import structlog
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages
 
-from ..engine.batch import Decoded, DecodeRequest
 from ..engine.preemption import Interrupt, Preempted
-from ..engine.sequences import SequenceGroup, read
+from ..engine.runtime.compute import Decoded, DecodeRequest
+from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import explained

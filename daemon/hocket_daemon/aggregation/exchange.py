@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
 
-from ..engine.distribution import Distribution
-from ..engine.sampling import Rule, sample
+from ..engine.sampling.distribution import Distribution
+from ..engine.sampling.drawing import Rule, sample
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Made, Trace, within

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from hocket_bus.messages import Side
 
-from ..engine.distribution import VOCABULARY_LIMIT, Distribution
-from ..engine.noise import exponential
-from ..engine.sampling import Rule, draw, race, shape
+from ..engine.sampling.distribution import VOCABULARY_LIMIT, Distribution
+from ..engine.sampling.drawing import Rule, draw, exponential, race, shape
 from .sampler import eta_device, mix
 from .schedule import GAMMA
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import BadMessage
 
-from ..engine.likelihood import LEAST, MOST_TOKENS
+from ..engine.runtime.likelihood import LEAST, MOST_TOKENS
 from ..serving.relevance import LEAST_PART, ROUNDS
 
 _STEPS = 2_000  # to a nat: two bytes hold the log of any probability from LEAST on

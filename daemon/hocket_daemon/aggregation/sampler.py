@@ -1,6 +1,6 @@
 """The coupled sampler: a target token and two drafts from one noise (docs/aggregation.md).
 
-Both sides and the target race with the same noise (engine/sampling.py), so similar distributions pick the same token.
+Both sides and the target race with the same noise (engine/sampling), so similar distributions pick the same token.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.distribution import Distribution
-from ..engine.sampling import Rule, draw
+from ..engine.sampling.distribution import Distribution
+from ..engine.sampling.drawing import Rule, draw
 
 _ETA_STEPS = 1 << 24
 LEAST_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it

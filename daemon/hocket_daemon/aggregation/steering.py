@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import log
 from typing import Literal
 
-from ..engine.distribution import Distribution
+from ..engine.sampling.distribution import Distribution
 
 Guard = Literal["off", "warns", "leaves"]  # what a side does about an answer that the other one steers
 

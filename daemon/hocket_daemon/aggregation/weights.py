@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passage, Passages
 
-from ..engine.likelihood import NOTHING_HEARD
+from ..engine.runtime.likelihood import NOTHING_HEARD
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import weigh
 from .relevance import REWEIGHED, compared, query, weighed_by

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hocket_bus.messages import SUGGESTED
 
-from ..engine.sequences import at_once
+from ..engine.runtime.sequences import at_once
 from ..engine.settings import AUTO, BUNDLED, TUNED
 from ..engine.voice import Voice
 from .completion import Row, complete

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest, HocketError
 
-from ..engine.compute import Compute
 from ..engine.preemption import Interrupt, Preempted
-from ..engine.sequences import Prefill
+from ..engine.runtime.compute import Compute
+from ..engine.runtime.sequences import Prefill
 from ..engine.voice import Voice
 from .completion import PART, Row, complete, read
 from .document import Document

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hocket_bus.alike import alike
 
 from ..engine.preemption import Preempted
+from ..engine.runtime.sequences import Prefill
 from ..engine.segments import Segment
-from ..engine.sequences import Prefill
 from ..engine.voice import Voice
 from .lookup import Lookup
 from .path import Path

@@ -10,7 +10,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Extracted, Finish, Memory, MemoryRequest, Message, Passage, Passages, Sampling, Takeaway
 
-from ..engine.generator import Generating, TextGenerator, TextRequest
+from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from .memory_generator import TOKENS, believed, question

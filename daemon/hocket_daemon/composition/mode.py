@@ -9,7 +9,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Ask, Memory, MemoryRequest, Message, Refused
 
-from ..engine.generator import LocalGenerator
+from ..engine.generators.generator import LocalGenerator
 from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
 from ..serving.services import Services

@@ -13,7 +13,7 @@ from math import inf
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Side, Sources, Standing, other
 
-from ..engine.sequences import measure
+from ..engine.runtime.sequences import measure
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, late

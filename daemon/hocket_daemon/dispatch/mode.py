@@ -24,7 +24,7 @@ from hocket_bus.messages import (
     Target,
 )
 
-from ..engine.generator import TextRequest
+from ..engine.generators.generator import TextRequest
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply

@@ -13,7 +13,7 @@ import numpy as np
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Message, Standing
 
-from ..engine.generator import Generating, TextGenerator, TextRequest
+from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.voice import Voice
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told

@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple, Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages
 
-from ..engine.batch import Decoded, DecodeRequest
 from ..engine.preemption import Interrupt, Preempted
-from ..engine.sampling import Rule, sample
-from ..engine.sequences import Prefill, SequenceGroup, read
+from ..engine.runtime.compute import Decoded, DecodeRequest
+from ..engine.runtime.sequences import Prefill, SequenceGroup, read
+from ..engine.sampling.drawing import Rule, sample
 from ..engine.voice import Rows
 from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hocket_bus.messages import Task
 
 from .preemption import Interrupt
-from .prompt import Layout, Prefix
 from .segments import Segment
+from .text.layout import Layout, Prefix
 
 Rows: TypeAlias = NDArray[np.float32]  # [rows, vocabulary]: probabilities of what follows each row
 

@@ -9,10 +9,10 @@ from statistics import fmean
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import GateDecision, Passages, Weigh
 
-from ..engine.generation import Drawn, Generated, Generation
-from ..engine.sampling import Rule
-from ..engine.sequences import read_text
-from ..engine.text import Detokenizer, Transcript
+from ..engine.generators.generation import Drawn, Generated, Generation
+from ..engine.runtime.sequences import read_text
+from ..engine.sampling.drawing import Rule
+from ..engine.text.detokenizer import Detokenizer, Transcript
 from ..serving.retrieval import Asker
 from ..serving.services import Services
 from .answers import Candidate, judge

@@ -13,8 +13,8 @@ import numpy as np
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 
-from ..engine.distribution import truncate
-from ..engine.machine import processor
+from ..engine.catalog.machine import processor
+from ..engine.sampling.distribution import truncate
 from ..engine.segments import Segment, in_passes
 from ..engine.settings import ModelSettings
 from ..engine.voice import Voice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.likelihood import NOTHING_HEARD
+from ..engine.runtime.likelihood import NOTHING_HEARD
 
 LEAST_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
 ROUNDS = 30  # of expectation maximisation

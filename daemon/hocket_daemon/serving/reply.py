@@ -12,7 +12,7 @@ from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
 from hocket_bus.messages import Ask, Done, Finish, Origin, Outcome, Routing, Source
 
-from ..engine.text import Detokenizer, Transcript
+from ..engine.text.detokenizer import Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .routing import Route
 from .stream import Stream

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from hocket_bus.messages import Side
 
-from ..engine.compute import Compute
-from ..engine.generator import TextGenerator
+from ..engine.generators.generator import TextGenerator
+from ..engine.runtime.compute import Compute
 from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler

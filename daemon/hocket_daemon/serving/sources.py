@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Origin, Passage, Place, Side, Sources, other
 
-from ..engine.distribution import Distribution, truncate
-from ..engine.sequences import mix
+from ..engine.runtime.sequences import mix
+from ..engine.sampling.distribution import Distribution, truncate
 from ..engine.voice import Rows
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced

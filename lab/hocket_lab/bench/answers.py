@@ -17,10 +17,10 @@ from rich.progress import Progress
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
 from hocket_daemon.engine.voice import Voice
-from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench import unfounded
 from hocket_lab.bench.dealt import Scores
 from hocket_lab.bench.lies import alarm

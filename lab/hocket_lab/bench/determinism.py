@@ -15,13 +15,13 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_daemon.engine.batch import DecodeRequest, decode
-from hocket_daemon.engine.distribution import truncate
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Together
-from hocket_daemon.engine.sampling import Rule, sample
-from hocket_daemon.engine.sequences import SequenceGroup, mix
+from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
+from hocket_daemon.engine.runtime.sequences import SequenceGroup, mix
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.product import WIRE_MASS
 from hocket_lab.bench.report import Report
 from hocket_lab.forcing import read_at_once

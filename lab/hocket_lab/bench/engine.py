@@ -20,9 +20,9 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.utils import logging
 
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.option import Option
 

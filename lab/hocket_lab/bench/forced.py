@@ -20,10 +20,10 @@ from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import HEARD
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.aggregation.steering import Guard
-from hocket_daemon.engine import distribution as codec
-from hocket_daemon.engine.distribution import MAX_IDS, Distribution, truncate
-from hocket_daemon.engine.sequences import SequenceGroup
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
+from hocket_daemon.engine.sampling import distribution as codec
+from hocket_daemon.engine.sampling.distribution import MAX_IDS, Distribution, truncate
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import explained
 from hocket_lab.forcing import read_at_once

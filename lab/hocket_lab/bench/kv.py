@@ -17,8 +17,8 @@ from rich.progress import Progress
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
 from hocket_client import Client
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_lab.bench.product import DOCUMENTS
 from hocket_lab.bench.report import Report, Row, bootstrap, percentile

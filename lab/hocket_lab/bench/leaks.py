@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Ping, Sync, Target, Withdraw
-from hocket_daemon.engine import distribution as codec
-from hocket_daemon.engine.distribution import Distribution
+from hocket_daemon.engine.sampling import distribution as codec
+from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.serving.prefix import PrefixChain
 
 RUN = 3  # tokens in a row that count as a piece of a sentence

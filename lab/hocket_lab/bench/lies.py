@@ -12,9 +12,9 @@ from rich.progress import Progress, track
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, Sampling, Side, Task, Weights
 from hocket_daemon.aggregation.steering import Guard, Steering, bounds, guard
-from hocket_daemon.engine.sampling import Rule
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.aggregation import articles, fixed_prompts
 from hocket_lab.bench.dealt import FILES, Scores, dealt

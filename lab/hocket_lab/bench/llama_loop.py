@@ -6,7 +6,7 @@ import ctypes
 import time
 from pathlib import Path
 
-from hocket_daemon.engine.llama import library
+from hocket_daemon.engine.backends.llama import library
 
 TOKEN = 7
 

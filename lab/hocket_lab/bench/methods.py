@@ -11,8 +11,8 @@ from types import TracebackType
 
 from hocket_bus.messages import Sampling, Task
 from hocket_daemon.config import DeviceSettings
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench.baselines import drcg, sequence
 from hocket_lab.bench.baselines.moved import MovedKV
 from hocket_lab.bench.product import DOCUMENTS

@@ -19,10 +19,10 @@ from typing import Annotated
 
 from rich.progress import track
 
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.sequences import SequenceGroup
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.picture import draw
 from hocket_lab.bench.random_model import save_random_model
 from hocket_lab.bench.report import Report, Row, bootstrap, percentile

@@ -25,9 +25,9 @@ from hocket_client import Client
 from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
-from hocket_daemon.engine.sequences import measure
+from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.runtime.sequences import measure
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.voices import open_voice
 from hocket_daemon.serving.decisions import last
 from hocket_daemon.serving.mode import Facts
 from hocket_lab.bench.dispatch import inputs

@@ -15,7 +15,7 @@ from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, R
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Port, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.mode import AggregationMode
-from hocket_daemon.engine.distribution import Distribution
+from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_lab.bench.product import WIRE_MASS
 from hocket_tools.caller import Caller
 

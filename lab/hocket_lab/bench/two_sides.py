@@ -15,9 +15,9 @@ from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.sampling import Rule
-from hocket_daemon.engine.sequences import SequenceGroup, mix
+from hocket_daemon.engine.runtime.sequences import SequenceGroup, mix
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import explained, weigh
 from hocket_lab.forcing import read_at_once

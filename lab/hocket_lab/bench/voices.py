@@ -15,12 +15,12 @@ from statistics import median
 from typing import Annotated, NamedTuple
 
 from hocket_bus.messages import Side
-from hocket_daemon.engine.gguf_voice import GGUFVoice
-from hocket_daemon.engine.llama import is_installed
-from hocket_daemon.engine.published import place
+from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.llama import is_installed
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.catalog.published import place
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.aggregation import articles as documents_of
 from hocket_lab.bench.aggregation import fixed_prompts, inputs, share_out

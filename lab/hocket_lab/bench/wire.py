@@ -24,9 +24,9 @@ from rich.progress import track
 
 from hocket_bus import messages, wire
 from hocket_daemon.aggregation.sampler import target
-from hocket_daemon.engine import distribution as codec
-from hocket_daemon.engine.distribution import Distribution, truncate
-from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.sampling import distribution as codec
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_lab.bench.report import Report, Row, percentile
 from hocket_lab.link.tap import CURVE_BYTES
 from hocket_lab.option import Option

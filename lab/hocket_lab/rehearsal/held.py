@@ -7,12 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from hocket_bus.errors import HocketError
-from hocket_daemon.engine.batch import Decoded, DecodeRequest, Read
-from hocket_daemon.engine.compute import Compute
-from hocket_daemon.engine.outcome import Post
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
-from hocket_daemon.engine.prefills import Prompt
-from hocket_daemon.engine.sequences import Prefill, SequenceGroup
+from hocket_daemon.engine.runtime.compute import Compute, Decoded, DecodeRequest, Post, Prompt, Read
+from hocket_daemon.engine.runtime.sequences import Prefill, SequenceGroup
 from hocket_daemon.engine.voice import Rows
 
 T = TypeVar("T")

@@ -49,7 +49,7 @@ def demo(wait: StartWait = START_S) -> None:
 
 
 def _described(model: str) -> str:
-    from hocket_daemon.engine.published import PUBLISHED, advice
+    from hocket_daemon.engine.catalog.published import PUBLISHED, advice
     from hocket_daemon.engine.settings import AUTO
 
     if model in PUBLISHED:

@@ -12,7 +12,7 @@ import typer
 from hocket_tools.interrupted import leaving
 
 if TYPE_CHECKING:
-    from hocket_daemon.engine.published import Published
+    from hocket_daemon.engine.catalog.published import Published
 
 app = typer.Typer(
     help="The language models of this machine: which there are, what they are, and how to get a better one.",
@@ -60,8 +60,8 @@ def get(
 
     What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were.
     """
-    from hocket_daemon.engine.conversion import convert
-    from hocket_daemon.engine.published import is_installed, place
+    from hocket_daemon.engine.backends.conversion import convert
+    from hocket_daemon.engine.catalog.published import is_installed, place
     from hocket_tools import console
     from hocket_tools.models.fetching import fetched
     from hocket_tools.models.voices import add_voices, lacks_voices
@@ -108,7 +108,7 @@ def check(
 
     Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
     """
-    from hocket_daemon.engine.published import resolved
+    from hocket_daemon.engine.catalog.published import resolved
     from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
     from hocket_tools.models.checked import checked
@@ -127,7 +127,7 @@ def check(
 
 def _published(name: str) -> Published:
     from hocket_bus.errors import BadRequest
-    from hocket_daemon.engine.published import PUBLISHED
+    from hocket_daemon.engine.catalog.published import PUBLISHED
 
     if name not in PUBLISHED:
         raise BadRequest(f"no published model is called '{name}' here", f"one of: {', '.join(PUBLISHED)}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.checking import MANY, Check, check
+from hocket_daemon.engine.catalog.checking import MANY, Check, check
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.engine.voice import Voice
-from hocket_daemon.engine.voices import open_voice
 from hocket_tools.models.described import described
 
 CONTEXT = 256

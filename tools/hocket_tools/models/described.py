@@ -8,14 +8,14 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.adapter import base_of
-from hocket_daemon.engine.gguf_tokenizer import tokenizer_of
-from hocket_daemon.engine.gguf_voice import SUFFIX
-from hocket_daemon.engine.llama import Model
-from hocket_daemon.engine.loading import place_of
-from hocket_daemon.engine.published import PUBLISHED
+from hocket_daemon.engine.backends.adapter import base_of
+from hocket_daemon.engine.backends.gguf_voice import SUFFIX
+from hocket_daemon.engine.backends.llama import Model
+from hocket_daemon.engine.backends.loading import place_of
+from hocket_daemon.engine.catalog.published import PUBLISHED
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_daemon.engine.tokenizer import fingerprint, fingerprint_of
+from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
+from hocket_daemon.engine.text.tokenizer import fingerprint, fingerprint_of
 from hocket_tools.models.listed import bytes_of
 
 

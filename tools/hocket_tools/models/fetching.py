@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hocket_bus.errors import Unavailable
-from hocket_daemon.engine.published import Published
+from hocket_daemon.engine.catalog.published import Published
 
 DOWNLOAD_S = 1800.0
 

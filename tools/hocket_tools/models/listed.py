@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypedDict
 
 import hocket_models
-from hocket_daemon.engine.published import PUBLISHED, is_installed, place, resolved
+from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place, resolved
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 
 

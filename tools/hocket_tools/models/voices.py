@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hocket_daemon.engine.checking import Check, check
-from hocket_daemon.engine.choice import report, reported
-from hocket_daemon.engine.gguf_voice import GGUFVoice
-from hocket_daemon.engine.llama import is_installed
-from hocket_daemon.engine.machine import multiplies_bfloat16
-from hocket_daemon.engine.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.llama import is_installed
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.catalog.checking import Check, check
+from hocket_daemon.engine.catalog.choice import report, reported
+from hocket_daemon.engine.catalog.machine import multiplies_bfloat16
 
 from .checked import settings
 from .requantised import requantise

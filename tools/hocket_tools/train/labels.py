@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Sampling
 from hocket_daemon.composition.prompts import reference_text
-from hocket_daemon.engine.generator import TextRequest
-from hocket_daemon.engine.openai import open_server
+from hocket_daemon.engine.generators.generator import TextRequest
+from hocket_daemon.engine.generators.openai import open_server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_daemon.privacy.ledger import Ledger

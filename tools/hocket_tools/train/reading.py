@@ -10,7 +10,7 @@ from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.memory import Item
 from hocket_daemon.composition.reference import make_reference
 from hocket_daemon.composition.window import Encoding
-from hocket_daemon.engine.tokenizer import Worded
+from hocket_daemon.engine.text.tokenizer import Worded
 
 from .examples import Example
 

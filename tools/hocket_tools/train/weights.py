@@ -11,8 +11,8 @@ from torch.nn import Module
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.adapter import ADAPTER, ADAPTER_CONFIG
-from hocket_daemon.engine.loading import load, place_of
+from hocket_daemon.engine.backends.adapter import ADAPTER, ADAPTER_CONFIG
+from hocket_daemon.engine.backends.loading import load, place_of
 
 if TYPE_CHECKING:
     from peft import PeftModel

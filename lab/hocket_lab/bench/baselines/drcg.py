@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.sampling import Rule, sample
-from hocket_daemon.engine.sequences import SequenceGroup
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import weigh
 from hocket_lab.bench.stream import Run

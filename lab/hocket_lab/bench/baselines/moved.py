@@ -21,14 +21,14 @@ import msgspec
 import numpy as np
 
 from hocket_bus.messages import Chunks, ListChunks, Passage, Passages, Search
-from hocket_daemon.engine import entry
-from hocket_daemon.engine.documents import compute_ahead, prefix_of
-from hocket_daemon.engine.entry import KV
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.prompt import Prefix
+from hocket_daemon.engine.runtime import entry
+from hocket_daemon.engine.runtime.entry import KV
+from hocket_daemon.engine.runtime.sequences import compute_ahead, prefix_of
+from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
-from hocket_daemon.engine.stored import StoredKV
-from hocket_daemon.engine.voices import open_voice
+from hocket_daemon.engine.text.layout import Prefix
 from hocket_lab.bench.baselines.drcg import Terms, answered
 from hocket_lab.bench.stream import Run
 from hocket_tools.caller import Caller

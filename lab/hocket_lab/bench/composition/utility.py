@@ -30,10 +30,10 @@ from hocket_daemon.composition.path import Path as Continuation
 from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.composition.reference import Reference, make_reference
 from hocket_daemon.composition.window import Encoding, Window
-from hocket_daemon.engine.published import resolved
-from hocket_daemon.engine.sequences import at_once
+from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.catalog.published import resolved
+from hocket_daemon.engine.runtime.sequences import at_once
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.transformers_voice import TransformersVoice
 from hocket_lab.bench.figures.frame import separate
 from hocket_lab.bench.report import Report, Row, bootstrap
 from hocket_lab.forcing import Forced

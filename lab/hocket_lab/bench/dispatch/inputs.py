@@ -17,9 +17,9 @@ from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Ints
 from hocket_daemon.dispatch.ttfts import Floats
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.data_folder import require
 

@@ -16,11 +16,11 @@ import hocket_models
 from hocket_bus.messages import Side, Task, other
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.distribution import truncate
-from hocket_daemon.engine.sampling import Rule, sample
+from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.voice import Voice
-from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench.live.told import Told, ask, longest_gap_s
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair

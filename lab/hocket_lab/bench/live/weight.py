@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from hocket_daemon.engine.published import resolved
+from hocket_daemon.engine.catalog.published import resolved
+from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.voices import open_voice
 from hocket_lab.bench.dispatch.inputs import ALPACA
 from hocket_lab.bench.report import Report, Row
 

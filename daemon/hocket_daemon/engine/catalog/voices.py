@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from hocket_bus.messages import Side
 
+from ..backends.gguf_voice import SUFFIX, GGUFVoice
+from ..backends.loading import place_of
+from ..backends.transformers_voice import TransformersVoice
+from ..settings import KVSettings, ModelSettings
 from .choice import chosen
-from .gguf_voice import SUFFIX, GGUFVoice
-from .loading import place_of
 from .published import PUBLISHED, advice, resolved
-from .settings import KVSettings, ModelSettings
-from .transformers_voice import TransformersVoice
 
 
 def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFVoice | TransformersVoice:

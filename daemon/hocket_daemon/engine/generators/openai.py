@@ -22,14 +22,14 @@ from hocket_bus.messages import Finish
 from hocket_bus.web.connection import BROKEN, Connection
 from hocket_bus.web.server import Server
 
-from ..privacy.egress import EgressSettings, PeerGate
-from ..privacy.ledger import Ledger
+from ...privacy.egress import EgressSettings, PeerGate
+from ...privacy.ledger import Ledger
+from ..runtime.compute import Post
+from ..settings import ServerSettings
 from .completions import Streamed, body_of, continues, error_of
 from .generation import Usage
 from .generator import TextRequest
-from .outcome import Post
 from .server import server_of
-from .settings import ServerSettings
 from .sse import Events
 
 MAX_TEXTS = 32  # at once, a thread each

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from .segments import Segment
+from ..segments import Segment
 from .slots import Plan, RowSpan, Slots
 
 MIN_ROWS, MIN_LENGTH = 8, 128

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import BadConfiguration, HocketError
 
-from .preemption import Preempted
-from .voice import Shape
+from ..preemption import Preempted
+from ..voice import Shape
 
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels

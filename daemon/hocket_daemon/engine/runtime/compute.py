@@ -1,7 +1,7 @@
 """The compute thread: jobs go in from the main thread, their outcomes come back on it (docs/engine.md).
 
 In turn: all short jobs, then one forward pass for one decode request of every session that waits and a part of the
-oldest prompt. A daemon has one such thread for each of its voices.
+oldest prompt; prompts of somebody who is typing come before all others. A daemon has one such thread for each voice.
 """
 
 from __future__ import annotations
@@ -11,23 +11,152 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import structlog
 
 from hocket_bus.errors import HocketError
 
-from .batch import Decoded, DecodeRequest, Read, decode
-from .outcome import News, Post, outcome_of
-from .preemption import Interrupt, Preempted, Together
-from .prefills import Prefills, Prompt
-from .segments import NOTHING
-from .sequences import Prefill
-from .voice import Rows
+from ..preemption import Interrupt, Preempted, Together
+from ..segments import NOTHING, Segment
+from ..voice import Rows
+from .sequences import Prefill, SequenceGroup
+
+News: TypeAlias = Callable[[], None]
+log = structlog.get_logger(__name__)
+
+
+class Post(Protocol):
+    """Runs callables on the main thread, in this order."""
+
+    def __call__(self, *commands: News) -> None:
+        """Hand them over and return at once."""
+
+
+def outcome_of(job: Callable[[], object]) -> object:
+    """What `job` returns, or the HocketError or Preempted that it ends with; any other error becomes a HocketError."""
+    try:
+        return job()
+    except (HocketError, Preempted) as ended:
+        return ended
+    except Exception as error:
+        log.exception("error on the compute thread")
+        return HocketError(f"the model failed: {error}", "look into the daemon's log")
+
+
+T = TypeVar("T")
+Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Rows]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecodeRequest(Generic[T]):
+    """The distributions behind `tokens` are wanted: `then` makes of [rows, vocabulary] what the session needs."""
+
+    group: SequenceGroup
+    tokens: list[int]
+    then: Callable[[Rows], T]
+    interrupt: Interrupt
+
+
+class Decoded(NamedTuple, Generic[T]):
+    """What became of a request, and how many rows were decoded together with its own."""
+
+    value: T
+    rows: int
+
+
+def decode(
+    read: Read, requests: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
+) -> tuple[list[Decoded[T]], Rows]:
+    """All requests, of which each session has at most one, and `prompt` by one pass of the voice's `read`.
+
+    Returns what became of the requests, and probabilities [rows, vocabulary] of what follows the prompt's rows. Raises
+    Preempted when nobody wants the pass any more.
+    """
+    segments = [request.group.roll_back(request.tokens) for request in requests]
+    appended = [segment for segment in (*segments, prompt) if segment.rows]
+    found = iter(read(appended, interrupt) if appended else [])
+    taken = [
+        request.group.take(request.tokens, next(found) if segment.rows else None)
+        for request, segment in zip(requests, segments, strict=True)
+    ]
+    rows = sum(map(len, taken))
+    behind = next(found, np.empty((0, 0), np.float32))
+    return [Decoded(request.then(each), rows) for request, each in zip(requests, taken, strict=True)], behind
+
+
+@dataclass(slots=True, eq=False)
+class Prompt:
+    """`segment` is what the next pass appends of it, NOTHING before it has begun; `done` gets what it ends with."""
+
+    passes: Prefill[Any]
+    interrupt: Interrupt
+    done: Callable[[Any], None]
+    urgent: bool = False
+    segment: Segment = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What a prompt's passes return."""
+
+    value: object
+
+
+class Prefills:
+    """The two queues of prompts. `append` is for any thread, everything else for the compute thread."""
+
+    def __init__(self, post: Post) -> None:
+        self._post = post
+        self._urgent: deque[Prompt] = deque()
+        self._waiting: deque[Prompt] = deque()
+
+    def __len__(self) -> int:
+        return len(self._urgent) + len(self._waiting)
+
+    def append(self, prompt: Prompt) -> None:
+        """To be read when all that came before, and all that are urgent, have ended."""
+        self._queue(prompt).append(prompt)
+
+    def begin(self) -> Prompt | None:
+        """The first prompt that somebody wants, begun; those before it are ended."""
+        for first in self._first():
+            if first.segment is not NOTHING and not first.interrupt.is_set:
+                return first
+            self._post(*self.go_on(first, Preempted() if first.interrupt.is_set else None))
+        return None
+
+    def go_on(self, prompt: Prompt, read: object) -> list[News]:
+        """Tell a prompt, the first of its queue, what its pass gave, None before the first; what is then told."""
+        outcome = outcome_of(partial(_next_part, prompt.passes, read))
+        if isinstance(outcome, Segment):
+            prompt.segment = outcome
+            return []
+        self._queue(prompt).popleft()
+        return [partial(prompt.done, outcome.value if isinstance(outcome, _Ended) else outcome)]
+
+    def _first(self) -> Iterator[Prompt]:
+        """The one whose turn it is, again and again."""
+        while queue := self._urgent or self._waiting:
+            yield queue[0]
+
+    def _queue(self, prompt: Prompt) -> deque[Prompt]:
+        return self._urgent if prompt.urgent else self._waiting
+
+
+def _next_part(passes: Prefill[object], read: object) -> Segment | _Ended:
+    """What `passes` asks for next, or returns, when it is sent what it asked for last or thrown why there is none."""
+    try:
+        return passes.throw(read) if isinstance(read, Exception) else passes.send(read)  # type: ignore[arg-type]
+    except StopIteration as end:
+        return _Ended(end.value)
+
 
 MANY = 4  # requests in one pass, from which on the main thread lets it finish
 YIELD_S = 0.02  # after its beginning at most
-T = TypeVar("T")
 
 
 class _Waiting(NamedTuple):

@@ -16,9 +16,9 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from hocket_retrieval.packed import rounded
 
-from .entry import KV
+from ..runtime.entry import KV
+from ..segments import Segment, wanted
 from .rows import RowMemory
-from .segments import Segment, wanted
 
 
 class RowSpan(NamedTuple):

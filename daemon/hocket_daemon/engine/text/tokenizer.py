@@ -13,8 +13,8 @@ from transformers import PreTrainedTokenizerBase
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Task
 
-from .distribution import VOCABULARY_LIMIT
-from .prompt import Layout
+from ..sampling.distribution import VOCABULARY_LIMIT
+from .layout import Layout
 from .spelling import Spelling
 
 _PASSAGE = "\x02passage\x03"

@@ -23,9 +23,9 @@ import structlog
 import torch
 from transformers import PreTrainedModel
 
+from ..settings import KVSettings
+from ..text.layout import Prefix
 from .entry import FORMAT, KV, Damaged, decode, encode
-from .prompt import Prefix
-from .settings import KVSettings
 
 _SUFFIX, _PARTIAL = ".kv", ".partial"
 _ABANDONED_S = 60.0  # a partial file this old was left by a process that died

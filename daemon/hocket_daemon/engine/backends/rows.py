@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy
 
-from .segments import Segment
+from ..segments import Segment
 
 
 class RowMemory:

@@ -13,18 +13,18 @@ from transformers.utils import logging
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
+from ..preemption import Interrupt
+from ..runtime.stored import model_digest, open_store
+from ..segments import Segment, wanted
+from ..settings import KVSettings, ModelSettings
+from ..text.layout import Prefix
+from ..text.tokenizer import Worded, fingerprint, size_of
+from ..voice import Rows, Shape
 from .attention import decoder_layers, use_slots
 from .captured import CapturedSteps, Step, cuda_graph
 from .loading import dtype_of, load, place_of
-from .preemption import Interrupt
-from .prompt import Prefix
-from .segments import Segment, wanted
-from .settings import KVSettings, ModelSettings
 from .slots import Plan, Slots
-from .stored import model_digest, open_store
 from .threads import use_threads
-from .tokenizer import Worded, fingerprint, size_of
-from .voice import Rows, Shape
 
 log = structlog.get_logger(__name__)
 

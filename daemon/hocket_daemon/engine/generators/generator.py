@@ -9,12 +9,12 @@ from typing import Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Sampling, Task
 
-from .compute import Compute
+from ..runtime.compute import Compute
+from ..runtime.sequences import read_text
+from ..sampling.drawing import Rule
+from ..text.detokenizer import Detokenizer, Transcript
+from ..voice import Voice
 from .generation import Generated, Generation, Usage
-from .sampling import Rule
-from .sequences import read_text
-from .text import Detokenizer, Transcript
-from .voice import Voice
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import msgspec
 import torch
 
+from ..backends.llama import is_installed
 from .checking import Check
-from .llama import is_installed
 
 _REPORT = "voices.json"
 

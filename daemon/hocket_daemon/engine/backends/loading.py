@@ -15,9 +15,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
+from ..catalog.published import PUBLISHED, installed, resolved
+from ..settings import BUNDLED, TUNED
 from .adapter import add, base_of
-from .published import PUBLISHED, installed, resolved
-from .settings import BUNDLED, TUNED
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal
 

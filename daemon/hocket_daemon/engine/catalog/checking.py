@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .segments import Segment
-from .voice import Voice
+from ..segments import Segment
+from ..voice import Voice
 
 TEXT = (
     "The lighthouse at the mouth of the river was built in 1874, after two ships were lost within a single winter. "

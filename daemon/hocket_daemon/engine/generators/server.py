@@ -5,7 +5,7 @@ from __future__ import annotations
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.web.server import Server, server_at
 
-from .settings import ServerSettings
+from ..settings import ServerSettings
 
 _PATHS = {"completions": "completions", "chat": "chat/completions"}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from hocket_bus.alike import alike
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
-from .documents import place_documents, prefix_of
+from ..preemption import Interrupt, Preempted
+from ..segments import NOTHING, Segment, in_passes
+from ..text.layout import Layout, Prefix
+from ..voice import Rows, Voice
 from .likelihood import NOTHING_HEARD, Likelihoods
-from .preemption import Interrupt
-from .prompt import Prefix
-from .segments import NOTHING, Segment, in_passes
-from .voice import Rows, Voice
 
 T = TypeVar("T")
 Prefill: TypeAlias = Generator[Segment, Rows, T]  # asks for forward passes, and is sent what they gave
@@ -194,3 +193,55 @@ def _freed_on_error(group: SequenceGroup) -> Iterator[None]:
     except BaseException:
         group.close()
         raise
+
+
+class Ahead(NamedTuple):
+    """How far `compute_ahead` came: texts that are done, and whether more can be kept."""
+
+    done: int
+    room: bool
+
+
+def prefix_of(voice: Voice, layout: Layout, text: str) -> Prefix:
+    """A document as the voice reads it, at most as long as a row."""
+    return Prefix(text, layout.document(text)[: voice.slots.context])
+
+
+def place_documents(
+    voice: Voice, rows: Sequence[int], prefixes: Sequence[Prefix], space: int
+) -> list[tuple[int, Prefix]]:
+    """Copy into row i what is kept of the first `space` ids of prefix i.
+
+    Returns the rows that will hold a whole document which is not kept yet, once they are read.
+    """
+    return [
+        (row, prefix)
+        for row, prefix in zip(rows, prefixes, strict=True)
+        if prefix.text and not voice.restore(row, prefix, min(len(prefix.ids), space)) and 0 < len(prefix.ids) <= space
+    ]
+
+
+def compute_ahead(voice: Voice, texts: Sequence[str], interrupt: Interrupt) -> Ahead:
+    """Compute and keep what is not kept of `texts`, evicting nothing, until interrupted or out of room."""
+    assert voice.stored is not None
+    layout = voice.layout("answer")
+    for number, text in enumerate(texts):
+        try:
+            interrupt.heed()
+            prefix = prefix_of(voice, layout, text)
+            if not voice.stored.has(prefix) and not _compute(voice, prefix, interrupt):
+                return Ahead(number, room=False)
+        except Preempted:
+            return Ahead(number, room=True)
+    return Ahead(len(texts), room=True)
+
+
+def _compute(voice: Voice, prefix: Prefix, interrupt: Interrupt) -> bool:
+    """Whether there was room for it."""
+    rows = voice.slots.take(1)
+    try:
+        for segment in in_passes(rows, [prefix.ids], voice.prefill_tokens):
+            voice.read([segment], interrupt)
+        return voice.keep_ahead(rows[0], prefix)
+    finally:
+        voice.slots.give_back(rows)

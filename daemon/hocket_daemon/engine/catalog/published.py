@@ -8,7 +8,7 @@ from pathlib import Path
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.paths import models
 
-from .settings import AUTO, BUNDLED
+from ..settings import AUTO, BUNDLED
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,10 @@ from hocket_bus.errors import (
 )
 from hocket_bus.messages import Finish
 
+from ..settings import Api, ServerSettings
+from ..text.detokenizer import MAX_CHARACTERS, Emitter
 from .generation import Usage
 from .generator import TextRequest
-from .settings import Api, ServerSettings
-from .text import MAX_CHARACTERS, Emitter
 
 DONE = "[DONE]"
 MAX_SEED = 1 << 31  # some servers hold no more

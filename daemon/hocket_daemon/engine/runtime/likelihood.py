@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .segments import Segment
-from .voice import Rows
+from ..segments import Segment
+from ..voice import Rows
 
 MOST_TOKENS = 128  # of the text's end are counted
 LEAST = 1e-12  # of a probability: no single token decides alone

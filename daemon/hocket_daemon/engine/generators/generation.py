@@ -11,14 +11,13 @@ import numpy as np
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish
 
-from .batch import Decoded, DecodeRequest
-from .compute import Compute
-from .distribution import Distribution, truncate
-from .preemption import Interrupt, Preempted
-from .sampling import Rule, sample
-from .sequences import Prefill, SequenceGroup, mix
-from .text import Transcript
-from .voice import Rows
+from ..preemption import Interrupt, Preempted
+from ..runtime.compute import Compute, Decoded, DecodeRequest
+from ..runtime.sequences import Prefill, SequenceGroup, mix
+from ..sampling.distribution import Distribution, truncate
+from ..sampling.drawing import Rule, sample
+from ..text.detokenizer import Transcript
+from ..voice import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ import torch
 
 from hocket_bus.errors import BadConfiguration
 
-from .gguf_tokenizer import tokenizer_of
+from ..preemption import Interrupt
+from ..runtime.stored import open_store
+from ..segments import Segment, wanted
+from ..settings import KVSettings, ModelSettings
+from ..text.gguf_tokenizer import tokenizer_of
+from ..text.layout import Prefix
+from ..text.tokenizer import Worded, fingerprint_of, size_of
+from ..voice import Rows
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
-from .preemption import Interrupt
-from .prompt import Prefix
 from .rows import RowMemory
-from .segments import Segment, wanted
-from .settings import KVSettings, ModelSettings
-from .stored import open_store
 from .threads import use_threads
-from .tokenizer import Worded, fingerprint_of, size_of
-from .voice import Rows
 
 SUFFIX = ".gguf"
 _PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in llama.cpp's description

@@ -1,0 +1,1 @@
+"""What reads: transformers over slots of our own, and llama.cpp."""

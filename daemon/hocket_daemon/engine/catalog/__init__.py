@@ -1,0 +1,1 @@
+"""Which models there are, which fits this machine, and what one costs."""

@@ -1,0 +1,1 @@
+"""Whole texts: written by the voice here, or by a server elsewhere."""

@@ -1,0 +1,1 @@
+"""The compute thread and what it keeps: rows of sequences, and stored KV."""

@@ -1,0 +1,1 @@
+"""Distributions as they travel, and how a token is drawn of them."""

@@ -1,0 +1,1 @@
+"""Token ids of texts, and texts of token ids."""

@@ -182,6 +182,7 @@ def test_each_voice_computes_with_its_own_number_of_threads(tiny_models: dict[st
 
 def test_what_works_with_any_voice_needs_no_model_library() -> None:
     """Another engine's voice brings its own: torch and transformers are imported for transformers' voice alone."""
-    source = "import hocket_daemon.engine.generators.generator, sys; print({'torch', 'transformers'} & set(sys.modules))"
+    libraries = "{'torch', 'transformers'}"
+    source = f"import hocket_daemon.engine.generators.generator, sys; print({libraries} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=WAIT_S)
     assert found.stdout.strip() == "set()"

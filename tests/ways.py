@@ -37,10 +37,12 @@ from house import PACKAGES
 
 QUESTIONS = 11
 TOKENS = 4
+LATE_S = 0.05  # a step of the cloud's: what its draft leads to is no part of the way to the device's first
 CLIENT, LOOP, COMPUTE = "client", "loop", "compute"
 UPKEEP = {
     ("*", "tick"), ("*", "_tick"), ("*", "due_s"), ("*", "_due_s"),  # when something is due, and acting on it
     ("awake.py", "step"), ("background.py", "step"),  # a machine that slept; texts that are read while nobody asks
+    ("*", "sweep"), ("*", "idle"),  # what is over, and whether nobody asks
 }  # fmt: skip
 
 
@@ -152,7 +154,7 @@ def _running(recorder: Recorder, folder: Path) -> Iterator[Pair]:
     with pair(folder, models, start=False) as parts:
         for side in ("device", "cloud"):
             parts.start_retrieval(side)
-        parts.start_cloud()
+        parts.start_cloud(hold_s=LATE_S)
         before = set(threading.enumerate())
         parts.start_device()
         for thread in set(threading.enumerate()) - before:

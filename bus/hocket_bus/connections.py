@@ -33,13 +33,6 @@ Address = tuple[str | int, ...]  # of one end, as the system writes it
 Ends = tuple[Address, Address]  # this machine's and the other's: no other connection has both
 
 SECURED_BYTES = 33  # what CURVE adds to a frame
-_SHORT = 255  # bytes that a short frame holds
-
-
-def wire_bytes(length: int) -> int:
-    """How many bytes a frame of a message takes on an encrypted connection (RFC 23, RFC 26)."""
-    secured = length + SECURED_BYTES
-    return secured + (2 if secured <= _SHORT else 9)
 
 
 @dataclass(slots=True, eq=False)

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
-from collections.abc import Callable
 from typing import Literal
 
 import structlog
-
-REST_S = 0.5
 
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["auto", "json", "people"]
@@ -50,27 +46,3 @@ class RateLimitedLog:
         self.count += 1
         if self.count & (self.count - 1) == 0:
             self._log.warning(self._event, count=self.count, **facts)
-
-
-class GuardedLoop:
-    """Keeps a loop going: an iteration that raises is logged, and after two in a row it rests.
-
-    So one bad event ends nothing, and a failure that comes each time fills no disk.
-    """
-
-    def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
-        self._log = log
-        self._event = event
-        self._failed = False
-
-    def run(self, iteration: Callable[[], None]) -> None:
-        """Run one iteration; rest for `REST_S` after one that failed when the one before it had failed, too."""
-        try:
-            iteration()
-        except Exception:  # noqa: BLE001 - whatever it was, it is logged
-            self._log.exception(self._event)
-            if self._failed:
-                time.sleep(REST_S)
-            self._failed = True
-        else:
-            self._failed = False

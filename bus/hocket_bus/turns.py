@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -23,9 +23,9 @@ class Turns(Generic[K, V]):
         """Behind everything of `key`'s line; a new line is behind the others."""
         self._lines.setdefault(key, deque()).append(item)
 
-    def take(self, may: Callable[[K], bool] = lambda _: True) -> V | None:
-        """The next item of the lines that may be served, None where there is none; its line goes behind the others."""
-        key = next((key for key in self._lines if may(key)), None)
+    def take(self, busy: Container[K] = ()) -> V | None:
+        """The next item of the lines that are not `busy`, None where there is none; its line goes behind the others."""
+        key = next((key for key in self._lines if key not in busy), None)
         if key is None:
             return None
         line = self._lines.pop(key)

@@ -10,13 +10,11 @@ from typing import Unpack
 from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
-from .arguments import checked
 from .composer import AsyncComposer
-from .connection import Connection
+from .connection import Connection, Reader
 from .inbox import Inbox
 from .manuscript import Manuscript
-from .question import Options
-from .reader import Reader
+from .question import Options, checked
 
 
 class AsyncClient:

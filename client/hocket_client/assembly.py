@@ -19,7 +19,7 @@ from hocket_bus.messages import (
     Token,
 )
 
-Event = Token | Notice | Done
+StreamEvent = Token | Notice | Done
 
 SILENCE_S = 1.0
 
@@ -35,9 +35,9 @@ class Assembly:
         self._next = 0
         self._told = 0  # the daemon knows that everything below has been read
         self._missed = -1  # the first number of the gap that was asked for last
-        self._early: dict[int, Event | Failed] = {}
+        self._early: dict[int, StreamEvent | Failed] = {}
 
-    def feed(self, message: Message) -> list[Event]:
+    def feed(self, message: Message) -> list[StreamEvent]:
         """The events that `message` makes available. Raises what ended the request, if an error did."""
         if isinstance(message, Error):
             if self.cancelled and not self.accepted:  # there is nothing to stop
@@ -55,7 +55,7 @@ class Assembly:
             return []
         self.accepted = True
         self._early[message.seq] = message
-        ready: list[Event] = []
+        ready: list[StreamEvent] = []
         while (event := self._early.get(self._next)) is not None:
             if isinstance(event, Failed):
                 if ready:  # first what came before it; `reply` asks for it again

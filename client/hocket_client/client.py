@@ -15,12 +15,10 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
-from .arguments import checked
 from .composer import Composer
-from .connection import Connection
+from .connection import Connection, Reader
 from .manuscript import Manuscript
-from .question import Options
-from .reader import Reader
+from .question import Options, checked
 
 
 class Client:

@@ -11,11 +11,11 @@ from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Cancelled
 from hocket_bus.messages import Message, Suggestion
 
-from .arguments import checked
 from .assembly import SILENCE_S
 from .connection import CLOSED, Connection
 from .mail import AsyncMail, Item, Mail, News
 from .manuscript import Manuscript
+from .question import checked
 
 
 class _Composer:

@@ -16,8 +16,7 @@ from .engine.generators.generator import TextGenerator
 from .engine.generators.openai import open_server
 from .graph.federation import Federation
 from .parts import PRODUCT, Parts
-from .privacy.egress import EgressSettings
-from .privacy.ledger import Ledger
+from .privacy.egress import EgressSettings, Ledger
 from .serving.gathering import Gatherer
 from .serving.openings import Openings
 

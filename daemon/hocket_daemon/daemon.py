@@ -20,7 +20,6 @@ import structlog
 
 from hocket_bus.endpoints import check_endpoint, is_tcp
 from hocket_bus.errors import HocketError
-from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import (
     PROTOCOL_VERSION,
     Chunks,
@@ -32,7 +31,7 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.service import Service
-from hocket_bus.sockets import Bus, Event, Gone, Greeted, LinkDown, LinkUp, Received
+from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkUp, Received, Routes
 
 from .config import DaemonSettings
 from .engine.catalog.voices import open_voice
@@ -54,7 +53,6 @@ from .serving.gathering import Gatherer
 from .serving.mode import Peer
 from .serving.requests import Requests
 from .serving.retrieval import ANSWERS, RetrievalClient
-from .serving.routes import Routes
 from .serving.services import Services
 from .serving.sessions import Sessions, stopping
 
@@ -249,16 +247,12 @@ class Daemon:
     # --- events
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Received):
-            here = event.port is self.server
-            routes = self.at_server if here else self._at_retrieval if event.port is self._retrieval else self.at_peer
-            routes.dispatch(event)
-        elif isinstance(event, LinkUp | LinkDown):
+        if isinstance(event, LinkUp | LinkDown):
             if event.link is self._retrieval:
                 self._on_retrieval_link(up=isinstance(event, LinkUp))
             else:
                 self.on_peer_link(event)
-        else:
+        elif isinstance(event, Greeted | Gone):
             self.on_end(event)
 
     def _on_retrieval_link(self, *, up: bool) -> None:

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from hocket_bus import config, log
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import BadMessage, HocketError, ProtocolError
+from hocket_bus.errors import HocketError, ProtocolError
 from hocket_bus.messages import Hello
-from hocket_bus.sockets import Link, LinkDown, LinkUp, Received
+from hocket_bus.sockets import Link, LinkDown, LinkUp
 
 from .config import DeviceSettings
 from .daemon import Daemon
@@ -25,10 +25,10 @@ from .graph.device import GraphDevice
 from .modes import composing, desk
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
-from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
-from .privacy.ledger import Ledger
+from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, Ledger, PeerGate, fact, obstacle
 from .profiling.decode_times import link_fact, network_facts
-from .serving.peers import LinkPeer
+from .serving.mode import Peer
+from .serving.peers import Unlinked
 from .serving.services import Services
 
 logger = structlog.get_logger(__name__)
@@ -43,7 +43,6 @@ class DeviceDaemon(Daemon):
         self._own_settings = settings
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._missed = ""  # why the cloud was not there last, as it was logged
-        self._bad_messages = log.RateLimitedLog(logger, "bad message of the cloud")
         if settings.cloud:
             check_endpoint(settings.cloud)
         server = server_of(settings.server)
@@ -71,7 +70,7 @@ class DeviceDaemon(Daemon):
         self._desk = desk(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._desk.add_to(self.at_server)
         for mode in self.modes.values():
-            self.at_peer.add(mode.answers, self._on_message)
+            self.at_peer.add(mode.answers, self.sessions.on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
         self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
@@ -92,18 +91,18 @@ class DeviceDaemon(Daemon):
         """The one of [server]."""
         return open_server(self._server, self.bus.post, self._egress, self._ledger)
 
-    def peer(self) -> LinkPeer | None:
+    def peer(self) -> Peer | None:
         """The cloud, where one is configured."""
         return self._peer
 
-    def memory_peer(self) -> LinkPeer | None:
+    def memory_peer(self) -> Peer | None:
         """The same, for what may be asked of it while a text is composed."""
         return self._memory_peer
 
-    def _cloud_for(self, hindered: HocketError | None) -> LinkPeer | None:
+    def _cloud_for(self, hindered: HocketError | None) -> Peer | None:
         if not self._cloud:
             return None
-        return LinkPeer(self._link if hindered is None else None, hindered)
+        return self._link if hindered is None else Unlinked(hindered)
 
     def _dial(self) -> Link:
         hello = Hello(role="device", tokenizer=self.services.voice.fingerprint, name=self.settings.name)
@@ -127,7 +126,6 @@ class DeviceDaemon(Daemon):
 
     def on_peer_link(self, event: LinkUp | LinkDown) -> None:
         """Tell every session, and the texts that are composed."""
-        assert self._peer is not None
         assert self._link is not None
         reason = None if isinstance(event, LinkUp) else event.reason
         self._graph.on_peer(isinstance(event, LinkUp))
@@ -137,20 +135,9 @@ class DeviceDaemon(Daemon):
             logger.warning("cloud not connected", reason=str(reason))
         self._missed = "" if reason is None else str(reason)
         if obstacle(self._egress) is None:
-            self._peer.reason = reason
             self.sessions.on_peer(reason is None, reason)
         else:
             self._desk.on_peer(reason is None, reason)
-
-    def _on_message(self, event: Received) -> None:
-        """Hand a message of the cloud to its session."""
-        session = self.sessions.led_as(getattr(event.message, "session", b""))
-        if session is None:
-            return
-        try:
-            session.receive(event.message)
-        except BadMessage as error:
-            self._bad_messages.note(error=str(error))
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
         asked = {"server": f"{self._served_by}, asked by dispatch in the cloud's place"} if self._served_by else {}
@@ -162,8 +149,7 @@ class DeviceDaemon(Daemon):
             return "not used" if self._cloud else "none configured"
         if user:
             return "connected" if self._link.up else "not connected"
-        reason = self._peer.reason if self._peer is not None else None
-        why = f" ({reason})" if isinstance(reason, ProtocolError) else ""
+        why = f" ({self._link.reason})" if isinstance(self._link.reason, ProtocolError) else ""
         return link_fact(self._link) + why
 
     def _cloud_metrics(self) -> dict[str, float]:

@@ -91,12 +91,12 @@ class Answering:
     def _next(self) -> Waiting | None:
         """Wait for the question whose turn it is; None when there will be none any more."""
         with self._news:
-            while (question := self._turns.take(self._may)) is None:
+            while (question := self._turns.take(self._busy())) is None:
                 if not self._open and not len(self._turns):
                     return None
                 self._news.wait()
             self._running[question.asker] += 1
             return question
 
-    def _may(self, asker: str | bytes) -> bool:
-        return self._running[asker] < THREADS_OF_ONE
+    def _busy(self) -> set[str | bytes]:
+        return {asker for asker, threads in self._running.items() if threads >= THREADS_OF_ONE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hocket_bus.messages import Begin, Passage, Passages, Ready, Sampling
-from hocket_daemon.aggregation.evidence import Evidence
+from hocket_daemon.aggregation.leader import Evidence
 
 LEAST = 0.35
 COSINE = "cosine:0123"

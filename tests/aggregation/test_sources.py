@@ -9,9 +9,10 @@ from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
 from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
 from hocket_daemon.aggregation.sampler import device_part, mix
+from hocket_daemon.engine.runtime.sequences import made, within
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.serving import sources
-from hocket_daemon.serving.sources import Told, Trace, decode, encode, made, sourced, table, within
+from hocket_daemon.serving.sources import Told, Trace, decode, encode, sourced, table
 
 VOCABULARY, TOKENS = 60, 40
 

@@ -9,8 +9,7 @@ from hocket_bus.errors import BadConfiguration, Forbidden
 from hocket_bus.messages import BY_CODE, CLASS_OF, PEER_CLASSES, Begin, Draft, Hello, Passages, Ping
 from hocket_bus.messages.types import Message, Record
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.privacy.egress import EgressSettings, PeerGate, obstacle
-from hocket_daemon.privacy.ledger import Ledger
+from hocket_daemon.privacy.egress import EgressSettings, Ledger, PeerGate, obstacle
 
 
 def subclasses(kind: type[Record]) -> set[type[Record]]:

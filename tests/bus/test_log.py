@@ -9,7 +9,8 @@ import structlog
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.log import REST_S, GuardedLoop, setup
+from hocket_bus.log import setup
+from hocket_bus.sockets.bus import REST_S, GuardedLoop
 from hocket_retrieval.config import RetrievalConfig
 
 
@@ -54,7 +55,7 @@ def test_a_word_that_is_none_is_refused(key: str) -> None:
 def test_a_loop_that_fails_every_turn_rests_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """One failure costs no time; those behind it cost a rest each, until a turn succeeds."""
     rests: list[float] = []
-    monkeypatch.setattr("hocket_bus.log.time.sleep", rests.append)
+    monkeypatch.setattr("hocket_bus.sockets.bus.time.sleep", rests.append)
     turns = GuardedLoop(structlog.get_logger(), "a turn failed")
     outcomes = iter([True, False, True, False, False, False, True, False])
     seen = []

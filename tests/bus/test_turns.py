@@ -51,7 +51,7 @@ def test_only_lines_that_may_are_served_and_the_longest_is_cut_at_its_end() -> N
     for item in range(3):
         turns.put("long", item)
     turns.put("short", 9)
-    assert turns.take(lambda key: key != "long") == 9
-    assert turns.take(lambda key: key != "long") is None
+    assert turns.take({"long"}) == 9
+    assert turns.take({"long"}) is None
     turns.put("short", 8)
     assert (turns.cut_longest(), turns.take(), turns.take(), turns.take(), turns.take()) == (2, 0, 8, 1, None)

@@ -15,10 +15,10 @@ from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, Weighing
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.sampling.drawing import Rule, sample
-from hocket_daemon.serving import stream
+from hocket_daemon.serving import reply
 from hocket_lab.rehearsal.script import scripted
 
-CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, stream)
+CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, reply)
 LEAST = 0.5
 PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time

@@ -17,9 +17,8 @@ from hocket_daemon.engine.runtime.sequences import Prefill, at_once
 from hocket_daemon.monitoring.counters import Counters
 from hocket_daemon.profiling.profiler import Profiler
 from hocket_daemon.serving.admission import Admission
-from hocket_daemon.serving.reply import Reply
+from hocket_daemon.serving.reply import Reply, Stream
 from hocket_daemon.serving.services import Services
-from hocket_daemon.serving.stream import Stream
 
 ID = bytes(range(16))
 PLACES = 4

@@ -32,14 +32,13 @@ from hocket_bus.messages import (
     Sync,
     Token,
 )
-from hocket_bus.sockets import Received
+from hocket_bus.sockets import Received, Routes
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.serving.mode import Facts
 from hocket_daemon.serving.openings import Openings
-from hocket_daemon.serving.peers import LinkPeer, RoutePeer
+from hocket_daemon.serving.peers import RoutePeer, Unlinked
 from hocket_daemon.serving.requests import Requests
-from hocket_daemon.serving.routes import Routes
 from hocket_daemon.serving.sessions import READING_ROW_S, READING_S, Sessions
 
 SILENCE_S = 30.0
@@ -435,20 +434,10 @@ def test_all_open_sessions_hear_of_the_other_side_and_of_the_stop() -> None:
 
 def test_a_device_without_a_link_has_a_peer_that_is_never_up() -> None:
     """Sending to it is an error, its round trip is not known."""
-    peer = LinkPeer(None, Forbidden("a policy"))
+    peer = Unlinked(Forbidden("a policy"))
     assert (peer.up, peer.rtt_s, peer.silence_s, peer.user) == (False, 0.0, 0.0, "")
     with pytest.raises(Unavailable, match="no link"):
         peer.send(Ping(sent_s=0.0))
-
-
-def test_a_link_is_what_its_peer_says() -> None:
-    """Up, round trip and what is sent are the link's own."""
-    link = FakePeer(rtt_s=0.25)
-    peer = LinkPeer(link, None)  # type: ignore[arg-type]
-    peer.send(Ping(sent_s=1.0))
-    assert (peer.up, peer.rtt_s, link.sent) == (True, 0.25, [Ping(sent_s=1.0)])
-    link.up = False
-    assert not peer.up
 
 
 def test_busy_is_told_with_its_time() -> None:

@@ -27,9 +27,9 @@ from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.runtime.sequences import mix
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule
-from hocket_daemon.engine.text.layout import Layout
+from hocket_daemon.engine.text.tokenizer import Layout
 from hocket_daemon.engine.voice import Rows
-from hocket_daemon.serving import stream
+from hocket_daemon.serving import reply
 from hocket_daemon.serving.relevance import explained, weigh
 
 SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
@@ -44,7 +44,7 @@ HEARD = ("likelihood", "static likelihood")  # the latter is dispatch's
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
 DOWN = Unavailable("the cloud fell silent")
-CLOCKED = (drafter, follower, leader, stream)  # whoever reads the time
+CLOCKED = (drafter, follower, leader, reply)  # whoever reads the time
 
 
 @dataclass

@@ -15,8 +15,7 @@ from hocket_bus.messages import Finish, Sampling
 from hocket_daemon.engine.generators.generator import TextRequest
 from hocket_daemon.engine.generators.openai import OpenAIGenerator, ServerText, open_server
 from hocket_daemon.engine.settings import ServerSettings
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import Ledger
+from hocket_daemon.privacy.egress import EgressSettings, Ledger
 
 KEY, PROMPT = "sk-very-secret-0123", "Where is the red boat?"
 ALL_LEAVES = EgressSettings()

@@ -12,7 +12,7 @@ from hocket_bus.errors import BadRequest, Busy
 from hocket_bus.messages import Task
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.text.layout import Layout, Prefix
+from hocket_daemon.engine.text.tokenizer import Layout, Prefix
 from hocket_daemon.engine.voice import DocumentStore, Rows, Shape
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))

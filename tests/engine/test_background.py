@@ -13,7 +13,7 @@ from hocket_bus.sockets import Received
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.sequences import Ahead
 from hocket_daemon.engine.runtime.stored import StoredKV
-from hocket_daemon.engine.text.layout import Prefix
+from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_daemon.serving.background import POLL_S, REPLY_S, Background
 
 PAGE = 3

@@ -76,7 +76,7 @@ def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from hocket_daemon.engine.conversion import convert
+from hocket_daemon.engine.backends.conversion import convert
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "between":
     first = Path.rename

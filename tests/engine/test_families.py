@@ -19,7 +19,7 @@ from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.runtime.sequences import mix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.text.layout import Prefix
+from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_daemon.engine.voice import Rows
 from hocket_lab.forcing import read_at_once
 

@@ -24,7 +24,7 @@ from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.text.layout import Prefix
+from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_daemon.engine.voice import Rows
 from hocket_tools.models.requantised import requantise
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hocket_daemon.privacy import ledger
-from hocket_daemon.privacy.ledger import FOLDED, Entry, Ledger, read
+from hocket_daemon.privacy import egress
+from hocket_daemon.privacy.egress import FOLDED, Entry, Ledger, read
 
 
 def totals(entries: list[Entry]) -> dict[str, tuple[int, int]]:
@@ -42,10 +42,10 @@ def test_counts_add_up_over_threads_writes_and_processes(tmp_path: Path) -> None
 
 def test_the_oldest_sessions_are_folded_and_no_byte_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """At most so many rows; the newest day keeps its sessions the longest."""
-    monkeypatch.setattr(ledger, "MAX_ROWS", 60)
+    monkeypatch.setattr(egress, "MAX_ROWS", 60)
     book = Ledger(tmp_path / "ledger")
     for day in range(10, 15):
-        monkeypatch.setattr(ledger.time, "strftime", lambda _, day=day: f"2026-01-{day}")
+        monkeypatch.setattr(egress.time, "strftime", lambda _, day=day: f"2026-01-{day}")
         for session in range(20):
             book.count("a", f"{session}", "query", 1)
             book.count("a", "", "control", 1)
@@ -59,7 +59,7 @@ def test_the_oldest_sessions_are_folded_and_no_byte_is_lost(tmp_path: Path, monk
 
 def test_a_full_disk_costs_no_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It stays in memory, bounded, until the file can be written again."""
-    monkeypatch.setattr(ledger, "MAX_PENDING", 10)
+    monkeypatch.setattr(egress, "MAX_PENDING", 10)
     book = Ledger(tmp_path / "file" / "ledger")
     (tmp_path / "file").write_text("in the way")
     for session in range(50):

@@ -19,8 +19,7 @@ from hocket_bus.messages import Sampling
 from hocket_daemon.engine.generators.generation import Usage
 from hocket_daemon.engine.generators.generator import TextGenerator, TextRequest
 from hocket_daemon.engine.generators.openai import MAX_TEXTS
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import read
+from hocket_daemon.privacy.egress import EgressSettings, read
 from waiting import WAIT_S, until
 
 

@@ -17,8 +17,7 @@ from hocket_bus.messages import Sampling, Task
 from hocket_daemon.engine.generators.generator import TextRequest
 from hocket_daemon.engine.generators.openai import OpenAIGenerator, open_server
 from hocket_daemon.engine.settings import ServerSettings
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import Ledger
+from hocket_daemon.privacy.egress import EgressSettings, Ledger
 from ports import free_port
 from waiting import WAIT_S, until
 

@@ -28,7 +28,7 @@ from hocket_daemon.engine.runtime.sequences import compute_ahead
 from hocket_daemon.engine.runtime.stored import StoredKV, model_digest, open_store, text_digest
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
-from hocket_daemon.engine.text.layout import Prefix
+from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_lab.forcing import read_at_once
 from waiting import WAIT_S
 

@@ -20,8 +20,7 @@ from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraph
 from hocket_bus.sockets import new_key_pair
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.graph.settings import FederationSettings, GateSettings
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import read
+from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_retrieval import daemon
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.embedder import Embedder

@@ -21,6 +21,7 @@ from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.daemon import Daemon
 from hocket_daemon.device import DeviceDaemon
+from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_daemon.parts import Parts
 from hocket_lab.rehearsal.held import HeldCompute
@@ -122,7 +123,8 @@ class Pair:
 
     def parts(self, hold_s: float) -> Parts:
         """Decode steps that take at least `hold_s`, and dispatched answers that go as `script` says."""
-        return Parts(partial(HeldCompute, decode_s=hold_s), strategy=scripted(lambda: self.script))
+        compute = partial(HeldCompute, decode_s=hold_s) if hold_s else Compute
+        return Parts(compute, strategy=scripted(lambda: self.script))
 
     def start_cloud(
         self, *, endpoint: str = "", model: ModelSettings | None = None, hold_s: float = 0.0, **options: object

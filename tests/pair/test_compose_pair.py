@@ -35,8 +35,7 @@ from hocket_daemon.composition import session
 from hocket_daemon.composition.session import Composing
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import read
+from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_daemon.serving.mode import FollowedSession, Peer
 from hocket_lab.link.tap import Tap, messages
 from waiting import WAIT_S, until

@@ -16,8 +16,7 @@ from hocket_bus.sockets import Bus, Event, Received
 from hocket_bus.wire import decode
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.exchange import Exchange
-from hocket_daemon.privacy.egress import EgressSettings
-from hocket_daemon.privacy.ledger import read
+from hocket_daemon.privacy.egress import EgressSettings, read
 from hocket_lab.link.tap import Tap, encrypted_bytes, messages
 from ports import free_port
 from waiting import WAIT_S

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hocket_daemon.privacy.ledger import Ledger
+from hocket_daemon.privacy.egress import Ledger
 from hocket_tools.main import run
 
 COUNTED = [("a", "", "control", 5), ("a", "s", "query", 100), ("a", "s", "drafts", 2000), ("b", "t", "targets", 30)]

@@ -1,6 +1,6 @@
 """The sockets: the only room that imports zmq. A Server binds, a Link connects, one Bus owns them all."""
 
-from .bus import Bus
+from .bus import Bus, GuardedLoop, Routes
 from .curve import new_key_pair
 from .events import Event, Gone, Greeted, LinkDown, LinkUp, Received
 from .link import PING_S, Link
@@ -13,11 +13,13 @@ __all__ = [
     "Event",
     "Gone",
     "Greeted",
+    "GuardedLoop",
     "Link",
     "LinkDown",
     "LinkUp",
     "Port",
     "Received",
+    "Routes",
     "Server",
     "new_key_pair",
 ]

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 import structlog
@@ -15,11 +15,10 @@ from hocket_bus import paths
 from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import Unavailable
-from hocket_bus.log import GuardedLoop
 from hocket_bus.messages import ANSWERS, REQUESTS, Hello, Message
 
 from .awake import LONGEST_STEP_S, Awake
-from .events import Event, Greeter
+from .events import Event, Greeter, Received
 from .link import Link
 from .opened import Sockets
 from .port import Port
@@ -27,8 +26,32 @@ from .probe import Probe
 from .server import Server
 
 CALL_S = 30.0
+REST_S = 0.5  # of a loop whose turns fail
+Handler = Callable[[Received], None]
 
 log = structlog.get_logger(__name__)
+
+
+class Routes:
+    """Which handlers take a message of a port, by its type; a port that is given them refuses everything else unread.
+
+    Filled at the start; `handlers` is for reading.
+    """
+
+    def __init__(self) -> None:
+        self.handlers: dict[type[Message], list[Handler]] = {}
+
+    def add(self, kinds: Iterable[type[Message]], handler: Handler) -> None:
+        """Hand messages of these kinds to `handler`, behind those that were added before."""
+        for kind in kinds:
+            handlers = self.handlers.setdefault(kind, [])
+            if handler not in handlers:  # two modes may share a message: its session tells whose it is
+                handlers.append(handler)
+
+    def dispatch(self, event: Received) -> None:
+        """Hand a message on."""
+        for handler in self.handlers.get(type(event.message), ()):
+            handler(event)
 
 
 class Bus:
@@ -49,6 +72,7 @@ class Bus:
         self._posting = threading.RLock()  # a finalizer may post in the middle of a post
         self.sockets = Sockets(keys or paths.keys(), self._wake, self._on_woken)
         self._ports: list[Port] = []
+        self._routes: dict[Port, Routes] = {}
         self._running = True
         self._owner: int | None = None  # the thread that turns the loop; None before the first turn
         self._thread = threading.Thread(target=self._run, name="bus", daemon=True) if own_thread else None
@@ -56,13 +80,14 @@ class Bus:
             self._thread.start()
             self._owner = self._thread.ident
 
-    def serve(self, endpoint: str, greet: Greeter, takes: Container[type[Message]] = REQUESTS) -> Server:
+    def serve(self, endpoint: str, greet: Greeter, takes: Routes | Container[type[Message]] = REQUESTS) -> Server:
         """Bind at `endpoint` (and its `.pub` twin). Raises BadConfiguration when it cannot, or has no key.
 
-        What is of no kind in `takes` is refused unread.
+        What is of no kind in `takes` is refused unread; where those are Routes, their handlers are called instead of
+        `on_event`.
         """
-        server = Server(self, endpoint, greet, takes)
-        self._add(server)
+        server = Server(self, endpoint, greet, _kinds(takes))
+        self._add(server, takes)
         return server
 
     def dial(
@@ -71,7 +96,7 @@ class Bus:
         hello: Hello,
         topic: bytes = b"",
         gate: Gate | None = None,
-        takes: Container[type[Message]] = ANSWERS,
+        takes: Routes | Container[type[Message]] = ANSWERS,
     ) -> Link:
         """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`,
         and what comes and is of no kind in `takes` is dropped unread.
@@ -82,8 +107,8 @@ class Bus:
         check_endpoint(endpoint)
         gate = gate or Open()
         gate.check(hello)
-        link = Link(self, endpoint, hello, topic, gate, takes=takes)
-        self._add(link)
+        link = Link(self, endpoint, hello, topic, gate, takes=_kinds(takes))
+        self._add(link, takes)
         return link
 
     def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
@@ -146,7 +171,11 @@ class Bus:
 
     def emit(self, event: Event) -> None:
         """Tell what happened; for ports, in the loop only."""
-        self._on_event(event)
+        routes = self._routes.get(event.port) if isinstance(event, Received) else None
+        if routes is None:
+            self._on_event(event)
+        else:
+            routes.dispatch(event)  # type: ignore[arg-type] # only what was received is routed
 
     def step(self, until_s: float = float("inf")) -> None:
         """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""
@@ -163,9 +192,11 @@ class Bus:
         for port in self._ports:
             port.tick(now)
 
-    def _add(self, port: Port) -> None:
+    def _add(self, port: Port, takes: Routes | Container[type[Message]] = ()) -> None:
         def start() -> None:
             port.start()
+            if isinstance(takes, Routes):
+                self._routes[port] = takes
             self._ports.append(port)
 
         self._call(start)
@@ -212,3 +243,31 @@ class Bus:
         for port in self._ports:
             port.on_close()
         self._running = False
+
+
+def _kinds(takes: Routes | Container[type[Message]]) -> Container[type[Message]]:
+    return takes.handlers if isinstance(takes, Routes) else takes
+
+
+class GuardedLoop:
+    """Keeps a loop going: an iteration that raises is logged, and after two in a row it rests.
+
+    So one bad event ends nothing, and a failure that comes each time fills no disk.
+    """
+
+    def __init__(self, log: structlog.typing.FilteringBoundLogger, event: str) -> None:
+        self._log = log
+        self._event = event
+        self._failed = False
+
+    def run(self, iteration: Callable[[], None]) -> None:
+        """Run one iteration; rest for `REST_S` after one that failed when the one before it had failed, too."""
+        try:
+            iteration()
+        except Exception:  # noqa: BLE001 - whatever it was, it is logged
+            self._log.exception(self._event)
+            if self._failed:
+                time.sleep(REST_S)
+            self._failed = True
+        else:
+            self._failed = False

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import zmq
 
-from hocket_bus.connections import wire_bytes
+from hocket_bus.connections import SECURED_BYTES
 from hocket_bus.wire import MAX_FRAMES
 
+_SHORT = 255  # bytes that a short frame holds
 _KEPT = MAX_FRAMES + 2  # with a route, and one that is too many
 
 
@@ -23,6 +24,12 @@ class Incoming:
     def texts(self) -> list[bytes]:
         """The frames' bytes."""
         return [frame.bytes for frame in self.frames]
+
+
+def wire_bytes(length: int) -> int:
+    """How many bytes a frame of a message takes on an encrypted connection (RFC 23, RFC 26)."""
+    secured = length + SECURED_BYTES
+    return secured + (2 if secured <= _SHORT else 9)
 
 
 def receive(socket: zmq.Socket[bytes], route: bool = False) -> Incoming:

@@ -44,11 +44,14 @@ log = structlog.get_logger(__name__)
 class Link:
     """The connecting end: reconnects for ever with jittered back-off, under a new automatic identity each time."""
 
+    user = ""  # of the other end: the one that this machine was told to trust
+
     def __init__(
         self, loop: Loop, endpoint: str, hello: Hello, topic: bytes, gate: Gate, *, takes: Container[type[Message]]
     ) -> None:
         self.endpoint = endpoint
         self.up = False
+        self.reason: HocketError | None = None  # why it is not, where that is known
         self.round_trip = Estimate()
         self.load = self.waiting = 0  # the other end's, as its latest pong says
         self.first_tokens_s: list[float] = []  # the same
@@ -84,6 +87,11 @@ class Link:
     def rtt_s(self) -> float:
         """The round trip now, by the echo of pings in this very connection; 0 while the link is down."""
         return self.round_trip.now
+
+    @property
+    def silence_s(self) -> float:
+        """Of the other end, in seconds: one that is silent is left, so none that counts."""
+        return 0.0
 
     def send(self, message: Message) -> None:
         """Send to the other end; while the link is down the message is dropped. Raises Forbidden where it must not."""
@@ -289,14 +297,14 @@ class Link:
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
-            self.up, self._failures, self._quiet_since_s = True, 0, self._loop.awake.s
+            self.up, self.reason, self._failures, self._quiet_since_s = True, None, 0, self._loop.awake.s
             self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
             self._loop.emit(LinkUp(self, self._welcome))
 
     def _fail(self, reason: HocketError, wait_s: float) -> None:
         answered = self._welcome is not None and not self.up
         self._drop_sockets()
-        self.up, self._encrypts, self.round_trip = False, False, Estimate()
+        self.up, self.reason, self._encrypts, self.round_trip = False, reason, False, Estimate()
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
         self._due_s = time.monotonic() + max(wait_s, backoff_s)

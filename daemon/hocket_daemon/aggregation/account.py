@@ -11,7 +11,6 @@ from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts
 from ..serving.reply import Reply, Sourced
-from ..serving.services import Services
 from ..serving.sources import Told, sourced
 from .drafter import Drafter
 from .exchange import Confirmed
@@ -97,13 +96,6 @@ def sources_of(side: Side, drafter: Drafter, tokens: int, told: Told | None) -> 
     """Where the first so many tokens come from; `told` is what the other side says of its passages."""
     found = drafter.passages.passages if drafter.passages is not None else []
     return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], told)
-
-
-def count_tokens(services: Services, confirmed: Sequence[Confirmed]) -> None:
-    """Into the daemon's metrics, as its side sees them."""
-    for step in confirmed:
-        device, cloud = (step.own, step.remote) if services.side == "device" else (step.remote, step.own)
-        services.counters.token(step.source, device=device, cloud=cloud)
 
 
 def _method(method: Method, steps: Sequence[Confirmed]) -> Method | Literal["alone"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -14,14 +14,14 @@ from hocket_bus.messages import Begin, Passages
 
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Decoded, DecodeRequest
-from ..engine.runtime.sequences import SequenceGroup, read
+from ..engine.runtime.sequences import Made, SequenceGroup, made, read
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import explained
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
-from ..serving.sources import Made, made
 from .dialogue import Dialogue, Effects
+from .exchange import Confirmed
 from .relevance import HEARD
 from .schedule import Scheduler
 from .steering import Guard
@@ -148,6 +148,12 @@ class Drafter:
         if self._sequences is not None:
             self._services.compute.run(self._sequences.close, lambda _: None)
             self._sequences = None
+
+    def count(self, confirmed: Sequence[Confirmed]) -> None:
+        """Tokens of the answer, into the daemon's metrics as its side sees them."""
+        for step in confirmed:
+            sides = (step.own, step.remote) if self._services.side == "device" else (step.remote, step.own)
+            self._services.counters.token(step.source, device=sides[0], cloud=sides[1])
 
     def draft_next(self) -> None:
         """Decode the next step, unless one is being decoded or there is none; interrupt one that went stale."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
 
+from ..engine.runtime.sequences import Made, within
 from ..engine.sampling.distribution import Distribution
-from ..engine.sampling.drawing import Rule, sample
+from ..engine.sampling.drawing import Rule, draw
 from ..engine.voice import Rows
 from ..serving.prefix import PrefixChain
-from ..serving.sources import Made, Trace, within
+from ..serving.sources import Trace
 from .sampler import device_part, eta_device, target
 from .schedule import Scheduler, other
 from .steering import Guard, Steering, bounds
@@ -236,7 +237,7 @@ class Exchange:
         self._peer_at = (confirmed, digest)
 
     def _draw(self, step: int, distribution: Distribution) -> int:
-        return sample(self._terms.rule, step, distribution)
+        return draw(self._terms.rule, step, distribution.ids, distribution.probabilities)
 
     def _judge(self, step: int) -> Confirmed | None:
         own, remote = self._valid(self._own, step), self._valid(self._remote, step)

@@ -15,7 +15,7 @@ from ..serving.evidence import nearest
 from ..serving.gathering import Gathered
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
-from .account import count_tokens, of_follower
+from .account import of_follower
 from .dialogue import Effects
 from .drafter import Drafter
 from .schedule import Scheduler
@@ -123,7 +123,7 @@ class Follower:
             self._peer.send(message)
         self._drafter.draft_next()
         self._steps += len(effects.confirmed)
-        count_tokens(self._services, effects.confirmed)
+        self._drafter.count(effects.confirmed)
 
     def _tell_ready(self) -> None:
         drafter = self._drafter

@@ -6,6 +6,7 @@ Every event is handled in one shape: send what the other side waits for, draft o
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -19,25 +20,46 @@ from hocket_bus.messages import (
     End,
     Finish,
     Message,
+    Passages,
     Ready,
     Refused,
     Sources,
     Sync,
 )
 
+from ..serving.evidence import doubt, scores_of
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, late
 from ..serving.services import Services
 from ..serving.sources import TELL_S, Told
-from .account import Account, count_tokens, outcome_of, sources_of
+from .account import Account, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
 from .drafter import Drafter
-from .evidence import Evidence
 from .exchange import Confirmed
 from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
 from .terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
+
+
+class Evidence:
+    """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
+
+    def __init__(self, begin: Begin, least: float, tell: Callable[[str], None]) -> None:
+        """`least` is a score in [-1, 1]; the reader hears of less by `tell`."""
+        self._begin, self._least, self._tell = begin, least, tell
+        self._looked = begin.task != "answer" or begin.documents == 0
+
+    def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> None:
+        """`ready` is what the other side has said, if anything; `alone` says that it has no part in the answer."""
+        if self._looked or own is None or (ready is None and not alone):
+            return
+        self._looked = True
+        found = scores_of(own)
+        if ready is not None and ready.documents and not alone:
+            found.append((ready.scorer, ready.best))
+        if line := doubt(found, self._least):
+            self._tell(line)
 
 
 @dataclass(slots=True)
@@ -265,7 +287,7 @@ class Leader:
             self._send(*effects.send)
             self._drafter.draft_next()
         self._reply.publish()
-        count_tokens(self._services, added)
+        self._drafter.count(added)
         if effects.confirmed and effects.confirmed[-1].source != "solo":
             self._do(self._partner.on_joint_token(time.monotonic()))
         if finish is not None:

@@ -10,10 +10,9 @@ from typing import Protocol
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import error_message
 from hocket_bus.messages import Behind, Cancel, Compose, Edit
-from hocket_bus.sockets import Received, Server
+from hocket_bus.sockets import Received, Routes, Server
 
 from ..serving.mode import Peer
-from ..serving.routes import Routes
 from ..serving.services import Services
 from ..serving.sessions import Sessions, place_of_request
 from .pieces import Pieces

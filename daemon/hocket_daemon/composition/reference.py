@@ -10,7 +10,7 @@ from typing import Protocol
 from hocket_bus.messages import Reference as Source
 from hocket_bus.messages import Task
 
-from ..engine.text.layout import Layout
+from ..engine.text.tokenizer import Layout
 from .memory import Item
 from .prompts import reference_text
 

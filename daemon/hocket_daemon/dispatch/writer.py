@@ -16,13 +16,12 @@ from hocket_bus.messages import Dispatch, Passage, Passages
 
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Decoded, DecodeRequest
-from ..engine.runtime.sequences import Prefill, SequenceGroup, read
+from ..engine.runtime.sequences import Made, Prefill, SequenceGroup, Table, made, read, within
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.voice import Rows
 from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
-from ..serving.sources import Made, Table, made, within
 from .work import Work
 
 Goal = Literal["hold", "stand", "write"]

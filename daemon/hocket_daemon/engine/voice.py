@@ -15,7 +15,7 @@ from hocket_bus.messages import Task
 
 from .preemption import Interrupt
 from .segments import Segment
-from .text.layout import Layout, Prefix
+from .text.tokenizer import Layout, Prefix
 
 Rows: TypeAlias = NDArray[np.float32]  # [rows, vocabulary]: probabilities of what follows each row
 

@@ -20,12 +20,11 @@ from hocket_bus.messages import (
     StopSharing,
     SummariesHeld,
 )
-from hocket_bus.sockets import Received, Server
+from hocket_bus.sockets import Received, Routes, Server
 
 from ..privacy.egress import EgressSettings
 from ..serving.mode import Peer
 from ..serving.retrieval import RetrievalClient
-from ..serving.routes import Routes
 from .answering import Answering
 from .recalling import passed_on
 from .sharing import Sharing

@@ -28,14 +28,13 @@ from hocket_bus.messages import (
     SummariesHeld,
     Withdraw,
 )
-from hocket_bus.sockets import Gone, Greeted, Received, Server
+from hocket_bus.sockets import Gone, Greeted, Received, Routes, Server
 
 from ..monitoring.counters import Counters
 from ..serving.gathering import Gathered
 from ..serving.mode import Peer
 from ..serving.peers import RoutePeer
 from ..serving.retrieval import RetrievalClient
-from ..serving.routes import Routes
 from .gathering import Gathering
 from .members import Members
 from .recalling import passed_on

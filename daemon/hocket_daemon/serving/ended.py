@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from .stream import Stream
+from .reply import Stream
 
 KEEP_S = 60.0
 ENDED_LOGS = 16  # full logs that all of them may keep together

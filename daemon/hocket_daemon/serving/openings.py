@@ -8,11 +8,10 @@ from typing import Any
 
 from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.messages import Message
-from hocket_bus.sockets import Received, Server
+from hocket_bus.sockets import Received, Routes, Server
 
 from .mode import Mode
 from .peers import RoutePeer
-from .routes import Routes
 from .services import Services
 from .sessions import Sessions, place_of_session
 

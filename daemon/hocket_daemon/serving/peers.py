@@ -1,4 +1,4 @@
-"""The other side as each role sees it: a device's link to its cloud, a cloud's route to a device."""
+"""The other side where it is no Link of this daemon's: a cloud's route to a device, and a link that is forbidden."""
 
 from __future__ import annotations
 
@@ -7,43 +7,23 @@ from dataclasses import dataclass
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Message
-from hocket_bus.sockets import Link, Server
+from hocket_bus.sockets import Server
 
 
-class LinkPeer:
-    """The cloud, for a device. Without a link, which a policy may forbid, it is never up."""
+@dataclass(frozen=True, slots=True)
+class Unlinked:
+    """The cloud, for a device whose policy keeps it from what is to be done together: it is never up."""
 
-    user = ""
+    reason: HocketError
+    user: str = ""
+    up: bool = False
+    rtt_s: float = 0.0
+    first_tokens_s: Sequence[float] = ()
+    silence_s: float = 0.0
 
-    def __init__(self, link: Link | None, reason: HocketError | None) -> None:
-        self.reason = reason
-        self._link = link
-
-    @property
-    def up(self) -> bool:
-        """Whether the link is."""
-        return self._link is not None and self._link.up
-
-    @property
-    def rtt_s(self) -> float:
-        """By the echo on the link."""
-        return 0.0 if self._link is None else self._link.rtt_s
-
-    @property
-    def first_tokens_s(self) -> Sequence[float]:
-        """As its latest pong says."""
-        return () if self._link is None else self._link.first_tokens_s
-
-    @property
-    def silence_s(self) -> float:
-        """A link that is silent goes down by itself."""
-        return 0.0
-
-    def send(self, message: Message) -> None:
-        """Over the link."""
-        if self._link is None:
-            raise Unavailable("there is no link to the cloud")
-        self._link.send(message)
+    def send(self, message: Message) -> None:  # noqa: ARG002 - whatever it is
+        """Raises Unavailable."""
+        raise Unavailable("there is no link to the cloud")
 
 
 @dataclass(frozen=True, slots=True)

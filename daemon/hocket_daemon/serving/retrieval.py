@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -214,12 +215,14 @@ class RetrievalClient:
         return until_s
 
     def _send_next(self) -> None:
-        while len(self._under_way) < UNDER_WAY and (lookup := self._waiting.take(self._may_ask)) is not None:
+        while len(self._under_way) < UNDER_WAY and (lookup := self._waiting.take(self._busy())) is not None:
             self._under_way[lookup.asked.request] = lookup
             self._link.send(lookup.asked)
 
-    def _may_ask(self, user: str) -> bool:
-        return sum(each.user == user for each in self._under_way.values()) < UNDER_WAY_KEY
+    def _busy(self) -> set[str]:
+        """The keys that have as much under way as they may."""
+        asking = Counter(each.user for each in self._under_way.values())
+        return {user for user, requests in asking.items() if requests >= UNDER_WAY_KEY}
 
     def _end(self, lookup: _Lookup, outcome: object = None) -> None:
         request = lookup.asked.request

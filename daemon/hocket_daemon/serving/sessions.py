@@ -13,8 +13,12 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from math import inf
 
-from hocket_bus.errors import Busy, HocketError, Unavailable
+import structlog
+
+from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
+from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Message, Side
+from hocket_bus.sockets import Received
 
 from .admission import Admission
 from .mode import Facts, FollowedSession, Peer, Session
@@ -23,6 +27,7 @@ READING_S = 60.0  # what the other side may take to read when this one has read,
 READING_ROW_S = 20.0  # for each of its rows: 2,000 tokens at 100 a second
 STILL_S = 10.0  # without a token while others wait
 TURN_S = 60.0  # altogether while others wait
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -88,6 +93,7 @@ class Sessions:
         self._admission = admission
         self._silence_s = silence_s
         self._ended = ended
+        self._bad_messages = RateLimitedLog(log, "bad message of the other side")
         self.led: dict[bytes, Led] = {}  # by the request's number
         self.followed: dict[bytes, Followed] = {}  # by the session's
 
@@ -106,6 +112,16 @@ class Sessions:
         """The open session that this side leads under that number."""
         found = (entry.session for entry in self.led.values() if entry.session.id == session)
         return next((each for each in found if not each.closed), None)
+
+    def on_answer(self, event: Received) -> None:
+        """A message of the other side about a session that this one leads, if there is such a one."""
+        session = self.led_as(getattr(event.message, "session", b""))
+        if session is None:
+            return
+        try:
+            session.receive(event.message)
+        except BadMessage as error:
+            self._bad_messages.note(error=str(error))
 
     def followed_as(self, session: bytes, user: str) -> Followed | None:
         """The session that `user` leads under that number."""

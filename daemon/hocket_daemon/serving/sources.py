@@ -9,32 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Origin, Passage, Place, Side, Sources, other
 
-from ..engine.runtime.sequences import mix
-from ..engine.sampling.distribution import Distribution, truncate
-from ..engine.voice import Rows
+from ..engine.runtime.sequences import Table
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 
 TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
-Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
 _SCALE = 65_535  # what two bytes hold
-
-
-class Made(NamedTuple):
-    """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
-
-    distribution: Distribution
-    parts: Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,21 +39,6 @@ class Told:
 
     places: list[Place]
     rows: Table
-
-
-def made(rows: Rows, weights: list[float], wire_mass: float) -> Made:
-    """Of the rows' distributions [rows, vocabulary] and their weights, which are empty for a single row."""
-    distribution = truncate(mix(rows, weights), wire_mass)
-    return Made(distribution, rows.take(distribution.ids, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
-
-
-def within(own: Made, token: int) -> Table | None:
-    """Each row's part in what its side says of `token`; None where the side leaves it out."""
-    at = own.distribution.place(token)
-    if at is None:
-        return None
-    parts = own.parts[:, at].astype(np.float64)
-    return np.asarray(parts / parts.sum())
 
 
 def table(traces: Sequence[Trace], passages: int) -> Table:

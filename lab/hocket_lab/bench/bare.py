@@ -36,8 +36,8 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Bus, Event, Gone, LinkUp, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.engine.sampling.distribution import truncate
-from hocket_daemon.serving.stream import Stream
-from hocket_daemon.serving.streams import Streams
+from hocket_daemon.serving.reply import Stream
+from hocket_daemon.serving.requests import Streams
 from hocket_lab.bench.product import WIRE_MASS
 
 IDLE_S = 30.0  # whoever started this process has gone

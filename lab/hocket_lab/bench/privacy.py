@@ -19,7 +19,7 @@ from hocket_bus.wire import decode
 from hocket_client import Client
 from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.privacy.ledger import read
+from hocket_daemon.privacy.egress import read
 from hocket_lab.bench import leaks
 from hocket_lab.bench.canaries import Canary, canaries, documents, grams
 from hocket_lab.bench.product import TEMPERATURE

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from hocket_daemon.privacy.ledger import Entry
+    from hocket_daemon.privacy.egress import Entry
 
 By = Literal["day", "peer", "session"]
 
@@ -35,7 +35,7 @@ def audit(
     Bytes are those of the messages before encryption. What belongs to the connection and to no session (greetings,
     pings) has the session "-".
     """
-    from hocket_daemon.privacy.ledger import read
+    from hocket_daemon.privacy.egress import read
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
@@ -53,7 +53,7 @@ def audit(
 def _named(ledger: Path) -> list[Entry]:
     """All of a ledger that has to be there, as its name was given. Raises BadParameter, Unavailable."""
     from hocket_bus.errors import Unavailable
-    from hocket_daemon.privacy.ledger import read
+    from hocket_daemon.privacy.egress import read
 
     if not ledger.exists():
         raise typer.BadParameter(f"{ledger} does not exist", param_hint="--ledger")

@@ -16,8 +16,7 @@ from ..runtime.stored import open_store
 from ..segments import Segment, wanted
 from ..settings import KVSettings, ModelSettings
 from ..text.gguf_tokenizer import tokenizer_of
-from ..text.layout import Prefix
-from ..text.tokenizer import Worded, fingerprint_of, size_of
+from ..text.tokenizer import Prefix, Worded, fingerprint_of, size_of
 from ..voice import Rows
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .rows import RowMemory

@@ -17,8 +17,7 @@ from ..preemption import Interrupt
 from ..runtime.stored import model_digest, open_store
 from ..segments import Segment, wanted
 from ..settings import KVSettings, ModelSettings
-from ..text.layout import Prefix
-from ..text.tokenizer import Worded, fingerprint, size_of
+from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from ..voice import Rows, Shape
 from .attention import decoder_layers, use_slots
 from .captured import CapturedSteps, Step, cuda_graph

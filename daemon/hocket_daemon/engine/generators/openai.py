@@ -22,8 +22,7 @@ from hocket_bus.messages import Finish
 from hocket_bus.web.connection import BROKEN, Connection
 from hocket_bus.web.server import Server
 
-from ...privacy.egress import EgressSettings, PeerGate
-from ...privacy.ledger import Ledger
+from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ..runtime.compute import Post
 from ..settings import ServerSettings
 from .completions import Streamed, body_of, continues, error_of

@@ -10,18 +10,21 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hocket_bus.alike import alike
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from ..preemption import Interrupt, Preempted
+from ..sampling.distribution import Distribution, truncate
 from ..segments import NOTHING, Segment, in_passes
-from ..text.layout import Layout, Prefix
+from ..text.tokenizer import Layout, Prefix
 from ..voice import Rows, Voice
 from .likelihood import NOTHING_HEARD, Likelihoods
 
 T = TypeVar("T")
+Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
 Prefill: TypeAlias = Generator[Segment, Rows, T]  # asks for forward passes, and is sent what they gave
 
 
@@ -184,6 +187,28 @@ def mix(rows: Rows, weights: list[float]) -> Rows:
     """[vocabulary] of [rows, vocabulary] by the rows' weights, which sum to 1; `weights` is empty for a single row."""
     mixed = np.array(weights or [1.0], np.float32) @ rows
     return np.asarray(mixed / mixed.sum())
+
+
+class Made(NamedTuple):
+    """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
+
+    distribution: Distribution
+    parts: Rows
+
+
+def made(rows: Rows, weights: list[float], wire_mass: float) -> Made:
+    """Of the rows' distributions [rows, vocabulary] and their weights, which are empty for a single row."""
+    distribution = truncate(mix(rows, weights), wire_mass)
+    return Made(distribution, rows.take(distribution.ids, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
+
+
+def within(own: Made, token: int) -> Table | None:
+    """Each row's part in what its side says of `token`; None where the side leaves it out."""
+    at = own.distribution.place(token)
+    if at is None:
+        return None
+    parts = own.parts[:, at].astype(np.float64)
+    return np.asarray(parts / parts.sum())
 
 
 @contextmanager

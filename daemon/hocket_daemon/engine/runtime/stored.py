@@ -24,7 +24,7 @@ import torch
 from transformers import PreTrainedModel
 
 from ..settings import KVSettings
-from ..text.layout import Prefix
+from ..text.tokenizer import Prefix
 from .entry import FORMAT, KV, Damaged, decode, encode
 
 _SUFFIX, _PARTIAL = ".kv", ".partial"

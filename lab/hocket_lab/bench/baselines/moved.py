@@ -28,7 +28,7 @@ from hocket_daemon.engine.runtime.entry import KV
 from hocket_daemon.engine.runtime.sequences import compute_ahead, prefix_of
 from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.settings import KVSettings, ModelSettings
-from hocket_daemon.engine.text.layout import Prefix
+from hocket_daemon.engine.text.tokenizer import Prefix
 from hocket_lab.bench.baselines.drcg import Terms, answered
 from hocket_lab.bench.stream import Run
 from hocket_tools.caller import Caller

@@ -22,7 +22,7 @@ from hocket_daemon.aggregation.relevance import query, weighed_by
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.text.layout import Layout
+from hocket_daemon.engine.text.tokenizer import Layout
 from hocket_lab.bench.picture import draw
 from hocket_lab.bench.product import RELEVANCE_TEMPERATURE
 from hocket_lab.bench.report import Report, Row, Value, bootstrap

@@ -1,6 +1,7 @@
 """Configuration: one TOML file per daemon, read into one frozen record; unknown keys are refused by name.
 
-Relative paths in a file begin at its folder, so that a folder with its files can be moved and copied.
+Relative paths in a file begin at its folder, so that a folder with its files can be moved and copied. Keys that few
+people have a reason to change stand together in the table [expert], each with its own table's name before it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -23,6 +25,8 @@ IPC = "ipc://"
 _IS = "is"
 FilePath = Annotated[str, Meta(extra={_IS: "path"})]  # empty: none
 Endpoint = Annotated[str, Meta(extra={_IS: "endpoint"})]
+EXPERT = "expert"
+FOR_EXPERTS = Meta(extra={EXPERT: True})  # of a key that stands in [expert]
 
 
 def load(path: Path, kind: type[T]) -> T:
@@ -72,6 +76,7 @@ def _placed(value: object, type: Type | None, folder: Path) -> object:
 
 def from_values(values: dict[str, Any], kind: type[T], origin: str) -> T:
     """The same from plain values; `origin` names them in errors."""
+    values = _gathered(values, kind, origin)
     _refuse_unknown(values, kind, origin, "")
     try:
         return msgspec.convert(values, kind)
@@ -89,6 +94,49 @@ def _refuse_unknown(values: dict[str, Any], kind: type[msgspec.Struct], origin: 
         inner = fields[key]
         if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
             _refuse_unknown(value, inner, origin, f"{table}{key}.")
+
+
+def expert_keys(kind: type[msgspec.Struct]) -> set[str]:
+    """The keys of a file that stand in [expert], by dotted name."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, StructType)
+    return set(_expert_keys(info, ""))
+
+
+def is_for_experts(type: Type) -> bool:
+    """Whether a field of this type stands in [expert]."""
+    return isinstance(type, Metadata) and bool((type.extra or {}).get(EXPERT))
+
+
+def _expert_keys(info: StructType, table: str) -> Iterator[str]:
+    for field in info.fields:
+        if isinstance(field.type, StructType):
+            yield from _expert_keys(field.type, f"{table}{field.encode_name}.")
+        elif is_for_experts(field.type):
+            yield f"{table}{field.encode_name}"
+
+
+def _gathered(values: dict[str, Any], kind: type[msgspec.Struct], origin: str) -> dict[str, Any]:
+    """`values` with those of [expert] in their own tables. Raises BadConfiguration for a key in the wrong place."""
+    given, known = flat(values.get(EXPERT, {})), expert_keys(kind)
+    rest = {name: value for name, value in values.items() if name != EXPERT}
+    for key in sorted(flat(rest).keys() & known):
+        raise BadConfiguration(f"{origin}: the key '{key}' stands in [expert]", f"write there: {key} = …")
+    for key in sorted(given.keys() - known):
+        raise BadConfiguration(f"{origin}: the key '{key}' does not stand in [expert]", "write it in its own table")
+    gathered = {name: dict(value) if isinstance(value, dict) else value for name, value in rest.items()}
+    for key, value in given.items():
+        table, _, name = key.rpartition(".")
+        (gathered.setdefault(table, {}) if table else gathered)[name] = value
+    return gathered
+
+
+def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """The values of tables by dotted name."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        found |= flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}
+    return found
 
 
 def _plain(text: str) -> str:

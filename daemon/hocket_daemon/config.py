@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Endpoint, FilePath
+from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.endpoints import ANY
 from hocket_bus.log import Format, Level
 
@@ -57,17 +57,17 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = 8
     log_bytes: Annotated[
-        int, Meta(ge=1 << 16, description="bytes that are kept of a stream, so that its reader can resume")
+        int, Meta(ge=1 << 16, description="bytes that are kept of a stream, so that its reader can resume"), FOR_EXPERTS
     ] = 1 << 20
     client_silence_s: Annotated[
-        float, Meta(gt=0, description="an answer ends when its client has said nothing for this long")
+        float, Meta(gt=0, description="an answer ends when its client has said nothing for this long"), FOR_EXPERTS
     ] = 25.0
     keys: Annotated[
         FilePath,
         Meta(description="the folder of this machine's keys, which tcp needs; empty: where `hocket keys` keeps them"),
     ] = ""
     drain_s: Annotated[
-        float, Meta(ge=0, le=20, description="how long SIGTERM lets requests in work go on, up to 20")
+        float, Meta(ge=0, le=20, description="how long SIGTERM lets requests in work go on, up to 20"), FOR_EXPERTS
     ] = 20.0
     decisions: Annotated[
         FilePath, Meta(description="the file of decision records, for `hocket explain`; empty: none are kept")
@@ -104,5 +104,5 @@ class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_
     composition: GeneratorSettings = GeneratorSettings()
     federation: FederationSettings = FederationSettings()
     silence_s: Annotated[
-        float, Meta(gt=0, description="a session is freed when its device has said nothing for this long")
+        float, Meta(gt=0, description="a session is freed when its device has said nothing for this long"), FOR_EXPERTS
     ] = 30.0

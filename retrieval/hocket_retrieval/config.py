@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import Endpoint, FilePath
+from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.log import Format, Level
 from hocket_bus.web.server import KeyFile
 
@@ -20,7 +20,9 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The knowledge graph of the documents: docs/graph.md."""
 
     entities: Annotated[
-        int, Meta(ge=8, le=1_000, description="entities of a subgraph at most; a summary tells of one subgraph")
+        int,
+        Meta(ge=8, le=1_000, description="entities of a subgraph at most; a summary tells of one subgraph"),
+        FOR_EXPERTS,
     ] = 40
     min_documents: Annotated[
         int, Meta(ge=1, le=1_000_000, description="a summary names only what at least so many documents hold")
@@ -68,6 +70,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description=f"words a passage at most, {MIN_WORDS} to {MAX_WORDS}; "
             "a change cuts every document again at the next start",
         ),
+        FOR_EXPERTS,
     ] = DEFAULT_WORDS
     threads: Annotated[
         int,
@@ -79,6 +82,7 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             description="`float32`; `bfloat16` embeds documents in about a third of the time on processors with "
             "instructions for it, and scores differ by up to 0.002"
         ),
+        FOR_EXPERTS,
     ] = "float32"
     keys: Annotated[
         FilePath,

@@ -22,8 +22,11 @@ def write(folder: Path, text: str) -> Path:
 
 def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     """Given keys win, others keep the record's defaults."""
-    settings = load(write(tmp_path, GOOD + "[model]\nslots = 3\n"), DeviceSettings)
+    settings = load(
+        write(tmp_path, GOOD + "[model]\nslots = 3\n[expert]\nmodel.prefill_tokens = 7\ndrain_s = 1\n"), DeviceSettings
+    )
     assert (settings.model.slots, settings.model.name, settings.aggregation.wire_mass) == (3, "auto", 0.98)
+    assert (settings.model.prefill_tokens, settings.drain_s) == (7, 1)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +34,9 @@ def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     [
         (GOOD + "[aggregation]\nwire_mas = 0.9\n", "unknown key 'aggregation.wire_mas': did you mean 'wire_mass'"),
         (GOOD + "[model]\nslotz = 3\n", "unknown key 'model.slotz': did you mean 'slots'"),
-        (GOOD + "[aggregation]\nwire_mass = 2\n", "wire_mass"),
+        (GOOD + "[expert]\naggregation.wire_mass = 2\n", "wire_mass"),
+        (GOOD + "[aggregation]\nwire_mass = 0.9\n", "stands in [expert]: write there: aggregation.wire_mass"),
+        (GOOD + "[expert]\nmodel.slots = 3\n", "does not stand in [expert]: write it in its own table"),
         (GOOD + "[model]\nslots = 0\n", "slots"),
         (GOOD + "[model]\ncontext = 0\n", "context"),
         (GOOD + "[model]\nthreads = 0\n", "threads"),

@@ -78,7 +78,7 @@ def main(attacks: list[str]) -> None:
 def _start(stack: ExitStack, folder: Path, at: str) -> None:
     (folder / "retrieval.toml").write_text(f'endpoint = "ipc://{folder}/r"\nstate = "{folder}/state"\n')
     cloud = f'endpoint = "{at}"\nretrieval = "ipc://{folder}/r"\nkeys = "{folder}/cloud"\nlog_level = "error"\n'
-    (folder / "cloud.toml").write_text(cloud + "silence_s = 30.0\n")
+    (folder / "cloud.toml").write_text(cloud + "expert.silence_s = 30.0\n")
     for name, code in RUN.items():
         arguments = [sys.executable, "-c", code, str(folder / f"{name}.toml")]
         process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

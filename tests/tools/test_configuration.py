@@ -14,12 +14,12 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from hocket_bus.config import load
+from hocket_bus.config import FOR_EXPERTS, load
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.configuration import PAGE, page
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.settings import WIDTH, Key, Table, commented, tables
+from hocket_tools.settings import EXPERT_INTRODUCTION, WIDTH, Key, Table, commented, tables
 from waiting import WAIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,17 +56,18 @@ def defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def test_a_line_that_is_commented_out_shows_the_default(home: Home, name: str) -> None:
     """With all of them in force the file says the same as without, and no key is missing."""
     as_written = load(home.config(name), KINDS[name])
-    text = re.sub(r"(?m)^#(?=\w+ = )", "", home.config(name).read_text(encoding="utf-8"))
+    text = re.sub(r"(?m)^#(?=[\w.]+ = )", "", home.config(name).read_text(encoding="utf-8"))
     home.config(name).write_text(text, encoding="utf-8")
     assert load(home.config(name), KINDS[name]) == as_written
-    assert set(flat(tomllib.loads(text))) == set(defaults(KINDS[name]))
+    written = {key.removeprefix("expert.") for key in flat(tomllib.loads(text))}
+    assert written == set(defaults(KINDS[name]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_key_is_explained_above_it(home: Home, name: str) -> None:
     """By a comment that is no key; a file fits a terminal."""
     lines = home.config(name).read_text(encoding="utf-8").splitlines()
-    keys = [number for number, line in enumerate(lines) if re.match(r"#?\w+ = ", line)]
+    keys = [number for number, line in enumerate(lines) if re.match(r"#?[\w.]+ = ", line)]
     assert all(re.match(r"# \S", lines[number - 1]) for number in keys)
     assert all(len(line) <= WIDTH for line in lines if line.startswith("# "))
 
@@ -84,7 +85,7 @@ def test_the_page_is_what_the_settings_say() -> None:
 
 def test_the_page_tells_every_key_and_its_default() -> None:
     """Nothing is missing, and the defaults are those of the program."""
-    rows = re.findall(r"(?m)^\| `(\w+)` \| (?:`(.+?)`|must be set) \|", page())
+    rows = re.findall(r"(?m)^\| `(?:\w+\.)?(\w+)` \| (?:`(.+?)`|must be set) \|", page())
     told = {(key, _hashable(tomllib.loads(f"x = {default}")["x"]) if default else None) for key, default in rows}
     kinds = (DeviceSettings, CloudSettings, RetrievalConfig)
     assert told == {
@@ -96,7 +97,7 @@ class _Inner(msgspec.Struct, frozen=True):
     """Inside."""
 
     shown: Annotated[int, msgspec.Meta(description="how many")] = 20_000
-    hidden: bool = False
+    rare: Annotated[int, msgspec.Meta(description="how seldom"), FOR_EXPERTS] = 3
 
 
 class _Outer(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,14 +111,16 @@ class _Outer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def test_a_record_inside_a_record_is_a_table() -> None:
-    """Its introduction is the first paragraph of its docstring; keys without a description are left out."""
+    """Its introduction is the first paragraph of its docstring; what few change is the last one."""
     assert tables(_Outer) == [
         Table("", "A file.", (Key("must", None, "where"),)),
         Table("inner", "Inside.", (Key("shown", 20_000, "how many"),)),
+        Table("expert", EXPERT_INTRODUCTION, (Key("inner.rare", 3, "how seldom"),)),
     ]
     text = commented(_Outer, {"must": 'a "quoted" place'})
-    assert tomllib.loads(text) == {"must": 'a "quoted" place', "inner": {}}
+    assert tomllib.loads(text) == {"must": 'a "quoted" place', "inner": {}, "expert": {}}
     assert "\n# how many\n#shown = 20_000\n" in text
+    assert "\n# how seldom\n#inner.rare = 3\n" in text
 
 
 def _hashable(value: object) -> object:

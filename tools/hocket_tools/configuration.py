@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from hocket_bus.config import EXPERT
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.settings import Key, Table, tables, toml
@@ -29,7 +30,8 @@ COLUMNS = "| key | default | what it is |\n| --- | --- | --- |\n"
 def page() -> str:
     """The whole page, as Markdown."""
     device, cloud = ({table.name: table for table in tables(kind)} for kind in (DeviceSettings, CloudSettings))
-    both = [_shared(name, device.get(name), cloud.get(name)) for name in device | cloud]
+    last = {name: name == EXPERT for name in device | cloud}
+    both = [_shared(name, device.get(name), cloud.get(name)) for name in sorted(last, key=lambda name: last[name])]
     own, *parts = tables(RetrievalConfig)
     retrieval = f"\n## Retrieval: `device-retrieval.toml`, `cloud-retrieval.toml`\n\n{_rows(own.keys)}"
     return INTRODUCTION + "".join([*both, retrieval, *map(_of_retrieval, parts)])

@@ -11,7 +11,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import Field, Metadata, StructType, Type
 
+from hocket_bus.config import EXPERT, is_for_experts
+
 WIDTH = 100
+EXPERT_INTRODUCTION = "What few people have a reason to change, with the name of its own table before it."
 
 Value = str | bool | int | float | tuple[str, ...] | dict[str, list[str]]
 
@@ -35,8 +38,9 @@ class Table:
 
 
 def tables(kind: type[Struct]) -> list[Table]:
-    """All tables of a file, the keys before them first. Keys without a description, for benchmarks, are left out."""
-    return list(_tables("", msgspec.inspect.type_info(kind)))
+    """All tables of a file, the keys before them first, and [expert] last."""
+    found = list(_tables("", msgspec.inspect.type_info(kind)))
+    return [table for table in found if table.keys or not table.name] + _expert(kind)
 
 
 def commented(kind: type[Struct], given: Mapping[str, Value]) -> str:
@@ -66,9 +70,23 @@ def _tables(name: str, info: Type) -> Iterator[Table]:
 
 def _keys(info: StructType) -> Iterator[Key]:
     for field in info.fields:
-        description = _description(field)
-        if description and not isinstance(_bare(field), StructType):
-            yield Key(field.encode_name, _default(field), description)
+        if not isinstance(_bare(field), StructType) and not is_for_experts(field.type):
+            yield Key(field.encode_name, _default(field), _description(field))
+
+
+def _expert(kind: type[Struct]) -> list[Table]:
+    keys = tuple(_expert_keys("", msgspec.inspect.type_info(kind)))
+    return [Table(EXPERT, EXPERT_INTRODUCTION, keys)] if keys else []
+
+
+def _expert_keys(name: str, info: Type) -> Iterator[Key]:
+    assert isinstance(info, StructType)
+    for field in info.fields:
+        dotted = f"{name}.{field.encode_name}".lstrip(".")
+        if isinstance(nested := _bare(field), StructType):
+            yield from _expert_keys(dotted, nested)
+        elif is_for_experts(field.type):
+            yield Key(dotted, _default(field), _description(field))
 
 
 def _default(field: Field) -> Value | None:
@@ -97,7 +115,8 @@ def _introduction(kind: type) -> str:
 
 def _table_text(table: Table, given: Mapping[str, Value]) -> str:
     head = f"[{table.name}]\n{_comment(table.introduction)}" if table.name else _comment(table.introduction)
-    values = [(key, given.get(f"{table.name}.{key.name}".lstrip("."))) for key in table.keys]
+    before = "" if table.name in ("", EXPERT) else f"{table.name}."
+    values = [(key, given.get(before + key.name)) for key in table.keys]
     in_force = [_line(key, value) for key, value in values if value is not None]
     others = [_line(key, key.default, "#") for key, value in values if value is None]
     return "\n".join([head, *in_force, *others])

@@ -6,24 +6,34 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from hocket_bus.config import FOR_EXPERTS
+
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How two sides write one answer. In a session of both, what the device's file says holds."""
 
     relevance_temperature: Annotated[
-        float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights")
+        float, Meta(ge=1e-6, description="passages' scores are divided by this before they become weights"), FOR_EXPERTS
     ] = 0.1
     reweigh_every: Annotated[
-        int, Meta(ge=1, lt=1 << 16, description="tokens between two looks at how relevant the passages are")
+        int,
+        Meta(ge=1, lt=1 << 16, description="tokens between two looks at how relevant the passages are"),
+        FOR_EXPERTS,
     ] = 4
-    wire_mass: Annotated[float, Meta(gt=0, le=1, description="share of a distribution that a draft carries")] = 0.98
+    wire_mass: Annotated[
+        float, Meta(gt=0, le=1, description="share of a distribution that a draft carries"), FOR_EXPERTS
+    ] = 0.98
     connect_wait_s: Annotated[
-        float, Meta(ge=0, description="how long a question waits for a cloud that is not connected")
+        float, Meta(ge=0, description="how long a question waits for a cloud that is not connected"), FOR_EXPERTS
     ] = 2.0
     peer_wait_s: Annotated[
-        float, Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone")
+        float,
+        Meta(gt=0, description="how long a step waits for the cloud's draft before the device goes on alone"),
+        FOR_EXPERTS,
     ] = 10.0
-    rejoin_wait_s: Annotated[float, Meta(gt=0, description="the same for the first joint step after a break")] = 1.0
+    rejoin_wait_s: Annotated[
+        float, Meta(gt=0, description="the same for the first joint step after a break"), FOR_EXPERTS
+    ] = 1.0
     least_evidence: Annotated[
         float,
         Meta(
@@ -32,6 +42,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             description="an answer is said to be probably not in the documents where no passage's "
             "score by the bundled embedder reaches this; -1: never",
         ),
+        FOR_EXPERTS,
     ] = 0.35
     trust_cloud: Annotated[
         bool,

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from hocket_bus.config import FOR_EXPERTS
+
 from ..engine.settings import AUTO
 
 Generator = Literal["extractive", "model", "server"]
@@ -29,12 +31,15 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             description="tokens by which the text may change before memory is asked for again (τ); "
             "`auto` is more while nothing new comes"
         ),
+        FOR_EXPERTS,
     ] = 10
-    memory_tokens: Annotated[int, Meta(ge=16, description="tokens of takeaways that are remembered; the oldest go")] = (
-        160
-    )
-    passages: Annotated[int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request")] = 3
-    takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways of a request")] = 4
+    memory_tokens: Annotated[
+        int, Meta(ge=16, description="tokens of takeaways that are remembered; the oldest go"), FOR_EXPERTS
+    ] = 160
+    passages: Annotated[
+        int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request"), FOR_EXPERTS
+    ] = 3
+    takeaways: Annotated[int, Meta(ge=1, le=32, description="takeaways of a request"), FOR_EXPERTS] = 4
     own_documents: Annotated[bool, Meta(description="remember this device's own documents, too")] = True
     redact: Annotated[
         tuple[str, ...],

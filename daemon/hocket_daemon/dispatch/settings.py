@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import FilePath
+from hocket_bus.config import FOR_EXPERTS, FilePath
 from hocket_bus.errors import BadConfiguration
 
 from .prices import TABLE_8
@@ -24,7 +24,7 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         float, Meta(ge=0, le=1, description="share of all prompt tokens that the constrained side may read")
     ] = 0.5
     burst_tokens: Annotated[
-        int, Meta(ge=0, description="prompt tokens that the constrained side may be ahead of the budget")
+        int, Meta(ge=0, description="prompt tokens that the constrained side may be ahead of the budget"), FOR_EXPERTS
     ] = 4_000
     most_per_day: Annotated[
         float, Meta(ge=0, description="dollars a day; at this the device answers alone; 0: no limit")
@@ -36,9 +36,12 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     policy: Annotated[
         PolicyName,
         Meta(description="how long each side waits before it starts: priced, or one of the DiSCo paper's"),
+        FOR_EXPERTS,
     ] = "priced"
     tail_share: Annotated[
-        float, Meta(gt=0, lt=1, description="share of the budget that ramp and greedy keep for slow answers (α)")
+        float,
+        Meta(gt=0, lt=1, description="share of the budget that ramp and greedy keep for slow answers (α)"),
+        FOR_EXPERTS,
     ] = 0.05
     migration: Annotated[
         Migration,
@@ -46,13 +49,14 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
             description="how the writing moves to the cheaper side: overlap (the source writes on until the target "
             "is there), stop (as in the paper) or off"
         ),
+        FOR_EXPERTS,
     ] = "overlap"
     pace: Annotated[float, Meta(gt=0, description="tokens a second that a reader reads (r_c)")] = 4.8
     price: Annotated[str, Meta(description="a price by its name, such as gpt-4o-mini; empty: the two below")] = ""
     price_input: Annotated[float, Meta(ge=0, description="dollars for a million prompt tokens of the server")] = 0.0
     price_output: Annotated[float, Meta(ge=0, description="dollars for a million answer tokens of the server")] = 0.0
     exchange_rate: Annotated[
-        float, Meta(ge=0, description="dollars that 10^15 FLOPs of the device are worth to you (λ)")
+        float, Meta(ge=0, description="dollars that 10^15 FLOPs of the device are worth to you (λ)"), FOR_EXPERTS
     ] = 0.3
     account: Annotated[
         FilePath, Meta(description="the file that keeps what was spent, over restarts, too; empty: it is forgotten")
@@ -73,6 +77,6 @@ def check(settings: DispatchSettings) -> None:
     fits = OF_CONSTRAINT.get(settings.policy)
     if fits is not None and settings.constraint not in ("auto", fits):
         raise BadConfiguration(
-            f"[dispatch] policy '{settings.policy}' is for constraint = \"{fits}\"",
+            f"dispatch.policy '{settings.policy}' is for constraint = \"{fits}\"",
             f'set constraint to "{fits}" or "auto", or policy to "priced"',
         )

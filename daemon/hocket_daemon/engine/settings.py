@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import FilePath
+from hocket_bus.config import FOR_EXPERTS, FilePath
 from hocket_bus.web.server import KeyFile
 
 AUTO, BUNDLED = "auto", "bundled"
@@ -27,10 +27,14 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
     slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[
-        int, Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any")
+        int,
+        Meta(ge=0, description="what the slots may take in memory; more is refused at the start; 0: any"),
+        FOR_EXPERTS,
     ] = 4_000_000_000
     prefill_tokens: Annotated[
-        int, Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too")
+        int,
+        Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too"),
+        FOR_EXPERTS,
     ] = 128
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
     dtype: Annotated[
@@ -70,6 +74,8 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = "completions"
     key_file: KeyFile = ""
-    connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take")] = 5.0
-    first_wait_s: Annotated[float, Meta(gt=0, description="how long the first piece of a text may take")] = 60.0
-    piece_wait_s: Annotated[float, Meta(gt=0, description="how long each further piece may take")] = 20.0
+    connect_wait_s: Annotated[float, Meta(gt=0, description="how long connecting may take"), FOR_EXPERTS] = 5.0
+    first_wait_s: Annotated[
+        float, Meta(gt=0, description="how long the first piece of a text may take"), FOR_EXPERTS
+    ] = 60.0
+    piece_wait_s: Annotated[float, Meta(gt=0, description="how long each further piece may take"), FOR_EXPERTS] = 20.0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hocket_bus.config import FilePath
+from hocket_bus.config import FOR_EXPERTS, FilePath
 
 Device = Annotated[str, Meta(min_length=1, max_length=64)]
 
@@ -21,8 +21,12 @@ class GateSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             "several answers written at home are sure of themselves and agree, which takes their time"
         ),
     ] = "evidence"
-    candidates: Annotated[int, Meta(ge=2, le=8, description="answers that the gate `answers` compares")] = 3
-    passages: Annotated[int, Meta(ge=1, le=16, description="passages found at home that the gate looks at")] = 4
+    candidates: Annotated[
+        int, Meta(ge=2, le=8, description="answers that the gate `answers` compares"), FOR_EXPERTS
+    ] = 3
+    passages: Annotated[
+        int, Meta(ge=1, le=16, description="passages found at home that the gate looks at"), FOR_EXPERTS
+    ] = 4
     calibration: Annotated[
         FilePath,
         Meta(description="the file that `hocket graph calibrate` writes; without it the shipped calibration"),
@@ -39,8 +43,12 @@ class FederationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_onl
             '`{family = ["anna", "ben"]}`; others are neither asked nor answered, and nothing is kept of them'
         ),
     ] = {}
-    devices: Annotated[int, Meta(ge=1, le=16, description="devices that are asked for evidence")] = 2
-    gather_s: Annotated[float, Meta(gt=0, le=60, description="how long evidence is waited for, in seconds")] = 2.0
+    devices: Annotated[int, Meta(ge=1, le=16, description="devices that are asked for evidence"), FOR_EXPERTS] = 2
+    gather_s: Annotated[
+        float, Meta(gt=0, le=60, description="how long evidence is waited for, in seconds"), FOR_EXPERTS
+    ] = 2.0
     keep_days: Annotated[
-        float, Meta(gt=0, description="a device's summaries are forgotten when it was not there for so many days")
+        float,
+        Meta(gt=0, description="a device's summaries are forgotten when it was not there for so many days"),
+        FOR_EXPERTS,
     ] = 90.0

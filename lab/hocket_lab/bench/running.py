@@ -21,10 +21,12 @@ from urllib.request import urlopen
 import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
+from hocket_bus.config import EXPERT, expert_keys, flat
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side
 from hocket_bus.paths import keys
 from hocket_client import Client
+from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.link import Conditions, Link, start
 from hocket_lab.rehearsal.daemon import PROGRAM, Rehearsal, script_of
@@ -242,9 +244,10 @@ def _configure(home: Home, ports: Ports, side: str, tables: Tables) -> None:
         **peer,
         **tables[""],
     }
-    lines = _lines(top)
-    for name in sorted(tables.keys() - {""}):
-        lines += [f"[{name}]", *_lines(tables[name])]
+    given = top | flat({name: tables[name] for name in tables.keys() - {""}})
+    rare = given.keys() & expert_keys(DeviceSettings if side == "device" else CloudSettings)
+    lines = _lines({key: value for key, value in given.items() if key not in rare})
+    lines += [f"[{EXPERT}]", *_lines({key: given[key] for key in sorted(rare)})]
     home.config(side).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -257,6 +260,7 @@ def _configure_search(home: Home, ports: Ports, side: str, chunk_words: int) -> 
         f'endpoint = "{_search_endpoint(home, ports, side)}"',
         f'state = "{home.at / side}-documents"',
         f'keys = "{keys(home.at)}"',
+        f"[{EXPERT}]",
         f"chunk_words = {chunk_words}",
     ]
     home.config(f"{side}-retrieval").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -168,7 +168,7 @@ class SummaryIndex:
         if count > MAX_SUMMARIES:
             raise QueryError(
                 f"{count} summaries of one device are more than the {MAX_SUMMARIES} that are kept",
-                "set [graph] entities higher there",
+                "set graph.entities under [expert] higher there",
             )
 
     def _forget_loaded(self, device: str) -> None:

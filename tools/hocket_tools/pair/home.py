@@ -15,7 +15,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from hocket_bus import paths
-from hocket_bus.config import IPC, endpoint_from, load, path_from
+from hocket_bus.config import IPC, endpoint_from, flat, load, path_from
 from hocket_bus.endpoints import check_endpoint, from_here, is_tcp
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import private_folder, write_whole
@@ -84,7 +84,7 @@ class Home:
         """A line for each file that names another pair's folder, as older files do after a move."""
         lines = []
         for name in (name for name in NAMES if self.config(name).exists()):
-            own, written = _flat(self._given(name)), _flat(self._values(name))
+            own, written = flat(self._given(name)), flat(self._values(name))
             others = {_other_home(str(written.get(key, "")), str(value)) for key, value in own.items()}
             lines += [
                 f"{self.config(name)} names another folder, {other}: write paths from here, such as {own['endpoint']}"
@@ -247,14 +247,6 @@ def _socket(name: str) -> str:
 
 def _decisions(side: str) -> str:
     return f"{side}-decisions.db"
-
-
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """The values of tables by dotted name."""
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}
-    return flat
 
 
 def _other_home(written: str, own: str) -> str:

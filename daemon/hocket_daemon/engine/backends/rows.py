@@ -22,7 +22,7 @@ class RowMemory:
         """Raises BadConfiguration where all rows take more bytes than are `allowed`; 0 is any number."""
         if allowed and needed > allowed:
             raise BadConfiguration(
-                f"{len(self.lengths)} slots of {self.context} tokens take {needed} bytes, [model] kv_bytes allows "
+                f"{len(self.lengths)} slots of {self.context} tokens take {needed} bytes, expert.model.kv_bytes allows "
                 f"{allowed}",
                 "lower 'slots' or 'context', or raise 'kv_bytes'",
             )

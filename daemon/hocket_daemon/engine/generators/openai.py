@@ -236,7 +236,7 @@ class _Worker:
         else:
             waited, name = self._settings.first_wait_s, "first_wait_s"
         text = f"{self._server.place} has written nothing for {waited:g} s"
-        return DeadlineExceeded(text, f"ask again, or raise [server] {name}")
+        return DeadlineExceeded(text, f"ask again, or raise server.{name} under [expert]")
 
     def _broken(self) -> HocketError:
         return Unavailable(f"{self._server.place} broke off", "ask again, or look at its log")

@@ -20,7 +20,7 @@ from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
-from .serving.mode import Facts, FollowedSession, Peer, Session
+from .serving.mode import Facts, Peer, Session
 from .serving.reply import Reply, late
 from .serving.routing import Route
 from .serving.services import Services
@@ -31,25 +31,13 @@ NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason=
 
 
 class GraphMode:
-    """Every question goes beyond home."""
+    """Every question goes beyond home, in an aggregation's session."""
 
     name = "graph"
-    opens: tuple[type[Message], ...] = ()  # an aggregation's are enough
-    takes: tuple[type[Message], ...] = ()
-    answers: tuple[type[Message], ...] = ()
-    ends: tuple[type[Message], ...] = ()
 
     def __init__(self, aggregation: AggregationMode, services: Services) -> None:
         self._aggregation = aggregation
         self._services = services
-
-    def facts(self) -> dict[str, str]:
-        """None of its own."""
-        return {}
-
-    def metrics(self) -> dict[str, float]:
-        """None of its own."""
-        return {}
 
     def check(self, ask: Ask) -> None:
         """As an aggregation's; nobody is asked alone here."""
@@ -65,18 +53,6 @@ class GraphMode:
         """Lead an aggregation in which the cloud reads what devices know."""
         reply.route = Route(None, home=False, why=ALWAYS)
         return self._aggregation.begin(ask, reply, peer, escalates=True)
-
-    def rows_of(self, opening: Message) -> int:
-        """Never called: nothing opens it."""
-        raise AssertionError(opening)
-
-    def accept(self, opening: Message, _: Peer) -> FollowedSession:
-        """Never called."""
-        raise AssertionError(opening)
-
-    def refusal(self, opening: Message, _: HocketError) -> Message:
-        """Never called."""
-        raise AssertionError(opening)
 
 
 class AutoMode(GraphMode):

@@ -51,7 +51,7 @@ class CloudDaemon(Daemon):
         self._federation.add_to(self.at_server)
         self.duties.append(self._federation)
         self.board.add(facts=[self._federation.facts], metrics=[self._federation.metrics])
-        openings = Openings(self.services, self.server, self.sessions, self.modes, self.check_taking)
+        openings = Openings(self.services, self.server, self.sessions, self.modes.peers, self.check_taking)
         openings.add_to(self.at_server)
         self.board.add_for_users(facts=[self._device_facts], metrics=[self._device_metrics])
         self.board.add(facts=[self._corrected])

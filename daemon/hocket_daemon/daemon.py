@@ -132,7 +132,7 @@ class Daemon:
         self.modes = modes(self.services, settings, self._parts)
         self.sessions = Sessions(self.services.admission, self._silence_s, decisions.keep)
         self._requests = Requests(
-            self, self.services, self.server, self.sessions, self.modes, log_bytes=settings.log_bytes
+            self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
         )
         self._background = Background(voice.stored, self._retrieval.send, self._compute_ahead)
         self.board = self._status_board()
@@ -303,7 +303,7 @@ class Daemon:
         board.add_for_users(facts=[self._own_facts], metrics=[self._own_metrics])
         board.add(facts=[self._facts, self._profiling.facts], metrics=[self._profiling.metrics])
         board.add(metrics=[self.services.compute.metrics, self.services.counters.metrics, self._metrics])
-        for mode in self.modes.values():
+        for mode in self.modes.reports:
             board.add(facts=[mode.facts], metrics=[mode.metrics])
         return board
 

@@ -69,7 +69,7 @@ class DeviceDaemon(Daemon):
         services = self._composing(model, why)
         self._desk = desk(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._desk.add_to(self.at_server)
-        for mode in self.modes.values():
+        for mode in self.modes.peers.values():
             self.at_peer.add(mode.answers, self.sessions.on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])

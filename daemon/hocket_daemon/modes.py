@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hocket_bus.sockets import Server
 
@@ -19,23 +20,36 @@ from .dispatch.settings import DispatchSettings
 from .engine.voice import Voice
 from .graph.settings import GateSettings
 from .parts import Parts
-from .serving.mode import Mode
+from .serving.mode import Asks, Peers, Reports
 from .serving.services import Services
 from .serving.sessions import Sessions
 
 
-def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Mapping[str, Mode]:
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """By what they are: asked by clients, opened by the other side, and with something to say of themselves."""
+
+    asks: Mapping[str, Asks]
+    peers: Mapping[str, Peers]
+    reports: Sequence[Reports]
+
+
+def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     """The modes of a daemon."""
     aggregation = AggregationMode(services, settings.aggregation, parts.scheduler)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
-    made: list[Mode] = [
+    made: list[Asks | Peers] = [
         aggregation,
         DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy),
         CompositionMode(services, _generator(settings)),
         GraphMode(aggregation, services),
         AutoMode(aggregation, services, gate),
     ]
-    return {mode.name: mode for mode in made}
+    return Modes(
+        {mode.name: mode for mode in made if isinstance(mode, Asks)},
+        {mode.name: mode for mode in made if isinstance(mode, Peers)},
+        [mode for mode in made if isinstance(mode, Reports)],
+    )
 
 
 def composing(settings: DeviceSettings, answering: Voice) -> Choice:

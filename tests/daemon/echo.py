@@ -91,12 +91,6 @@ class EchoMode:
     answers: tuple[type[Message], ...] = (Ready, Sync)
     ends: tuple[type[Message], ...] = (End,)
 
-    def facts(self) -> dict[str, str]:
-        return {}
-
-    def metrics(self) -> dict[str, float]:
-        return {}
-
     def check(self, ask: Ask) -> None:
         """Anything can be echoed."""
 

@@ -328,7 +328,7 @@ def test_memory_that_nobody_asked_for_is_dropped(
         cloud = made.start_cloud()
         made.start_retrieval("cloud")
         lies = [Takeaway(text="w " * 900, document="lie"), Takeaway(text="lie", document="lie")]
-        mode = cloud.modes["composition"]
+        mode = cloud.modes.peers["composition"]
         accept = mode.accept
 
         def lie(opening: Message, peer: Peer) -> FollowedSession:

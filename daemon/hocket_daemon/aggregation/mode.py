@@ -55,14 +55,6 @@ class AggregationMode:
         self._waits = Waits(settings.connect_wait_s, settings.peer_wait_s, settings.rejoin_wait_s)
         self._scorer = ""  # that both sides' retrieval daemons have, as the last answer found it
 
-    def facts(self) -> dict[str, str]:
-        """None of its own."""
-        return {}
-
-    def metrics(self) -> dict[str, float]:
-        """None of its own."""
-        return {}
-
     def check(self, ask: Ask) -> None:
         """Raises BadRequest for what cannot be asked."""
         if not isinstance(ask.options, AggregationOptions | None):

@@ -1,17 +1,16 @@
 """Composition, Hybrid-RACA's way: a device completes prose, a cloud writes memory for it.
 
-A text is no question: what a client types comes in by the desk, and what passes between the sides is here.
+A text is no question: what a client types comes in by the desk alone, and what passes between the sides is here.
 """
 
 from __future__ import annotations
 
-from hocket_bus.errors import BadConfiguration, BadRequest, HocketError
+from hocket_bus.errors import BadConfiguration, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Ask, Memory, MemoryRequest, Message, Refused
+from hocket_bus.messages import Memory, MemoryRequest, Message, Refused
 
 from ..engine.generators.generator import LocalGenerator
-from ..serving.mode import Peer, Session
-from ..serving.reply import Reply
+from ..serving.mode import Peer
 from ..serving.services import Services
 from .follower import Follower, Writer
 from .settings import Generator, GeneratorSettings
@@ -31,26 +30,6 @@ class CompositionMode:
         self._services = services
         self._rows = 1 if settings.generator == "model" else 0
         self._writer = _writer(services, settings.generator)
-
-    def facts(self) -> dict[str, str]:
-        """None."""
-        return {}
-
-    def metrics(self) -> dict[str, float]:
-        """None."""
-        return {}
-
-    def check(self, _: Ask) -> None:
-        """Raises BadRequest: there is nothing to ask."""
-        raise BadRequest("a text is composed, not asked for", "use: hocket compose")
-
-    def rows(self, _: Ask) -> int:
-        """None are needed."""
-        return 0
-
-    def begin(self, ask: Ask, _: Reply, __: Peer | None) -> Session:
-        """Never called: nothing passes `check`."""
-        raise AssertionError(ask.mode)
 
     def rows_of(self, _: Message) -> int:
         """An extract needs no model, and a server's text none of this daemon's."""

@@ -1,12 +1,13 @@
 """What a way of working together is, as the daemon sees it. A mode is a folder; modes.py names them all.
 
-The daemon checks, admits and routes; a mode decides. It is handed the reader's end (Reply) and the other side (Peer).
+It is one or more of Asks, Peers and Reports. The daemon checks, admits and routes; a mode decides. It is handed the
+reader's end (Reply) and the other side (Peer).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Message
@@ -105,20 +106,13 @@ class FollowedSession(Session, Protocol):
         """The other side has gone."""
 
 
-class Mode(Protocol):
-    """A way of answering."""
+@runtime_checkable
+class Asks(Protocol):
+    """A mode that clients' questions name."""
 
-    name: str
-    opens: tuple[type[Message], ...]  # what opens a session on the other side
-    takes: tuple[type[Message], ...]  # what it is told there of an open one
-    answers: tuple[type[Message], ...]  # what it says of one
-    ends: tuple[type[Message], ...]  # what ends one there
-
-    def facts(self) -> Mapping[str, str]:
-        """Lines of its own for `hocket status`."""
-
-    def metrics(self) -> Mapping[str, float]:
-        """The same for programs."""
+    @property
+    def name(self) -> str:
+        """By which they name it."""
 
     def check(self, ask: Ask) -> None:
         """Raises BadRequest for what cannot be asked of this mode."""
@@ -129,11 +123,36 @@ class Mode(Protocol):
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Begin a session on the side that was asked; `peer` is the other side, None where there is none."""
 
+
+@runtime_checkable
+class Peers(Protocol):
+    """A mode whose sessions have both sides: what passes between them, and the side that follows."""
+
+    opens: tuple[type[Message], ...]  # what opens a session on the other side
+    takes: tuple[type[Message], ...]  # what it is told there of an open one
+    answers: tuple[type[Message], ...]  # what it says of one
+    ends: tuple[type[Message], ...]  # what ends one there
+
+    @property
+    def name(self) -> str:
+        """By which its records name it."""
+
     def rows_of(self, opening: Message) -> int:
-        """The same for a session that the other side opens."""
+        """Rows of the voice's memory that a session of the other side's needs here."""
 
     def accept(self, opening: Message, peer: Peer) -> FollowedSession:
         """Begin a session that the other side has opened."""
 
     def refusal(self, opening: Message, error: HocketError) -> Message:
         """What tells the other side that this one cannot take part, and why."""
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """A mode that has something to say of itself."""
+
+    def facts(self) -> Mapping[str, str]:
+        """Lines of its own for `hocket status`."""
+
+    def metrics(self) -> Mapping[str, float]:
+        """The same for programs."""

@@ -10,7 +10,7 @@ from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.messages import Message
 from hocket_bus.sockets import Received, Routes, Server
 
-from .mode import Mode
+from .mode import Peers
 from .peers import RoutePeer
 from .services import Services
 from .sessions import Sessions, place_of_session
@@ -24,7 +24,7 @@ class Openings:
         services: Services,
         server: Server,
         sessions: Sessions,
-        modes: Mapping[str, Mode],
+        modes: Mapping[str, Peers],
         check_taking: Callable[[], None],
     ) -> None:
         """`check_taking` raises Unavailable while the daemon is stopping."""
@@ -58,7 +58,7 @@ class Openings:
             self._services.counters.add("errors_total", kind=error.code)
             peer.send(mode.refusal(opening, error))
 
-    def _open(self, mode: Mode, opening: Message, peer: RoutePeer, now: float) -> None:
+    def _open(self, mode: Peers, opening: Message, peer: RoutePeer, now: float) -> None:
         admission, place = self._services.admission, place_of_session(_session_of(opening))
         self._check_taking()
         self._sessions.tick(now)

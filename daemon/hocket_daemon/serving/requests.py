@@ -15,7 +15,7 @@ from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credi
 from hocket_bus.sockets import Received, Routes, Server
 
 from .ended import Ended
-from .mode import Mode, Peer
+from .mode import Asks, Peer
 from .reply import Reply, Stream
 from .services import Services
 from .sessions import Sessions, place_of_request
@@ -104,7 +104,7 @@ class Requests:
         services: Services,
         server: Server,
         sessions: Sessions,
-        modes: Mapping[str, Mode],
+        modes: Mapping[str, Asks],
         *,
         log_bytes: int,
     ) -> None:
@@ -169,7 +169,7 @@ class Requests:
             reply.fail(HocketError(f"the mode {mode.name} failed", "look into the daemon's log"))
             raise
 
-    def _mode(self, ask: Ask) -> Mode:
+    def _mode(self, ask: Ask) -> Asks:
         if ask.mode not in self._modes:
             raise BadRequest(f"unknown mode '{ask.mode}'", f"use one of: {', '.join(self._modes)}")
         return self._modes[ask.mode]

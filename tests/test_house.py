@@ -61,6 +61,18 @@ def test_imports_go_down() -> None:
         assert "zmq" not in names or path.parent.name == "sockets", path
 
 
+def test_the_graph_stands_above_the_store() -> None:
+    """It is built of what the store keeps; only what puts a collection together, and asks it, knows both."""
+    modules = {house.module_of(source) for source in SOURCES}
+    retrieval = ROOT / "retrieval" / "hocket_retrieval"
+    knowing = {
+        path.name
+        for path in retrieval.glob("*.py")
+        if any(name.startswith("hocket_retrieval.graph.") for name in house.imports(path, modules))
+    }
+    assert knowing == {"collection.py", "daemon.py"}
+
+
 def faults(source: str) -> set[str]:
     """What would run bytes or text that arrive, and addresses that mean every interface of a machine."""
     found: set[str] = set()

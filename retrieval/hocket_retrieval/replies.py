@@ -9,7 +9,7 @@ from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
 from .extract import Sentence
-from .graph.tables import GraphInfo, SubgraphInfo
+from .graph_tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
 from .search import SearchResult
 from .snapshot import DocumentInfo

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .graph.tables import subgraph_of
+from .graph_tables import subgraph_of
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]

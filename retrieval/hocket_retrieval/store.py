@@ -23,8 +23,8 @@ import numpy as np
 
 from hocket_bus.private import keep_private
 
+from . import graph_tables as graph
 from .errors import StoreError, StoreFull
-from .graph import tables as graph
 from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
 
 SCHEMA_VERSION = 4

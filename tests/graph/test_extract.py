@@ -5,7 +5,7 @@ import pytest
 from hocket_retrieval.graph.extract import MAX_MENTIONS, is_name, mentions
 from hocket_retrieval.graph.leaving import may_leave, said_outside
 from hocket_retrieval.graph.resolve import Keys, key_of
-from hocket_retrieval.graph.tables import Said
+from hocket_retrieval.graph_tables import Said
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
-from hocket_retrieval.graph.tables import Tables
+from hocket_retrieval.graph_tables import Tables
 from hocket_retrieval.snapshot import Document
 from hocket_retrieval.store import Store, digest
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..graph_tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
 from ..store import Store
 from .extract import is_name
 from .leaving import Quotes, said_outside
@@ -22,7 +23,6 @@ from .partition import divide, gather
 from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary
-from .tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
 
 
 class Extraction(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from .tables import Said, Tables
+from ..graph_tables import Said, Tables
 
 QUOTE_WORDS = 5  # that a document has in a row
 _WORD = re.compile(r"\w+")

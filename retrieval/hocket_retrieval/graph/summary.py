@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from ..graph_tables import Said
 from .extract import is_name
 from .leaving import words_of
 from .network import Network
-from .tables import Said
 
 Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote
 

@@ -26,7 +26,7 @@ from hocket_retrieval.graph.build import load
 from hocket_retrieval.graph.moves import Moves
 from hocket_retrieval.graph.network import Network
 from hocket_retrieval.graph.partition import divide
-from hocket_retrieval.graph.tables import Tables
+from hocket_retrieval.graph_tables import Tables
 from hocket_retrieval.store import Store
 from hocket_tools import console
 from hocket_tools.embedding import FlatEmbedder

@@ -43,19 +43,21 @@ def main() -> None:
     """Measure and print."""
     pytest = tomllib.loads((house.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]
     sys.path += [str(house.ROOT / path) for path in pytest["ini_options"]["pythonpath"]]
-    from ways import ways
+    from ways import to_searchable, to_suggestion, ways
 
     log.setup("error")
-    question, draft = ways()
+    (question, draft), key, ingested = ways(), to_suggestion(), to_searchable()
     on_ways = [
         ("files passed through, question to first draft", len(question.through), "at most 24"),
         ("files passed through, draft to reader", len(draft.through), "at most 18"),
+        ("files passed through, key to suggestion", len(key.through), "at most 18"),
+        ("files passed through, ingest to searchable", len(ingested.through), "at most 20"),
         ("files that run, question to first draft", len(question.run), ""),
         ("files that run, draft to reader", len(draft.run), ""),
     ]
     for name, figure, aim in on_ways + measures():
         print(f"{name:<52} {figure:>6g}  {aim}")
-    for name, way in (("question", question), ("draft", draft)):
+    for name, way in (("question", question), ("draft", draft), ("key", key), ("ingested", ingested)):
         print(f"\n{name}, passed through:", *sorted(way.through), sep="\n  ")
         print(f"\n{name}, leaves:", *sorted(way.run - way.through), sep="\n  ")
 

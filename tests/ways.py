@@ -33,10 +33,16 @@ from harness import Pair, pair
 
 from conftest import save_tiny_model
 from hocket_bus.messages import Draft
+from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.daemon import Daemon
+from hocket_tools.commands.documents import read_in
 from house import PACKAGES
+from waiting import WAIT_S, until
 
 QUESTIONS = 11
 TOKENS = 4
+LETTERS = "tanokem"
+DOCUMENTS = 5
 LATE_S = 0.05  # a step of the cloud's: what its draft leads to is no part of the way to the device's first
 CLIENT, LOOP, COMPUTE = "client", "loop", "compute"
 UPKEEP = {
@@ -71,11 +77,13 @@ class Recorder:
     """A profile function for all threads; `threads` names those that count, and `calls` is what it saw of them."""
 
     threads: dict[int, str] = field(default_factory=dict)
+    everywhere: bool = False  # every thread counts
     calls: list[Call] = field(default_factory=list)
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Called by the interpreter."""
-        thread = self.threads.get(threading.get_ident())
+        number = threading.get_ident()
+        thread = self.threads.get(number, str(number) if self.everywhere else None)
         code = frame.f_code
         if thread is None or event not in ("call", "return") or code.co_name == "<module>":
             return
@@ -193,6 +201,48 @@ def ways() -> tuple[Way, Way]:
     with tempfile.TemporaryDirectory(prefix="hk") as folder, _running(recorder, Path(folder)) as parts:
         asked = _ask(recorder, parts)
     return _usual([to_first_draft(calls) for calls in asked]), _usual([to_reader(calls) for calls in asked])
+
+
+def to_suggestion() -> Way:
+    """From a key to the suggestion for it, in the hands of whoever types."""
+    recorder, found = Recorder(), []
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, _running(recorder, Path(folder)) as parts:
+        before = set(threading.enumerate())
+        client = parts.client()
+        recorder.threads |= {thread.ident or 0: CLIENT for thread in {*threading.enumerate()} - before}
+        recorder.threads[threading.get_ident()] = CLIENT
+        with client.compose("kala mira duno soretu", memory=False) as composer:
+            composer.wait(WAIT_S)
+            for letter in LETTERS:
+                time.sleep(0.2)
+                recorder.calls = []
+                sys.setprofile(recorder)
+                composer.update(composer.text + letter)
+                assert composer.wait(WAIT_S) is not None
+                sys.setprofile(None)
+                found.append(_way(recorder.calls))
+    return _usual(found)
+
+
+def to_searchable() -> Way:
+    """From `hocket ingest` to the word that a document can be found; what its parsers do in the sandbox is not seen."""
+    recorder, found = Recorder(everywhere=True), []
+    with tempfile.TemporaryDirectory(prefix="hk") as folder:
+        threading.setprofile(recorder)
+        daemon = Daemon(RetrievalConfig(endpoint=f"ipc://{folder}/x", state=f"{folder}/state"))
+        daemon.start()
+        for number in range(DOCUMENTS):
+            file = Path(folder) / f"{number}.txt"
+            file.write_text(f"House {number} stands behind the mill. Its letters are kept by the miller.\n" * 3)
+            until(lambda: daemon._collection is not None)
+            recorder.calls = []
+            sys.setprofile(recorder)
+            read_in(f"ipc://{folder}/x", [file])
+            sys.setprofile(None)
+            found.append(_way(recorder.calls))
+        threading.setprofile(None)
+        daemon.close()
+    return _usual(found)
 
 
 def _usual(ways: list[Way]) -> Way:

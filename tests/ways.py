@@ -1,5 +1,7 @@
 """Which files a question passes on its way to its first draft, and that draft on its way to its reader; by running.
 
+A key on its way to its suggestion, and a document on its way into the index, are counted alike.
+
 A pair with tiny models runs in this process, each daemon on a thread. A profile function sees every call of a Python
 function of the five packages on four threads: the client's two, the device daemon's main loop and its compute thread.
 The cloud and both retrieval daemons are threads that nobody looks at. A file counts if one of its functions is called
@@ -18,6 +20,7 @@ what runs while a module is imported, are not seen.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import threading
@@ -32,16 +35,16 @@ from types import CodeType, FrameType
 from harness import Pair, pair
 
 from conftest import save_tiny_model
-from hocket_bus.messages import Draft
+from hocket_bus.messages import Draft, Ingest, Ingested
 from hocket_retrieval.config import RetrievalConfig
 from hocket_retrieval.daemon import Daemon
-from hocket_tools.commands.documents import read_in
+from hocket_tools.caller import Caller
 from house import PACKAGES
 from waiting import WAIT_S, until
 
 QUESTIONS = 11
 TOKENS = 4
-LETTERS = "tanokem"
+LETTERS = "tanokemulis"
 DOCUMENTS = 5
 LATE_S = 0.05  # a step of the cloud's: what its draft leads to is no part of the way to the device's first
 CLIENT, LOOP, COMPUTE = "client", "loop", "compute"
@@ -89,12 +92,14 @@ class Recorder:
             return
         if not any(f"/{package}/" in code.co_filename for package in PACKAGES):
             return
-        step = _sent_draft(frame) if code.co_name == "send" and thread == LOOP else None
+        step = _sent(frame) if code.co_name == "send" and (self.everywhere or thread == LOOP) else None
         self.calls.append(Call(thread, code, event == "return", step))
 
 
-def _sent_draft(frame: FrameType) -> int | None:
-    return next((value.step for value in frame.f_locals.values() if isinstance(value, Draft)), None)
+def _sent(frame: FrameType) -> int | None:
+    """The step of the draft that is sent, or 0 with the end of an ingestion."""
+    sent = (value for value in frame.f_locals.values() if isinstance(value, Draft | Ingested))
+    return next((value.step if isinstance(value, Draft) else 0 for value in sent), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +230,41 @@ def to_suggestion() -> Way:
 
 
 def to_searchable() -> Way:
-    """From `hocket ingest` to the word that a document can be found; what its parsers do in the sandbox is not seen."""
+    """From an Ingest to the word that a document can be found; whoever asks is connected, as with a question.
+
+    What its parsers do in the sandbox is not seen.
+    """
     recorder, found = Recorder(everywhere=True), []
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         threading.setprofile(recorder)
         daemon = Daemon(RetrievalConfig(endpoint=f"ipc://{folder}/x", state=f"{folder}/state"))
         daemon.start()
-        for number in range(DOCUMENTS):
-            file = Path(folder) / f"{number}.txt"
-            file.write_text(f"House {number} stands behind the mill. Its letters are kept by the miller.\n" * 3)
-            until(lambda: daemon._collection is not None)
-            recorder.calls = []
-            sys.setprofile(recorder)
-            read_in(f"ipc://{folder}/x", [file])
-            sys.setprofile(None)
-            found.append(_way(recorder.calls))
+        with Caller(f"ipc://{folder}/x", WAIT_S) as caller:
+            for number in range(DOCUMENTS):
+                file = Path(folder) / f"{number}.txt"
+                file.write_text(f"House {number} stands behind the mill. Its letters are kept by the miller.\n" * 3)
+                message = Ingest(request=os.urandom(16), paths=[str(file)])
+                until(lambda: _settled(daemon))
+                recorder.calls = []
+                sys.setprofile(recorder)
+                list(caller.replies(message, WAIT_S))
+                sys.setprofile(None)
+                found.append(_way(_until_told(recorder.calls)))
         threading.setprofile(None)
         daemon.close()
     return _usual(found)
+
+
+def _settled(daemon: Daemon) -> bool:
+    """Whether it has loaded, and the graph has followed the last document."""
+    collection = daemon._collection
+    return collection is not None and not collection.graph.info().building and not collection.graph.extraction().unread
+
+
+def _until_told(calls: list[Call]) -> list[Call]:
+    """Without what the thread that ingests does behind the news that it is done: the graph follows by itself."""
+    told = next(at for at, call in enumerate(calls) if call.step == 0 and call.returns)
+    return [call for at, call in enumerate(calls) if at <= told or call.thread != calls[told].thread]
 
 
 def _usual(ways: list[Way]) -> Way:

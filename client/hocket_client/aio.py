@@ -10,10 +10,9 @@ from typing import Unpack
 from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
-from .composer import AsyncComposer
+from .composer import AsyncComposer, Manuscript
 from .connection import Connection, Reader
 from .inbox import Inbox
-from .manuscript import Manuscript
 from .question import Options, checked
 
 

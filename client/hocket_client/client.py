@@ -15,9 +15,8 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
-from .composer import Composer
+from .composer import Composer, Manuscript
 from .connection import Connection, Reader
-from .manuscript import Manuscript
 from .question import Options, checked
 
 

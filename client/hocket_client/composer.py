@@ -1,21 +1,200 @@
-"""Composing: a text goes to the device as it is typed, suggestions come back. What both clients' composers are."""
+"""Composing: a text goes to the device as it is typed, suggestions come back. What both clients' composers are.
+
+Manuscript is the text as it was sent, Mail what has come of it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import os
+import re
 import threading
 import weakref
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 
+from hocket_bus.alike import alike
 from hocket_bus.deadline import Deadline
-from hocket_bus.errors import Cancelled
-from hocket_bus.messages import Message, Suggestion
+from hocket_bus.errors import BadRequest, Cancelled, Unavailable
+from hocket_bus.faults import raised
+from hocket_bus.messages import (
+    MAX_SUGGESTED,
+    MAX_TEXT_BYTES,
+    Behind,
+    Compose,
+    Edit,
+    Error,
+    Message,
+    Remembered,
+    Suggestion,
+)
 
 from .assembly import SILENCE_S
 from .connection import CLOSED, Connection
-from .mail import AsyncMail, Item, Mail, News
-from .manuscript import Manuscript
 from .question import checked
+
+News = Suggestion | Remembered
+Item = News | Exception
+
+
+class Mail:
+    """Filled on the I/O thread, read by any others: several may wait, and each sees what it waits for."""
+
+    def __init__(self) -> None:
+        self._news: deque[News] = deque()
+        self._error: Exception | None = None
+        self._changed = threading.Condition()
+
+    def put(self, item: Item) -> None:
+        """Something has come."""
+        if isinstance(item, Exception):
+            self._error = item
+        else:
+            self._news.append(item)
+        self.wake()
+
+    def wake(self) -> None:
+        """Whoever waits looks again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self, holds: Callable[[], object], timeout_s: float) -> bool:
+        """Whether it holds by then, or something went wrong."""
+        with self._changed:
+            return bool(self._changed.wait_for(lambda: self._error or holds(), timeout_s))
+
+    def next(self) -> News | None:
+        """The next news, if there is any."""
+        try:
+            return self._news.popleft()
+        except IndexError:
+            return None
+
+    def check(self) -> None:
+        """Raises what went wrong, once."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def __bool__(self) -> bool:
+        """Whether there is news."""
+        return bool(self._news)
+
+
+class AsyncMail(Mail):
+    """Read on the loop that runs when it is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self._arrived = asyncio.Event()
+
+    def wake(self) -> None:
+        """Safe from any thread, also when the loop has been closed."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._ring)
+
+    async def wait_here(self, holds: Callable[[], object], timeout_s: float) -> bool:
+        """The same as `wait`, for the loop."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not (self._error or holds()):
+                    await self._arrived.wait()
+        return bool(self._error or holds())
+
+    def _ring(self) -> None:
+        arrived, self._arrived = self._arrived, asyncio.Event()
+        arrived.set()
+
+
+_WORD = re.compile(r"\s*\S+")
+
+
+class Manuscript:
+    """Pure: both clients drive it alike. A suggestion for another version than the text's is never handed out."""
+
+    def __init__(self, topic: bytes, text: str, cursor: int | None, *, tokens: int, memory: bool) -> None:
+        """Raises BadRequest."""
+        if not 1 <= tokens <= MAX_SUGGESTED:
+            raise BadRequest(f"tokens is {tokens}", f"use 1 to {MAX_SUGGESTED}")
+        self.request = os.urandom(16)
+        self.text, self.cursor = _checked(text, cursor)
+        self.version = 0
+        self.suggestion: Suggestion | None = None  # for the text as it stands
+        self._topic = topic
+        self._tokens = tokens
+        self._memory = memory
+
+    def whole(self) -> Compose:
+        """All of it, to be sent first, and where the device has lost it."""
+        return Compose(
+            request=self.request,
+            topic=self._topic,
+            version=self.version,
+            text=self.text,
+            cursor=self.cursor,
+            tokens=self._tokens,
+            remembers=self._memory,
+        )
+
+    def change(self, text: str, cursor: int | None) -> Edit:
+        """The text is another one from now on: what has changed. Raises BadRequest for a cursor outside it."""
+        text, cursor = _checked(text, cursor)
+        at = alike(self.text, text)
+        end = alike(self.text[at:][::-1], text[at:][::-1])
+        base, self.version = self.version, self.version + 1
+        removed, inserted = len(self.text) - at - end, text[at : len(text) - end]
+        self.text, self.cursor, self.suggestion = text, cursor, None
+        return Edit(
+            request=self.request,
+            base=base,
+            version=self.version,
+            at=at,
+            removed=removed,
+            inserted=inserted,
+            cursor=cursor,
+        )
+
+    def taken(self, words: int | None) -> str:
+        """The suggestion, or its first so many words; empty where there is none."""
+        text = self.suggestion.text if self.suggestion is not None else ""
+        return text if words is None else "".join(_WORD.findall(text)[:words])
+
+    def nudge(self) -> list[Message]:
+        """What to send after a silence or a break: it asks for the suggestion again."""
+        at = self.version
+        return [Edit(request=self.request, base=at, version=at, at=0, removed=0, inserted="", cursor=self.cursor)]
+
+    def feed(self, message: Message) -> tuple[list[News], list[Message]]:
+        """The news in a message, and what to send for it. Raises what ended the composing, if an error did.
+
+        A daemon that stops ends nothing: its successor is told the whole text.
+        """
+        if isinstance(message, Error):
+            if message.code == Unavailable.code:
+                return [], []
+            raise raised(message)
+        if isinstance(message, Behind):
+            return [], [self.whole()]
+        if isinstance(message, Suggestion) and message.version == self.version:
+            self.suggestion = message
+            return [message], []
+        return ([message], []) if isinstance(message, Remembered) else ([], [])
+
+
+def _checked(text: str, cursor: int | None) -> tuple[str, int]:
+    cursor = len(text) if cursor is None else cursor
+    if not 0 <= cursor <= len(text):
+        raise BadRequest(f"the cursor is at {cursor}, the text has {len(text)} characters", "count in characters")
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError as error:
+        raise BadRequest(f"text is no Unicode: {error}", "leave lone surrogates out") from error
+    if size > MAX_TEXT_BYTES:
+        raise BadRequest(f"the text has {size} bytes, the limit is {MAX_TEXT_BYTES}", "compose a part of it")
+    return text, cursor
 
 
 class _Composer:

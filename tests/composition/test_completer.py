@@ -19,7 +19,7 @@ from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.composition.window import Pieces
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute

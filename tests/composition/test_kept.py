@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from exact import exact
-from hocket_daemon.composition.kept import LATE, Kept
-from hocket_daemon.composition.path import Path
-from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.composition.completion import LATE, Kept, Path
 from hocket_daemon.composition.reference import Reference
-from hocket_daemon.composition.window import Window
+from hocket_daemon.composition.window import Pieces, Window
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 
 

@@ -10,11 +10,11 @@ from typing_text import REQUEST, Typist
 
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import MAX_QUERY_WORDS, Behind, Compose, Edit, Error, Remembered, Suggestion, Takeaway
-from hocket_client.manuscript import Manuscript
+from hocket_client.composer import Manuscript
+from hocket_daemon.composition.completion import without_repeat
 from hocket_daemon.composition.coordinator import LEAST, MOST, Coordinator, new_part
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.path import without_repeat
 from hocket_daemon.composition.redaction import Redaction
 from hocket_daemon.composition.remembering import finished
 from hocket_daemon.composition.window import MOST_TYPED, Encoding, blocks, typed_at_end

@@ -13,7 +13,7 @@ from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.composition.window import Pieces
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_tools.train.examples import Example
 from hocket_tools.train.reading import Reading

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket_bus.messages import Edit
 from hocket_daemon.composition.completer import Told
-from hocket_daemon.composition.pieces import Pieces
+from hocket_daemon.composition.window import Pieces
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.voice import Voice
 

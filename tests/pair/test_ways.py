@@ -1,12 +1,12 @@
-"""How far a question and a draft go: files that control passes through, counted by running (tests/ways.py)."""
+"""How far a question, a draft, a key and a document go: the files that control passes through (tests/ways.py)."""
 
 from __future__ import annotations
 
 import pytest
 
-from ways import ways
+from ways import to_searchable, to_suggestion, ways
 
-TO_THE_DRAFT, TO_THE_READER = 24, 18
+TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 24, 18, 18, 20
 
 
 @pytest.mark.slow
@@ -16,3 +16,12 @@ def test_a_question_and_a_draft_go_no_farther() -> None:
     assert len(question.through) <= TO_THE_DRAFT, sorted(question.through)
     assert len(draft.through) <= TO_THE_READER, sorted(draft.through)
     assert "hocket_daemon/aggregation/leader.py" in question.through & draft.through
+
+
+@pytest.mark.slow
+def test_a_key_and_a_document_go_no_farther() -> None:
+    key, document = to_suggestion(), to_searchable()
+    assert len(key.through) <= TO_A_SUGGESTION, sorted(key.through)
+    assert len(document.through) <= TO_THE_INDEX, sorted(document.through)
+    assert "hocket_daemon/composition/completer.py" in key.through
+    assert "hocket_retrieval/ingest.py" in document.through

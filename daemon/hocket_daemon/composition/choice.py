@@ -15,12 +15,9 @@ from hocket_bus.messages import SUGGESTED
 from ..engine.runtime.sequences import at_once
 from ..engine.settings import AUTO, BUNDLED, TUNED
 from ..engine.voice import Voice
-from .completion import Row, complete
-from .lookup import Lookup
-from .path import Path
-from .pieces import Pieces
+from .completion import Lookup, Path, Row, complete
 from .reference import make_reference
-from .window import Window
+from .window import Pieces, Window
 
 QUICK_S = 0.25  # for a suggestion
 SMALL = TUNED[BUNDLED]

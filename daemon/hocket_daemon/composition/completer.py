@@ -18,15 +18,11 @@ from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
 from ..engine.voice import Voice
-from .completion import PART, Row, complete, read
+from .completion import PART, Kept, Lookup, Path, Row, complete, read, without_repeat
 from .document import Document
-from .kept import Kept
-from .lookup import Lookup
 from .memory import Item
-from .path import Path, without_repeat
-from .pieces import Pieces
 from .reference import Reference, fitting_reference, make_reference
-from .window import Encoding
+from .window import Encoding, Pieces
 
 LEAST_WINDOW = 128  # tokens before the cursor that are read when there are more
 LEAST_REFERENCE = 16  # tokens for which a context must have room

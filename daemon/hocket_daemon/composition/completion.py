@@ -1,24 +1,189 @@
 """Greedy decoding along a row: what is proposed is verified several tokens a pass, and typed letters are spelled first.
 
 Law: the tokens are those of plain greedy decoding from a fresh row, whatever was proposed and whatever the row held.
+What is proposed is what followed like words elsewhere (Lookup), and the paths that were decoded before (Kept).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.alike import alike
+from hocket_retrieval.chunking import sentences
 
 from ..engine.preemption import Preempted
 from ..engine.runtime.sequences import Prefill
 from ..engine.segments import Segment
 from ..engine.voice import Voice
-from .lookup import Lookup
-from .path import Path
-from .pieces import Pieces
+from .reference import Reference
+from .window import HALF, Ids, Pieces, Window
+
+_LINE = re.compile(r"[\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """`tokens` follow the window: its typed letters first, then what the model would go on with; `ended` by its end.
+
+    Law: greedy decoding bound to letters that go on along the path gives its tokens, too: whatever fits the longer
+    letters fits the shorter ones, so the likeliest of more is the likeliest of fewer that it is among.
+    """
+
+    window: Window
+    tokens: tuple[int, ...] = ()
+    ended: bool = False
+
+    def text(self, pieces: Pieces) -> str:
+        """What the tokens add to the window's text."""
+        return pieces.text(self.tokens)
+
+    def spelling(self, pieces: Pieces) -> int:
+        """How many of the tokens spell nothing but typed letters."""
+        length = 0
+        for count, token in enumerate(self.tokens):
+            length += len(pieces.of(token))
+            if length > len(self.window.typed):
+                return count
+        return len(self.tokens)
+
+    def along(self, window: Window, pieces: Pieces) -> Path | None:
+        """The same path from a window further on; None where that does not lie on it, or is tokenised otherwise."""
+        written = window.text.removeprefix(self.window.text)
+        if len(self.window.text) + len(written) != len(window.text):
+            return None
+        count = len(window.ids) - len(self.window.ids)
+        if not 0 <= count <= len(self.tokens) or window.ids != [*self.window.ids, *self.tokens[:count]]:
+            return None
+        if len(written) + len(window.typed) < len(self.window.typed):
+            return None
+        rest = Path(window, self.tokens[count:], self.ended)
+        return rest if rest.tokens and rest.text(pieces).startswith(window.typed) else None
+
+    def suggested(self, pieces: Pieces, most: int) -> str | None:
+        """To the end of the line or sentence, or `most` tokens beyond typed letters; None while that is not known."""
+        length = self.spelling(pieces) + most
+        text = pieces.text(self.tokens[:length])[len(self.window.typed) :].rstrip(HALF)
+        border = _border(text)
+        if border is not None:
+            return text[:border]
+        return text if self.ended or len(self.tokens) >= length else None
+
+
+def _border(text: str) -> int | None:
+    """Where the first line or sentence ends for certain: something follows it."""
+    line = _LINE.search(text)
+    ends = [] if line is None else [line.start()]
+    ends += [end for _, end in sentences(text) if text[:end].strip() and text[end:].strip()]
+    return min(ends, default=None)
+
+
+def without_repeat(suggestion: str, behind: str) -> str:
+    """A suggestion up to where it begins to repeat the text behind the cursor."""
+    behind = behind.lstrip()
+    starts = (match.start() for match in re.finditer(r"(?<!\S)\S|(?<=\w)(?=\W)", suggestion))
+    repeated = (at for at in starts if (part := suggestion[at:].strip()) and behind.startswith(part))
+    return suggestion[: next(repeated, len(suggestion))].rstrip(" ") if behind else suggestion
+
+
+MOST_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
+DEPTH = 4  # tokens before a place by which it is compared
+WORTH = (0, 2, 6, MOST_PROPOSED, MOST_PROPOSED)  # tokens that are proposed where so many before a place are alike
+TRIED = 8  # places that are spelled out against what is typed
+_BORDER = -1
+
+
+class Lookup:
+    """The ids of several texts, the likeliest source last."""
+
+    def __init__(self, texts: Iterable[Sequence[int]]) -> None:
+        self._ids = np.concatenate([np.array([*text, _BORDER], np.int64) for text in texts] or [np.empty(0, np.int64)])
+
+    def propose(self, before: Sequence[int], typed: str, pieces: Pieces) -> list[int]:
+        """At most MOST_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
+        if not len(self._ids):
+            return []
+        depth = self._depth(before)
+        if typed:
+            fits = np.isin(self._ids, pieces.fitting(typed))
+            places = self._best(np.where(fits, depth + 1, 0))
+            found = (self._from(place) for place in places)
+            return next((ids for ids in found if _spells(ids, typed, pieces)), [])
+        places = self._best(depth)
+        return self._from(places[0])[: WORTH[int(depth[places[0]])]] if places else []
+
+    def _depth(self, before: Sequence[int]) -> Ids:
+        """How many tokens before each place are those at the end of `before`."""
+        depth = np.zeros(len(self._ids), np.int64)
+        alike = np.ones(len(self._ids), bool)
+        for back, token in enumerate(reversed(before[-DEPTH:]), start=1):
+            alike[:back] = False
+            alike[back:] &= self._ids[:-back] == token
+            depth += alike
+        return depth
+
+    def _best(self, worth: Ids) -> list[int]:
+        """The places that are worth most, the last ones first."""
+        order = np.argsort(worth, kind="stable")[::-1][:TRIED]
+        return [int(place) for place in order if worth[place] > 0]
+
+    def _from(self, place: int) -> list[int]:
+        part = self._ids[place : place + MOST_PROPOSED]
+        ends = np.flatnonzero(part == _BORDER)
+        return [int(token) for token in part[: ends[0] if len(ends) else None]]
+
+
+def _spells(ids: list[int], typed: str, pieces: Pieces) -> bool:
+    text = pieces.text(ids)
+    return text.startswith(typed) or (bool(text) and typed.startswith(text))
+
+
+MOST_PATHS = 256  # paths
+LATEST = 4  # of them that what is typed may lie on
+LATE = 128  # of them that proposals are taken from
+
+
+class Kept:
+    """The paths behind one reference."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+        self._paths: dict[tuple[str, str], Path] = {}
+        self._reference: Reference | None = None
+        self._earlier: list[Path] = []
+
+    def late(self) -> list[Path]:
+        """Those that were put last, the very last one last: behind this reference or behind earlier ones."""
+        return [*self._earlier, *self._paths.values()][-LATE:]
+
+    def put(self, reference: Reference, path: Path) -> None:
+        """Keep a path, unless a longer one is here."""
+        self._begin(reference)
+        place = path.window.text, path.window.typed
+        known = self._paths.pop(place, None)
+        self._paths[place] = known if known is not None and len(known.tokens) > len(path.tokens) else path
+        if len(self._paths) > MOST_PATHS:
+            del self._paths[next(iter(self._paths))]
+
+    def find(self, reference: Reference, window: Window) -> Path | None:
+        """A path from this window, as far as one is known."""
+        self._begin(reference)
+        known = self._paths.get((window.text, window.typed))
+        if known is not None:
+            return known
+        latest = list(self._paths.values())[-LATEST:]
+        along = (path.along(window, self._pieces) for path in reversed(latest))
+        return next((path for path in along if path is not None), None)
+
+    def _begin(self, reference: Reference) -> None:
+        if reference is not self._reference:
+            self._earlier = self.late()
+            self._reference, self._paths = reference, {}
+
 
 PART = 32  # tokens of a prompt that a pass reads, so that nobody who types waits long
 VERIFIED = 8  # unread tokens that are read in one pass with what is proposed behind them

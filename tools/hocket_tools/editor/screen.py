@@ -17,7 +17,7 @@ from prompt_toolkit.styles import Style
 
 from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_client import Client, Composer, Remembered
-from hocket_client.mail import News
+from hocket_client.composer import News
 from hocket_tools.text_file import TextFile
 
 from .ghost import Ghost

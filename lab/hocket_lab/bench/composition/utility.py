@@ -23,13 +23,11 @@ from statistics import fmean
 import numpy as np
 from rich.progress import track
 
+from hocket_daemon.composition.completion import Lookup, complete
+from hocket_daemon.composition.completion import Path as Continuation
 from hocket_daemon.composition.completion import Row as Slot
-from hocket_daemon.composition.completion import complete
-from hocket_daemon.composition.lookup import Lookup
-from hocket_daemon.composition.path import Path as Continuation
-from hocket_daemon.composition.pieces import Pieces
 from hocket_daemon.composition.reference import Reference, make_reference
-from hocket_daemon.composition.window import Encoding, Window
+from hocket_daemon.composition.window import Encoding, Pieces, Window
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.catalog.published import resolved
 from hocket_daemon.engine.runtime.sequences import at_once

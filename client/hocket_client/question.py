@@ -13,13 +13,14 @@ import os
 import re
 import reprlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
 from hocket_bus.errors import BadRequest, ProtocolError
-from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, DispatchOptions, Sampling, Task
+from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, DispatchOptions, NamedOptions, Sampling, Task
+from hocket_bus.messages import Options as ModeOptions
 from hocket_bus.wire import decode, encode
 
 P = ParamSpec("P")
@@ -74,6 +75,8 @@ def _fits(value: object, kind: Any) -> bool:  # noqa: ANN401 - an annotation
         return isinstance(value, str) and value in get_args(kind)
     if origin is tuple:  # of texts, as many as there are
         return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(each, get_args(kind)[1]) for each in value.values())
     if kind is float:
         return isinstance(value, int | float) and not isinstance(value, bool) and _is_number(value)
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
@@ -92,6 +95,8 @@ def _takes(kind: Any) -> str:  # noqa: ANN401 - an annotation
         return " or ".join(_takes(each) for each in get_args(kind))
     if origin is Literal:
         return f"one of {', '.join(get_args(kind))}"
+    if origin is dict:
+        return f"a dict whose values are {_takes(get_args(kind)[1])}"
     return "a list of texts" if origin is tuple else _WORDS[kind]
 
 
@@ -128,6 +133,7 @@ class Options(TypedDict, total=False):
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
     pace: float  # tokens a second at which they are handed out evenly; 0: as they come
+    own: dict[str, bool | int | float | str]  # options of a mode that is none of these four, by name
     deadline_s: float
 
 
@@ -149,6 +155,7 @@ def ask_message(
     require_cloud: bool = False,
     alone: bool = False,
     pace: float = 0.0,
+    own: Mapping[str, bool | int | float | str] = MappingProxyType({}),
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
     """An Ask ready to send; no seed means a random one. For the options see `Options`.
@@ -162,7 +169,7 @@ def ask_message(
         max_tokens=max_tokens,
     )
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace))
+    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace), NamedOptions(values=dict(own)))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -183,14 +190,14 @@ def ask_message(
 
 
 def _options(
-    mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions
-) -> tuple[AggregationOptions | DispatchOptions | None, bool]:
+    mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions, named: NamedOptions
+) -> tuple[ModeOptions | None, bool]:
     """What the mode is told, and whether nothing was said that it does not know."""
     if mode in AGGREGATING:
-        return aggregated, True
+        return aggregated, not named.values
     if mode == "dispatch":
-        return dispatched, aggregated == AggregationOptions(alone=dispatched.alone)
-    return None, aggregated == AggregationOptions()
+        return dispatched, not named.values and aggregated == AggregationOptions(alone=dispatched.alone)
+    return named if named.values else None, aggregated == AggregationOptions()
 
 
 def _check_ranges(ask: Ask, pace: float) -> None:

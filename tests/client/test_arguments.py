@@ -11,9 +11,9 @@ import pytest
 from silent import Silent
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Ask, Compose, StatusRequest
+from hocket_bus.messages import Ask, Compose, NamedOptions, StatusRequest
 from hocket_client import AsyncClient, Client
-from waiting import WAIT_S
+from waiting import WAIT_S, until
 
 ASKED: list[tuple[dict[str, Any], str]] = [
     ({"timeout": 5}, "ask has no argument 'timeout': did you mean deadline_s?"),
@@ -38,6 +38,10 @@ ASKED: list[tuple[dict[str, Any], str]] = [
     ({"mode": b"dispatch"}, "mode is b'dispatch': give text"),
     ({"mode": "x" * 500}, "this cannot be sent: …mode…"),
     ({"alone": 1}, "alone is 1: give True or False"),
+    ({"own": [1]}, "own is [1]: give a dict whose values are True or False or …"),
+    ({"own": {"times": None}}, "own is {'times': None}: give a dict …"),
+    ({"own": {"times": 2}}, "these are options of another mode than aggregation"),
+    ({"own": {"times": 2}, "mode": "dispatch"}, "these are options of another mode than dispatch"),
 ]
 COMPOSED: list[tuple[dict[str, Any], str]] = [
     ({"text": None}, "text is None: give text"),
@@ -98,6 +102,10 @@ def test_what_is_right_passes(daemon: Silent) -> None:
     with Client(daemon.endpoint, connect_s=WAIT_S) as client:
         client.ask("q", temperature=1, deadline_s=30, stop=["x"], seed=None, task="complete")  # type: ignore[arg-type]
         client.ask(question="q", stop=("x", "y"), mode="dispatch", pace=3)
+        client.ask("q", mode="echo", own={"times": 2, "loudly": True})
+        until(lambda: any(isinstance(message, Ask) and message.mode == "echo" for message in daemon.got))
+        echoed = next(message for message in daemon.got if isinstance(message, Ask) and message.mode == "echo")
+        assert echoed.options == NamedOptions(values={"times": 2, "loudly": True})
         with client.compose("text", None, tokens=3, memory=False) as composer:
             composer.update(text="text!", cursor=2)
             assert composer.wait(0) is None

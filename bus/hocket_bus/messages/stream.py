@@ -30,7 +30,14 @@ from .types import (
     TokenIds,
 )
 
-Options = AggregationOptions | DispatchOptions  # of every mode that has some, each with its mode's name as its tag
+
+class NamedOptions(Record, frozen=True, tag="named"):
+    """Options of a mode that has no record of its own here, by name: the mode says which there are, and checks them."""
+
+    values: Annotated[dict[Name, bool | int | float | Line], Meta(max_length=16)]
+
+
+Options = AggregationOptions | DispatchOptions | NamedOptions
 Outcome = AggregationOutcome | DispatchOutcome
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Verdict = Literal["home", "escalate"]

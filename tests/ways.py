@@ -263,7 +263,7 @@ def _settled(daemon: Daemon) -> bool:
 
 def _until_told(calls: list[Call]) -> list[Call]:
     """Without what the thread that ingests does behind the news that it is done: the graph follows by itself."""
-    told = next(at for at, call in enumerate(calls) if call.step == 0 and call.returns)
+    told = next(at for at, call in enumerate(calls) if call.step == 0 and not call.returns)
     return [call for at, call in enumerate(calls) if at <= told or call.thread != calls[told].thread]
 
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import BadRequest, Cancelled, Unavailable
 from hocket_bus.faults import raised
@@ -142,8 +142,8 @@ class Manuscript:
     def change(self, text: str, cursor: int | None) -> Edit:
         """The text is another one from now on: what has changed. Raises BadRequest for a cursor outside it."""
         text, cursor = _checked(text, cursor)
-        at = alike(self.text, text)
-        end = alike(self.text[at:][::-1], text[at:][::-1])
+        at = common_prefix_length(self.text, text)
+        end = common_prefix_length(self.text[at:][::-1], text[at:][::-1])
         base, self.version = self.version, self.version + 1
         removed, inserted = len(self.text) - at - end, text[at : len(text) - end]
         self.text, self.cursor, self.suggestion = text, cursor, None

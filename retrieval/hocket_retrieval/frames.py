@@ -1,4 +1,4 @@
-"""What goes over the pipes between a cage and the process in it: messages in msgpack, each behind its length."""
+"""What goes over the pipes between a sandbox and the process in it: messages in msgpack, each behind its length."""
 
 from __future__ import annotations
 

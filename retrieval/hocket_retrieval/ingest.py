@@ -1,4 +1,4 @@
-"""Files into the store: read in a cage, cut, embed, put. Knows nothing of searching.
+"""Files into the store: read in a sandbox, cut, embed, put. Knows nothing of searching.
 
 What is to do lies in the store's queue and what is done in its tables, so a process that dies in the middle is followed
 by one that goes on: a file leaves the queue when it is in the store, and vectors are kept batch by batch. A file at
@@ -21,13 +21,13 @@ import structlog
 
 from hocket_bus.errors import Cancelled
 
-from .cage import Cage
 from .chunking import spans
 from .embedder import Embedder
 from .errors import DocumentError
 from .job import Job, Report
 from .lanes import Entry, Lane
 from .readers import shown
+from .sandbox import Sandbox
 from .snapshot import Document, Queued
 from .store import Change, Store, Wanted, digest
 from .turns import Draft, Share, Turns
@@ -276,7 +276,7 @@ class Ingester:
 
     # --- on the threads of the lanes --------------------------------------------------------------------------------
 
-    def _read(self, entry: Entry, cage: Cage) -> Draft | None:
+    def _read(self, entry: Entry, sandbox: Sandbox) -> Draft | None:
         """A file as a draft; None when there is nothing to do. Raises DocumentError."""
         file, job = entry
         path = Path(file.name)
@@ -293,12 +293,12 @@ class Ingester:
             return None
         self._store.attempt(file.name)
         try:
-            parsed = cage.read(path, data, self._chunk_words)
+            parsed = sandbox.read(path, data, self._chunk_words)
         finally:
             self._store.survived(file.name)
         return self._draft(entry, Document(file.name, parsed.title, parsed.text, sha256, self.recipe), parsed.spans)
 
-    def _reread(self, entry: Entry, _: Cage) -> Draft | None:
+    def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
         """A stored document as a draft, without its file; None when it was removed meanwhile."""
         with self._store.snapshot() as snapshot:
             document = snapshot.document(entry.file.name)

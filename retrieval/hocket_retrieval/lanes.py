@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from .cage import Cage
 from .job import Job
+from .sandbox import Sandbox
 from .snapshot import Queued
 from .turns import Draft
 
@@ -20,11 +20,11 @@ class Entry(NamedTuple):
     job: Job
 
 
-Read = Callable[[Entry, Cage], Draft | None]
+Read = Callable[[Entry, Sandbox], Draft | None]
 
 
 class Lane:
-    """A queue with a thread, and a cage, of its own. At most `ahead` of its files are being read or embedded."""
+    """A queue with a thread, and a sandbox, of its own. At most `ahead` of its files are being read or embedded."""
 
     def __init__(self, most_bytes: float, ahead: int, read: Read, wake: Callable[[], None]) -> None:
         self.most_bytes = most_bytes
@@ -34,7 +34,7 @@ class Lane:
         self._waiting: deque[Entry] = deque()
         self._reading: deque[tuple[Entry, Future[Draft | None]]] = deque()
         self._in_work: set[str] = set()
-        self._cage = Cage()
+        self._sandbox = Sandbox()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read")
 
     def __bool__(self) -> bool:
@@ -50,7 +50,7 @@ class Lane:
             entry = self._waiting.popleft()
             busy.add(entry.file.name)
             self._in_work.add(entry.file.name)
-            future = self._thread.submit(self._read, entry, self._cage)
+            future = self._thread.submit(self._read, entry, self._sandbox)
             self._reading.append((entry, future))
             future.add_done_callback(lambda _: self._wake())
         while self._reading and self._reading[0][1].done():
@@ -70,7 +70,7 @@ class Lane:
 
     def stop(self) -> None:
         """Read nothing more; on any thread."""
-        self._cage.close()
+        self._sandbox.close()
 
     def close(self) -> None:
         """End the thread."""

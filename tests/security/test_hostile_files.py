@@ -46,7 +46,7 @@ def test_hostile_files_are_read_or_refused_and_the_others_are_read(tmp_path):
 
 @pytest.mark.long
 def test_each_hostile_file_takes_less_than_20_s_and_1_gb(tmp_path):
-    """All of them, one by one, and the good ones behind them; processes in the cage are counted, too."""
+    """All of them, one by one, and the good ones behind them; processes in the sandbox are counted, too."""
     names = prepared(tmp_path / "files", hostile.FAST, hostile.SLOW)
     assert len(names) >= 30
     program = Path(__file__).parent / "read_hostile.py"

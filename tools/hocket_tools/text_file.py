@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadRequest
 from hocket_tools.whole import replace
 
@@ -61,8 +61,8 @@ class TextFile:
 
     def _same(self, lines: list[str]) -> list[tuple[int, int]]:
         """The numbers of lines that stayed: now, and before."""
-        first = alike(lines, self._lines)
-        last = alike(lines[first:][::-1], self._lines[first:][::-1])
+        first = common_prefix_length(lines, self._lines)
+        last = common_prefix_length(lines[first:][::-1], self._lines[first:][::-1])
         now, before = lines[first : len(lines) - last], self._lines[first : len(self._lines) - last]
         same = [(number, number) for number in range(first)]
         for found in difflib.SequenceMatcher(None, now, before, autojunk=False).get_matching_blocks():

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_retrieval.chunking import sentences
 
 from ..engine.preemption import Preempted
@@ -202,7 +202,7 @@ class Row:
         """Roll back to what the row shares with `ids`; what is missing of them, at least the last. Raises Busy."""
         if self._row is None:
             (self._row,) = self._voice.slots.take(1)
-        common = alike(self._held, ids[:-1])
+        common = common_prefix_length(self._held, ids[:-1])
         self._held = self._held[:common]
         self._voice.slots.roll_back(self._row, common)
         return list(ids[common:])

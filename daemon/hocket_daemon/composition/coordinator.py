@@ -11,7 +11,7 @@ from typing import Literal
 
 from rapidfuzz.distance import Levenshtein
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.messages import MAX_QUERY_WORDS
 
 Threshold = int | Literal["auto"]
@@ -58,8 +58,8 @@ class Coordinator:
 
 def new_part(old: str, new: str) -> str:
     """The last words of what `new` has and `old` has not, all of them whole; at most MAX_QUERY_WORDS."""
-    start = alike(old, new)
-    end = alike(old[start:][::-1], new[start:][::-1])
+    start = common_prefix_length(old, new)
+    end = common_prefix_length(old[start:][::-1], new[start:][::-1])
     while 0 < start < len(new) and not (new[start].isspace() or new[start - 1].isspace()):
         start -= 1
     stop = len(new) - end

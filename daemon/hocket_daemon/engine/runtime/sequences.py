@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
@@ -66,7 +66,7 @@ class SequenceGroup:
 
         At least one token is read again, unless there are no tokens: then nothing is to be read.
         """
-        common = alike(self._fed, tokens[:-1])
+        common = common_prefix_length(self._fed, tokens[:-1])
         self.appended = len(tokens) - common
         for row, prompt in zip(self.rows, self.prompts, strict=True):
             self.voice.slots.roll_back(row, len(prompt) + common)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from hocket_bus.alike import alike
+from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Task
 
@@ -50,8 +50,8 @@ class Layout:
     def own(self, question: str) -> range:
         """Which of the tokens of `question` are the question's: all that are not the layout's alone."""
         ids = self.question(question)
-        before = alike(ids, self.encode(self.between, "", ""))
-        behind = alike(ids[::-1], self.encode("", "", self.behind)[::-1])
+        before = common_prefix_length(ids, self.encode(self.between, "", ""))
+        behind = common_prefix_length(ids[::-1], self.encode("", "", self.behind)[::-1])
         return range(before, len(ids) - behind)
 
 

@@ -1,7 +1,7 @@
 """Documents are parsed in a process of their own, with limits of memory, processor time and time, and no way out.
 
-The process, caged.py, is kept for the next document and begun anew after a breach. It gets the bytes of a file over a
-pipe, since it can open none. What it answers is checked like anything that comes from outside.
+The process, sandboxed.py, is kept for the next document and begun anew after a breach. It gets the bytes of a file
+over a pipe, since it can open none. What it answers is checked like anything that comes from outside.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Parsed(NamedTuple):
     spans: list[tuple[int, int]]
 
 
-class Cage:
+class Sandbox:
     """One process to read with, begun when it is first needed.
 
     `read` one at a time, always on the same thread, since the process ends with it; `close` on any.
@@ -109,7 +109,7 @@ def processor_s(size: int) -> float:
 def _start() -> subprocess.Popen[bytes]:
     """A process that has loaded its parsers. Raises Unavailable."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "hocket_retrieval.caged"],
+        [sys.executable, "-P", "-m", "hocket_retrieval.sandboxed"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

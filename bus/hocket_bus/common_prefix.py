@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def alike(first: Sequence[object], second: Sequence[object]) -> int:
+def common_prefix_length(first: Sequence[object], second: Sequence[object]) -> int:
     """How many elements both begin with; by halves, whose comparison costs no loop here."""
     low, high = 0, min(len(first), len(second))
     while low < high:

@@ -1,4 +1,4 @@
-"""Laws of the cage: what is read in it is what was always read, and nothing gets out of it or stays in it."""
+"""Laws of the sandbox: what is read in it is what was always read, and nothing gets out of it or stays in it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import hostile
 import pytest
 
 from hocket_bus.errors import Cancelled
-from hocket_retrieval import cage as cages
-from hocket_retrieval.cage import Cage, processor_s
+from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import chunk
 from hocket_retrieval.errors import DocumentError
 from hocket_retrieval.frames import Reading
 from hocket_retrieval.readers import read
+from hocket_retrieval.sandbox import Sandbox, processor_s
 from waiting import until
 
 SOUND = {
@@ -34,29 +34,29 @@ SOUND = {
 
 
 @pytest.fixture(scope="module")
-def cage():
-    cage = Cage()
-    yield cage
-    cage.close()
+def sandbox():
+    sandbox = Sandbox()
+    yield sandbox
+    sandbox.close()
 
 
 @pytest.mark.parametrize("name", SOUND)
-def test_a_sound_file_is_read_as_outside(cage, name):
+def test_a_sound_file_is_read_as_outside(sandbox, name):
     """Title, text and passages are the same, though nothing can be imported in there any more."""
-    title, text, spans = cage.read(Path(name), SOUND[name], 8)
+    title, text, spans = sandbox.read(Path(name), SOUND[name], 8)
     assert (title, text) == read(Path(name), SOUND[name])
     assert [text[start:end] for start, end in spans] == chunk(text, 8)
 
 
-def test_one_process_reads_file_after_file(cage):
+def test_one_process_reads_file_after_file(sandbox):
     """Files that are only broken do not cost it its place."""
-    cage.read(Path("a.txt"), b"One.", 8)
-    process = cage._process
+    sandbox.read(Path("a.txt"), b"One.", 8)
+    process = sandbox._process
     for data in (b"", b"\x00"):
         with pytest.raises(DocumentError):
-            cage.read(Path("a.txt"), data, 8)
-    assert cage.read(Path("a.txt"), b"Two.", 8).text == "Two."
-    assert cage._process is process
+            sandbox.read(Path("a.txt"), data, 8)
+    assert sandbox.read(Path("a.txt"), b"Two.", 8).text == "Two."
+    assert sandbox._process is process
 
 
 @pytest.mark.parametrize(
@@ -74,67 +74,67 @@ def test_one_process_reads_file_after_file(cage):
 )
 def test_nothing_gets_out(attempt):
     """No file, no socket, no pipe, even where one was closed; no memory beyond the limit, and no limit lifted."""
-    code = f"import os, resource, socket; from hocket_retrieval import caged; caged._lock_in(); {attempt}"
+    code = f"import os, resource, socket; from hocket_retrieval import sandboxed; sandboxed._lock_in(); {attempt}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert any(error in done.stderr for error in ("OSError", "MemoryError", "ValueError", "ZeroDivisionError"))
 
 
-def test_what_takes_too_much_memory_is_refused_and_the_next_file_is_read(cage, monkeypatch):
+def test_what_takes_too_much_memory_is_refused_and_the_next_file_is_read(sandbox, monkeypatch):
     """37 KB that become a row of a hundred million cells, on a machine as slow as it likes."""
-    monkeypatch.setattr(cages, "PROCESSOR_S", cages.MAX_PROCESSOR_S)
+    monkeypatch.setattr(sandboxes, "PROCESSOR_S", sandboxes.MAX_PROCESSOR_S)
     with pytest.raises(DocumentError, match="needs more than 768 MiB"):
-        cage.read(Path("a.docx"), hostile.word(10**8), 64)
-    assert cage.read(Path("a.txt"), b"Next.", 64).text == "Next."
+        sandbox.read(Path("a.docx"), hostile.word(10**8), 64)
+    assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
 
 @pytest.mark.parametrize("limit", ["PROCESSOR_S", "PATIENCE"])
-def test_what_takes_too_long_is_refused_and_the_next_file_is_read(cage, monkeypatch, limit):
+def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monkeypatch, limit):
     """By processor time, and by the clock where that says nothing."""
-    cage.read(Path("a.txt"), b"Begun.", 64)
-    monkeypatch.setattr(cages, limit, 0.02)
+    sandbox.read(Path("a.txt"), b"Begun.", 64)
+    monkeypatch.setattr(sandboxes, limit, 0.02)
     with pytest.raises(DocumentError, match="to be read: split it"):
-        cage.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
     monkeypatch.undo()
-    assert cage.read(Path("a.txt"), b"Next.", 64).text == "Next."
+    assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
 
-def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(cage):
+def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
     """Whatever ends it, it is one line."""
-    cage.read(Path("a.txt"), b"Begun.", 64)
-    falling = threading.Timer(0.2, os.kill, (cage._process.pid, signal.SIGSEGV))
+    sandbox.read(Path("a.txt"), b"Begun.", 64)
+    falling = threading.Timer(0.2, os.kill, (sandbox._process.pid, signal.SIGSEGV))
     falling.start()
     with pytest.raises(DocumentError, match="breaks the program") as caught:
-        cage.read(Path("a\nb.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a\nb.html"), hostile.SLOW["nested.html"](), 64)
     assert str(caught.value).isprintable()
-    assert cage.read(Path("a.txt"), b"Next.", 64).text == "Next."
+    assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
 
 @pytest.mark.parametrize("borders", [[0], [0, 99], [3, 1], [0, 2, 1, 3], [-1, 2], [1, 1]])
 def test_an_answer_that_no_sound_process_gives_is_refused(borders):
     """A parser that was taken over says where passages are; they lie in the text, in order."""
     with pytest.raises(DocumentError, match="breaks the program"):
-        cages._checked(Path("a.txt"), Reading("", "four", borders))
+        sandboxes._checked(Path("a.txt"), Reading("", "four", borders))
 
 
 def test_an_end_interrupts_a_reading():
     """And is not the file's fault."""
-    cage = Cage()
-    cage.read(Path("a.txt"), b"Begun.", 64)
-    closing = threading.Timer(0.2, cage.close)
+    sandbox = Sandbox()
+    sandbox.read(Path("a.txt"), b"Begun.", 64)
+    closing = threading.Timer(0.2, sandbox.close)
     closing.start()
     with pytest.raises(Cancelled):
-        cage.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
     with pytest.raises(Cancelled):
-        cage.read(Path("a.txt"), b"Later.", 64)
+        sandbox.read(Path("a.txt"), b"Later.", 64)
 
 
 def test_the_process_dies_with_its_parent():
     """Even when it is in the middle of a file and its parent is killed."""
     code = (
         "import sys; sys.path[:0] = sys.argv[1:]; import hostile; from pathlib import Path;"
-        "from hocket_retrieval.cage import Cage; cage = Cage(); cage.read(Path('a.txt'), b'a', 8);"
-        "print(cage._process.pid, flush=True); cage.read(Path('a.html'), hostile.SLOW['nested.html'](), 8)"
+        "from hocket_retrieval.sandbox import Sandbox; sandbox = Sandbox(); sandbox.read(Path('a.txt'), b'a', 8);"
+        "print(sandbox._process.pid, flush=True); sandbox.read(Path('a.html'), hostile.SLOW['nested.html'](), 8)"
     )
     command = [sys.executable, "-c", code, str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
@@ -147,6 +147,6 @@ def test_the_process_dies_with_its_parent():
 
 def test_a_larger_file_may_take_longer():
     """Up to a bound."""
-    assert processor_s(0) == cages.PROCESSOR_S
-    assert processor_s(100 << 10) * cages.PATIENCE < 20
-    assert processor_s(1 << 20) < processor_s(20 << 20) < processor_s(1 << 40) == cages.MAX_PROCESSOR_S
+    assert processor_s(0) == sandboxes.PROCESSOR_S
+    assert processor_s(100 << 10) * sandboxes.PATIENCE < 20
+    assert processor_s(1 << 20) < processor_s(20 << 20) < processor_s(1 << 40) == sandboxes.MAX_PROCESSOR_S

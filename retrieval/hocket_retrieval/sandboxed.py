@@ -1,4 +1,4 @@
-"""The process in the cage: reads one document after another for cage.py, which describes the frames and the limits.
+"""The process in the sandbox: reads one document after another for sandbox.py, which tells frames and limits.
 
 All that parsers may ever load is loaded first. Then this process can open no file and no socket, begin no process,
 write no file, and take no memory beyond the limit.

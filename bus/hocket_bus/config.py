@@ -98,9 +98,7 @@ def _refuse_unknown(values: dict[str, Any], kind: type[msgspec.Struct], origin: 
 
 def expert_keys(kind: type[msgspec.Struct]) -> set[str]:
     """The keys of a file that stand in [expert], by dotted name."""
-    info = msgspec.inspect.type_info(kind)
-    assert isinstance(info, StructType)
-    return set(_expert_keys(info, ""))
+    return {name for name, is_expert in _keys(kind).items() if is_expert}
 
 
 def is_for_experts(type: Type) -> bool:
@@ -108,27 +106,41 @@ def is_for_experts(type: Type) -> bool:
     return isinstance(type, Metadata) and bool((type.extra or {}).get(EXPERT))
 
 
-def _expert_keys(info: StructType, table: str) -> Iterator[str]:
+def _keys(kind: type[msgspec.Struct]) -> dict[str, bool]:
+    """Every key of a file by dotted name, and whether it stands in [expert]."""
+    info = msgspec.inspect.type_info(kind)
+    assert isinstance(info, StructType)
+    return dict(_named(info, ""))
+
+
+def _named(info: StructType, table: str) -> Iterator[tuple[str, bool]]:
     for field in info.fields:
+        name = f"{table}{field.encode_name}"
         if isinstance(field.type, StructType):
-            yield from _expert_keys(field.type, f"{table}{field.encode_name}.")
-        elif is_for_experts(field.type):
-            yield f"{table}{field.encode_name}"
+            yield from _named(field.type, f"{name}.")
+        else:
+            yield name, is_for_experts(field.type)
 
 
 def _gathered(values: dict[str, Any], kind: type[msgspec.Struct], origin: str) -> dict[str, Any]:
     """`values` with those of [expert] in their own tables. Raises BadConfiguration for a key in the wrong place."""
-    given, known = flat(values.get(EXPERT, {})), expert_keys(kind)
-    rest = {name: value for name, value in values.items() if name != EXPERT}
-    for key in sorted(flat(rest).keys() & known):
-        raise BadConfiguration(f"{origin}: the key '{key}' stands in [expert]", f"write there: {key} = …")
-    for key in sorted(given.keys() - known):
-        raise BadConfiguration(f"{origin}: the key '{key}' does not stand in [expert]", "write it in its own table")
-    gathered = {name: dict(value) if isinstance(value, dict) else value for name, value in rest.items()}
+    rest = {name: dict(value) if isinstance(value, dict) else value for name, value in values.items()}
+    expert = rest.pop(EXPERT, {})
+    if not isinstance(expert, dict):
+        raise BadConfiguration(f"{origin}: '{EXPERT}' is a table", f"write [{EXPERT}], and its keys below")
+    given, known = flat(expert), _keys(kind)
+    for key in sorted(flat(rest).keys() & known.keys()):
+        if known[key]:
+            raise BadConfiguration(f"{origin}: the key '{key}' stands in [expert]", f"write there: {key} = …")
     for key, value in given.items():
         table, _, name = key.rpartition(".")
-        (gathered.setdefault(table, {}) if table else gathered)[name] = value
-    return gathered
+        if not known.get(key, True):  # one that there is not is named by whoever refuses unknown keys
+            remedy = f"write under [{table}]: {name} = …" if table else "write it before all tables"
+            raise BadConfiguration(f"{origin}: the key '{key}' does not stand in [expert]", remedy)
+        own = rest.setdefault(table, {}) if table else rest
+        if isinstance(own, dict):  # anything else is refused by its type
+            own[name] = value
+    return rest
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -43,6 +43,11 @@ def passes() -> Prefill[str]:
     return "read"
 
 
+def nothing() -> Prefill[None]:
+    """No pass at all."""
+    yield from ()
+
+
 def read_all(holds: list[Hold], number: int) -> list[float]:
     """Seconds that each of so many prompts took, one behind the other."""
     inbox, post = main_thread()
@@ -67,6 +72,18 @@ def test_each_hold_is_for_one_prompt_and_may_count_its_tokens() -> None:
     assert first_s >= 0.2
     assert second_s >= TOKENS * 0.1
     assert third_s < 0.2
+
+
+def test_what_asks_for_no_pass_is_no_prompt_to_hold() -> None:
+    """As a group that has caught up already; behind the last hold it ends at once."""
+    inbox, post = main_thread()
+    ended = list[object]()
+    compute = HeldCompute(post, lambda segments, _: [np.ones((1, 1), np.float32) for _ in segments], 0.01)
+    compute.prefill(nothing(), Interrupt(), ended.append)
+    while not ended:
+        inbox.get(timeout=WAIT_S)()
+    assert ended == [None]
+    compute.close()
 
 
 def test_a_held_prompt_that_nobody_wants_ends() -> None:

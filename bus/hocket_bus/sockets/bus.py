@@ -171,11 +171,10 @@ class Bus:
 
     def emit(self, event: Event) -> None:
         """Tell what happened; for ports, in the loop only."""
-        routes = self._routes.get(event.port) if isinstance(event, Received) else None
-        if routes is None:
-            self._on_event(event)
+        if isinstance(event, Received) and (routes := self._routes.get(event.port)) is not None:
+            routes.dispatch(event)
         else:
-            routes.dispatch(event)  # type: ignore[arg-type] # only what was received is routed
+            self._on_event(event)
 
     def step(self, until_s: float = float("inf")) -> None:
         """One turn of the loop: wait for something to do, at most until `until_s` on the monotonic clock, and do it."""

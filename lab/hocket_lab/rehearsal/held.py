@@ -45,8 +45,8 @@ class HeldCompute(Compute):
         urgent: bool = False,
     ) -> None:
         """As any compute thread's, and held."""
-        hold = next(self._prompt_holds, Hold())
-        super().prefill(_held(passes, hold, interrupt), interrupt, done, urgent=urgent)
+        hold = next(self._prompt_holds, None)
+        super().prefill(_held(passes, hold, interrupt) if hold else passes, interrupt, done, urgent=urgent)
 
     def together(
         self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
@@ -64,8 +64,7 @@ class HeldCompute(Compute):
 def _held(passes: Prefill[T], hold: Hold, interrupt: Interrupt) -> Prefill[T]:
     """The same passes, whose end comes no sooner than `hold` says."""
     began_s, tokens = time.monotonic(), 0
-    segment = next(passes, None)
-    assert segment is not None, "a prompt has a last token to read"
+    segment = next(passes)  # a prompt has at least its last token to read
     while True:
         try:
             given = yield segment

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from hocket_bus.messages import Task
 from hocket_daemon.engine.backends.loading import dtype_of, load
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read
+from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.voice import Voice
 
 
@@ -32,6 +34,15 @@ class Forced:
         ids = torch.tensor([list(tokens)], device=self._device)
         logits = self._weights(input_ids=ids, use_cache=False, logits_to_keep=last + 1).logits
         return torch.softmax(logits[0, :-1, : self._vocabulary].float(), dim=-1).cpu().numpy()
+
+
+def distribution(
+    group: SequenceGroup, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None
+) -> NDArray[np.floating]:
+    """What a group says behind `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
+    voice, segment = group.voice, group.roll_back(tokens)
+    read = voice.read([segment], interrupt)[0] if segment.rows else None
+    return mix(group.take(tokens, read).dense(voice.vocabulary), weights)
 
 
 def read_at_once(

@@ -9,8 +9,8 @@ from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
 from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
 from hocket_daemon.aggregation.sampler import device_part, mix
-from hocket_daemon.engine.runtime.sequences import made, within
 from hocket_daemon.engine.sampling.drawing import Rule
+from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
 from hocket_daemon.serving import sources
 from hocket_daemon.serving.sources import Told, Trace, decode, encode, sourced, table
 
@@ -24,6 +24,11 @@ def side(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, list[float]]:
     return probabilities.astype(np.float32), [float(weight) for weight in rng.dirichlet(np.ones(rows))]
 
 
+def said(rows: np.ndarray, weights: list[float]) -> Made:
+    """What a side makes of them."""
+    return made(Heads(rows), weights, 0.98)
+
+
 def passages(name: str, number: int) -> list[Passage]:
     return [Passage(document=f"{name}-{at}", title="", ordinal=at, text="", score=0.0) for at in range(number)]
 
@@ -33,7 +38,7 @@ def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed
     """Recomputed token by token from both sides' rows as they travel; every token's shares sum to one."""
     rng = np.random.default_rng(seed)
     (d_rows, d_weights), (c_rows, c_weights), eta = side(rng, 3), side(rng, 2), float(rng.uniform())
-    device, cloud = made(d_rows, d_weights, 0.9), made(c_rows, c_weights, 0.9)
+    device, cloud = made(Heads(d_rows), d_weights, 0.9), made(Heads(c_rows), c_weights, 0.9)
     ids, mixture = mix(device.distribution, cloud.distribution, eta)
     chosen = [int(token) for token in rng.choice(ids, TOKENS, p=mixture / mixture.sum())]
     own = [
@@ -95,7 +100,7 @@ def test_what_was_rejected_or_taken_back_does_not_count(seed: int) -> None:
 
     def draft() -> None:
         while (step := exchange.next_step()) is not None:
-            own = by_prefix.setdefault(exchange.drafted.digest, made(*side(rng, 3), 0.98))
+            own = by_prefix.setdefault(exchange.drafted.digest, said(*side(rng, 3)))
             exchange.add_own(step, exchange.drafted.digest, own.distribution, 0.0, 0.0, parts=own.parts)
 
     answer: list[int] = []
@@ -129,7 +134,7 @@ def test_a_draft_that_is_kept_for_the_other_side_keeps_no_rows() -> None:
     """What the rows gave to a confirmed token stays, and what they gave to all others goes."""
     rng = np.random.default_rng(0)
     exchange = Exchange("device", Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
-    own, remote, start = made(*side(rng, 3), 0.98), made(*side(rng, 3), 0.98), exchange.confirmed.digest
+    own, remote, start = said(*side(rng, 3)), said(*side(rng, 3)), exchange.confirmed.digest
     exchange.add_own(0, start, own.distribution, 0.0, 0.0, parts=own.parts)
     exchange.add_remote(Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
     (confirmed,) = exchange.advance()

@@ -12,9 +12,9 @@ from exact import exact
 from hocket_daemon.composition.choice import SMALL, Choice, chosen
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import AUTO, BUNDLED
-from hocket_daemon.engine.voice import Rows
 
 FOLDER = str(hocket_models.path("device"))
 
@@ -24,7 +24,7 @@ class Counted(TransformersVoice):
 
     passes = 0
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         self.passes += 1
         return super().read(segments, interrupt)
 

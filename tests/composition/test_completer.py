@@ -23,8 +23,8 @@ from hocket_daemon.composition.window import Pieces
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import Rows
 from waiting import WAIT_S
 
 SENTENCES = [
@@ -145,7 +145,7 @@ def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(de
     passes: list[int] = []
     read = desk.compute._read
 
-    def read_slowly(segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+    def read_slowly(segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         begun.set()
         desk.main.post(lambda: None)
         assert typed.wait(WAIT_S)

@@ -84,7 +84,7 @@ def plain(voice: Voice, pieces: Pieces, told: Told) -> tuple[list[int], float]:
     lead = 1.0
     try:
         for segment in in_passes([row], [[*told.reference.ids, *window.ids]], voice.prefill_tokens):
-            behind = voice.read([segment])[0][-1]
+            behind = voice.read([segment])[0].probabilities[-1]
         while len(tokens) < len(told.path.tokens) + told.path.ended:
             left = window.typed[len(pieces.text(tokens)) :]
             allowed = pieces.fitting(left) if left else np.arange(len(behind))
@@ -95,7 +95,7 @@ def plain(voice: Voice, pieces: Pieces, told: Told) -> tuple[list[int], float]:
             if best[0] in voice.eos:
                 break
             tokens.append(int(best[0]))
-            behind = voice.read([Segment([row], [[tokens[-1]]])])[0][-1]
+            behind = voice.read([Segment([row], [[tokens[-1]]])])[0].probabilities[-1]
     finally:
         voice.slots.give_back([row])
     return tokens, lead

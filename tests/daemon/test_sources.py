@@ -15,8 +15,8 @@ from hocket_bus.errors import Cancelled
 from hocket_bus.messages import METHODS, WEIGHTS, Done, Draft, End, Message, Sources, Target
 from hocket_bus.wire import encode
 from hocket_daemon.aggregation.sampler import eta_device
-from hocket_daemon.engine.runtime.sequences import mix
 from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.serving.sources import TELL_S
 
 Made = Callable[..., Sides]

@@ -24,11 +24,10 @@ from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
-from hocket_daemon.engine.runtime.sequences import mix
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule
+from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.text.tokenizer import Layout
-from hocket_daemon.engine.voice import Rows
 from hocket_daemon.serving import reply
 from hocket_daemon.serving.relevance import explained, weigh
 
@@ -214,7 +213,9 @@ def distribution(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[
     return truncate(mix(rows, shares), SETTINGS.wire_mass), log_h
 
 
-def weighed_rows(side: Part, asked: Ask, weights: str, ids: list[int]) -> tuple[Rows, list[float], float | None]:
+def weighed_rows(
+    side: Part, asked: Ask, weights: str, ids: list[int]
+) -> tuple[NDArray[np.float32], list[float], float | None]:
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
     voice, texts = side.voice, side.retrieval.texts[: asked.documents]
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0

@@ -11,9 +11,10 @@ import numpy as np
 from hocket_bus.errors import BadRequest, Busy
 from hocket_bus.messages import Task
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.sampling.heads import Heads, whole
+from hocket_daemon.engine.segments import Segment, wanted
 from hocket_daemon.engine.text.tokenizer import Layout, Prefix
-from hocket_daemon.engine.voice import DocumentStore, Rows, Shape
+from hocket_daemon.engine.voice import DocumentStore, Shape
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
 BOS, EOS, FIRST = 0, 1, 2
@@ -100,19 +101,19 @@ class FakeVoice:
     def encode(self, before: str, text: str, behind: str) -> list[int]:
         return [FIRST + max(0, CHARACTERS.find(character)) for character in before + text + behind]
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         self.passes.append(list(segments))
+        asked = wanted(segments)
         found = [
-            [
-                self._append(row, tokens, every=segment.every)
-                for row, tokens in zip(segment.rows, segment.tokens, strict=True)
-            ]
+            distribution
             for segment in segments
+            for row, tokens, given in segment.each()
+            for distribution in self._append(row, tokens, every=segment.every or bool(given))
         ]
         if interrupt is not None:
             interrupt.heed()
         self.tokens_read += sum(len(tokens) for segment in segments for tokens in segment.tokens)
-        return [np.concatenate(rows) for rows in found]
+        return whole(np.stack(found), asked)
 
     def _append(self, row: int, tokens: list[int], *, every: bool) -> np.ndarray:
         """[wanted, vocabulary]: what follows the last token, or every one."""

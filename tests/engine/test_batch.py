@@ -20,7 +20,7 @@ from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, read
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"] * 2
 COMMON = {
@@ -48,7 +48,7 @@ def opened(model: TransformersVoice, rows: int, question: str = "mira soretu?") 
 
 
 def request(group: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray]:
-    return DecodeRequest(group, answer, lambda rows: rows, Interrupt())
+    return DecodeRequest(group, answer, lambda heads: heads.probabilities, Interrupt())
 
 
 def together(requests: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
@@ -112,11 +112,11 @@ def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoic
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
     group = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
     weights = [1 / 12] * 12
-    group.distribution([5], weights)
+    distribution(group, [5], weights)
     heads = 2 if model._weights.config.model_type == "qwen2" else 4
     keys_bytes = 12 * group.length * heads * 8 * 4
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
-        group.distribution([5, 6], weights)
+        distribution(group, [5, 6], weights)
     allocated = [event.self_cpu_memory_usage for event in profiled.events() or []]
     group.close()
     assert 0 < max(allocated) < keys_bytes / 2

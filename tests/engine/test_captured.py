@@ -1,4 +1,4 @@
-"""The law of captured decode steps: whatever is fed together, each row reads as by itself, and the others keep theirs.
+"""The law of captured passes: whatever is fed together, each row reads as by itself, and the others keep theirs.
 
 A stand-in for the graph runs the same fixed shapes anew; with a GPU the graph itself is held to the same law.
 """
@@ -17,7 +17,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from alone import alone
 from exact import exact
-from hocket_daemon.engine.backends.captured import Step, cuda_graph
+from hocket_daemon.engine.backends.graphs import Step, cuda_graphs
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.segments import Segment
 from hocket_lab.forcing import Forced, read_at_once
@@ -66,7 +66,7 @@ def grow_and_roll_back(model: TransformersVoice, atol: float) -> None:
         rows = model.read([groups[at].roll_back(answers[at]) for at in chosen])
         for at, got in zip(chosen, rows, strict=True):
             groups[at].take(answers[at], got)
-            np.testing.assert_allclose(got, alone(model, groups[at], answers[at]), atol=atol)
+            np.testing.assert_allclose(got.dense(model.vocabulary), alone(model, groups[at], answers[at]), atol=atol)
     for group in groups:
         group.close()
 
@@ -75,9 +75,42 @@ def test_a_captured_step_reads_as_transformers_alone(tiny_models: dict[str, Path
     """And graphs of more than one number of rows and keys are among those that are replayed."""
     how = Anew()
     model = loaded(tiny_models, how)
-    assert len(how.replayed) == 2 * 3  # 8 and 12 rows; 128, 256 and 400 keys
+    parts, steps = how.replayed[:9], how.replayed[9:]
+    assert (len(parts), len(steps)) == (3 * 3, 2 * 3)  # 3 lengths of a part; 8 and 12 rows; 128, 256 and 400 keys
     grow_and_roll_back(model, 2e-5)
-    assert sum(times > 0 for times in how.replayed) >= 3
+    parts, steps = how.replayed[:9], how.replayed[9:]
+    assert sum(times > 0 for times in steps) >= 3
+    assert any(parts)
+
+
+def test_prompts_of_many_rows_and_lengths_read_as_transformers_alone(tiny_models: dict[str, Path]) -> None:
+    """More rows and tokens than one graph takes, beside rows that decode, and some whose every token is asked for."""
+    how, rng = Anew(), random.Random(6)
+    model = loaded(tiny_models, how)
+    forced, rows = Forced(model), model.slots.take(SLOTS)
+    held = [[rng.randint(2, 200) for _ in range(rng.randint(1, 30))] for _ in rows]
+    model.read([Segment(rows, held)])
+    assert sum(how.replayed) >= 1
+    for lengths in ([1, 90, 2, 130, 1, 3, 77, 1, 60, 1, 5, 2], [1] * 11 + [200], [17] * 12):
+        more = [[rng.randint(2, 200) for _ in range(number)] for number in lengths]
+        asked = [more[0], *([[]] * 5)]
+        last, given = model.read([Segment(rows[6:], more[6:]), Segment(rows[:6], more[:6], given=asked)])
+        held = [[*before, *ids] for before, ids in zip(held, more, strict=True)]
+        behind = np.concatenate([given.dense(model.vocabulary), last.dense(model.vocabulary)])
+        expected = [forced.score([*ids, 0], 1)[0] for ids in held]
+        np.testing.assert_allclose(behind, expected, atol=2e-5)
+        said = forced.score([*held[0], 0], len(more[0]))
+        np.testing.assert_allclose(given.given, said[range(len(more[0])), more[0]], atol=2e-5)
+
+
+def test_what_no_graph_takes_is_read_all_the_same(tiny_models: dict[str, Path]) -> None:
+    how = Anew()
+    model = TransformersVoice(exact(name=str(tiny_models["device"]), slots=2, context=700), "device")
+    model.capture(how)
+    ids = [2 + at % 190 for at in range(600)]
+    (read,) = model.read([Segment(model.slots.take(1), [ids])])
+    assert not any(how.replayed)
+    np.testing.assert_allclose(read.probabilities[0], Forced(model).score([*ids, 0], 1)[0], atol=2e-5)
 
 
 def operations(step: Step) -> set[str]:
@@ -93,7 +126,7 @@ def test_a_captured_step_asks_the_device_for_no_number(tiny_models: dict[str, Pa
     truth do."""
     steps: list[Step] = []
     loaded(tiny_models, lambda step: steps.append(step) or step)
-    assert len(steps) == 6
+    assert len(steps) == 6 + 9
     waits = {"aten._local_scalar_dense.default", "aten.nonzero.default"}
     for step in steps:
         found = operations(step)
@@ -124,13 +157,13 @@ def test_a_model_that_cannot_be_captured_decodes_all_the_same(tiny_models: dict[
     assert [entry["log_level"] for entry in logs] == ["warning"]
     assert "not permitted" in logs[0]["reason"]
     (rows,) = model.read([Segment(model.slots.take(1), [[7]])])
-    np.testing.assert_allclose(rows[0], Forced(model).score([7, 0], 1)[0], atol=2e-5)
+    np.testing.assert_allclose(rows.probabilities[0], Forced(model).score([7, 0], 1)[0], atol=2e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU is present")
 def test_a_graph_on_a_gpu_reads_as_transformers_alone(tiny_models: dict[str, Path]) -> None:
     """The real capture, in float32, where sums may be taken in another order; one that failed is no pass."""
     with capture_logs() as logs:
-        model = loaded(tiny_models, cuda_graph)
+        model = loaded(tiny_models, cuda_graphs())
     assert not logs
     grow_and_roll_back(model, 1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,24 +12,26 @@ from exact import exact
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.catalog.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import Rows
 from hocket_lab.forcing import Forced
 
 
 class WrongInBatches(TransformersVoice):
     """A kernel that is wrong where several rows are read at once."""
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         found = super().read(segments, interrupt)
-        return [np.roll(rows, 1, axis=1) if len(rows) > 1 else rows for rows in found]
+        return [replace(each, given=each.given[:1] * 0.5) if len(each) > 1 else each for each in found]
 
 
 class Blunt(TransformersVoice):
     """Its distributions are half uniform, as of weights that were rounded too far."""
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
-        return [0.4 * rows + 0.6 / rows.shape[1] for rows in super().read(segments, interrupt)]
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
+        return [
+            replace(each, given=0.4 * each.given + 0.6 / self.vocabulary) for each in super().read(segments, interrupt)
+        ]
 
 
 def voice(kind: type[TransformersVoice] = TransformersVoice) -> TransformersVoice:

@@ -15,8 +15,8 @@ from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime import compute
 from hocket_daemon.engine.runtime.compute import MANY, Decoded, DecodeRequest
 from hocket_daemon.engine.runtime.sequences import Prefill
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import Rows
 from hocket_lab.rehearsal.held import HeldCompute
 from waiting import WAIT_S
 
@@ -35,11 +35,11 @@ class World:
         for command in commands:
             self.inbox.put(command)
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         """The stand-in for a forward pass: writes down whom it is for."""
         interrupt.heed()
         self.log.append("".join(sorted(name for segment in segments for name in segment.tokens)))  # type: ignore[misc]
-        return [np.ones((len(segment.rows), 1), np.float32) for segment in segments]
+        return [Heads(np.ones((len(segment.rows), 1), np.float32)) for segment in segments]
 
     def until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -60,7 +60,7 @@ class Session:
     def roll_back(self, _: list[int]) -> Segment:
         return Segment([0], [self.name])  # type: ignore[list-item]
 
-    def take(self, _: list[int], read: Rows) -> Rows:
+    def take(self, _: list[int], read: Heads) -> Heads:
         return read
 
 
@@ -74,7 +74,7 @@ def world() -> Iterator[World]:
 def prompt(name: str) -> Prefill[str]:
     for at in range(PARTS):
         rows = yield Segment([0], [f"{name}{at}"])  # type: ignore[list-item]
-        assert rows.shape == (1, 1)
+        assert rows.probabilities.shape == (1, 1)
     return name
 
 
@@ -267,7 +267,7 @@ def test_the_main_thread_waits_for_a_pass_of_many_sessions_and_for_no_other(
     """Until the pass ends, or its time is over; a pass for a few is not waited for at all."""
     begun, release, outcomes = threading.Event(), threading.Event(), []
 
-    def read(segments: Sequence[Segment], interrupt: Interrupt) -> list[Rows]:
+    def read(segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         begun.set()
         release.wait(WAIT_S)
         return world.read(segments, interrupt)

@@ -10,18 +10,18 @@ import families
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
-from hocket_daemon.engine.runtime.sequences import mix
+from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.text.tokenizer import Prefix
-from hocket_daemon.engine.voice import Rows
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 
 SERVED = [family for family in families.FAMILIES if family != "gemma2"]
 CONTEXT, WINDOW = 128, 16
@@ -36,7 +36,7 @@ def plain(folder: Path) -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def said(model: PreTrainedModel, tokens: list[int], vocabulary: int) -> Rows:
+def said(model: PreTrainedModel, tokens: list[int], vocabulary: int) -> NDArray[np.float32]:
     """[vocabulary] behind the tokens by transformers' own forward pass, without any cache."""
     logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1, :vocabulary]
     return np.asarray(torch.softmax(logits.float(), -1).numpy())
@@ -64,7 +64,7 @@ def test_rows_are_their_tokens_and_rolling_back_forgets(folder: Path) -> None:
             segments.append(Segment([row], [more]))
         for tokens, read in zip(held, voice.read(segments), strict=True):
             expected = said(model, tokens, voice.vocabulary)
-            np.testing.assert_allclose(read[0], expected, atol=1e-5)
+            np.testing.assert_allclose(read.probabilities[0], expected, atol=1e-5)
             assert expected.max() > 10 / voice.vocabulary, "an even distribution would prove nothing"
 
 
@@ -80,7 +80,7 @@ def test_a_document_that_is_kept_reads_as_it_did(folder: Path, tmp_path: Path) -
     assert stored.restore(again, Prefix("text", ids), len(ids))
     fresh = voice.slots.take(1)
     (expected,), (read,) = voice.read([Segment(fresh, [[*ids, 99]])]), stored.read([Segment([again], [[99]])])
-    np.testing.assert_allclose(read, expected, atol=1e-6)
+    np.testing.assert_allclose(read.probabilities, expected.probabilities, atol=1e-6)
 
 
 def test_a_greedy_answer_is_that_of_the_mixture_of_transformers_own_passes(folder: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_greedy_answer_is_that_of_the_mixture_of_transformers_own_passes(folde
     group = read_at_once(voice, "what is it?", ["the first passage", "another one"], task="answer", room=12)
     tokens: list[int] = []
     for _ in range(12):
-        ours = group.distribution(tokens, weights)
+        ours = distribution(group, tokens, weights)
         theirs = mix(np.stack([said(model, prompt + tokens, voice.vocabulary) for prompt in group.prompts]), weights)
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
         assert int(ours.argmax()) == int(theirs.argmax())
@@ -105,7 +105,7 @@ def test_a_window_that_is_shorter_than_a_row_is_served_up_to_its_length(family: 
     assert f"{WINDOW} tokens" in voice.why
     tokens = [0, *range(50, 50 + WINDOW - 1)]
     (read,) = voice.read([Segment(voice.slots.take(1), [tokens])])
-    np.testing.assert_allclose(read[0], said(model, tokens, voice.vocabulary), atol=1e-5)
+    np.testing.assert_allclose(read.probabilities[0], said(model, tokens, voice.vocabulary), atol=1e-5)
 
 
 def test_what_cannot_be_served_is_refused_by_name(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_a_padded_vocabulary_is_cut_to_the_tokenizers(tmp_path: Path) -> None:
     voice = opened(families.save("llama", tmp_path, vocabulary=families.VOCABULARY + 56))
     assert voice.vocabulary == families.VOCABULARY
     (read,) = voice.read([Segment(voice.slots.take(1), [[0, 5]])])
-    assert read.shape == (1, families.VOCABULARY)
-    assert abs(float(read.sum()) - 1) < 1e-5
+    assert read.probabilities.shape == (1, families.VOCABULARY)
+    assert abs(float(read.probabilities.sum()) - 1) < 1e-5
 
 
 def test_every_end_is_an_end(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from fake_voice import EOS, FakeVoice
 from mainthread import MainThread
+from numpy.typing import NDArray
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy, HocketError
@@ -23,9 +24,10 @@ from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.runtime.sequences import read_prompt
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.text.detokenizer import Detokenizer, Transcript
-from hocket_daemon.engine.voice import Rows, Voice
+from hocket_daemon.engine.voice import Voice
 from waiting import WAIT_S, until
 
 MASS = 0.98
@@ -150,13 +152,15 @@ def fake() -> Iterator[World]:
         yield World(voice, compute, main)
 
 
-def decoded_alone(voice: Voice, prompt: str, draw: Callable[[int, Rows], int], tokens: int = TOKENS) -> list[int]:
+def decoded_alone(
+    voice: Voice, prompt: str, draw: Callable[[int, NDArray[np.float32]], int], tokens: int = TOKENS
+) -> list[int]:
     """Token by token with the voice's `read` and nothing else."""
     rows = voice.slots.take(1)
     (behind,) = voice.read([Segment(rows, [voice.prompt(prompt, "complete")])])
     ids: list[int] = []
     while len(ids) < tokens:
-        ids.append(draw(len(ids), behind[0]))
+        ids.append(draw(len(ids), behind.probabilities[0]))
         (behind,) = voice.read([Segment(rows, [ids[-1:]])])
     voice.slots.give_back(rows)
     return ids
@@ -229,7 +233,7 @@ def test_a_generation_that_is_cancelled_within_a_pass_frees_its_row(
     inner, voice = fake.voice.read, fake.voice
     assert isinstance(voice, FakeVoice)
 
-    def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         if len(voice.passes) == passes:
             fake.main.post(within.set)
             assert go_on.wait(WAIT_S)
@@ -315,7 +319,7 @@ def test_a_pass_that_fails_ends_what_is_in_it_once_and_frees_its_rows(fake: Worl
     voice, inner = fake.voice, fake.voice.read
     assert isinstance(voice, FakeVoice)
 
-    def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         if len(voice.passes) == passes:
             voice.passes.append([])
             raise MemoryError("no more")

@@ -22,10 +22,10 @@ from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.catalog.checking import MANY, check
 from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.text.tokenizer import Prefix
-from hocket_daemon.engine.voice import Rows
 from hocket_tools.models.requantised import requantise
 
 pytestmark = needs_llama
@@ -61,7 +61,7 @@ def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers:
     read = []
     for each in (voice, transformers):
         rows = each.slots.take(4)
-        read.append([each.read([Segment(rows, [part[at] for part in parts])])[0] for at in range(2)])
+        read.append([each.read([Segment(rows, [part[at] for part in parts])])[0].probabilities for at in range(2)])
         each.slots.give_back(rows)
     np.testing.assert_allclose(read[0], read[1], atol=1e-5)
 
@@ -79,7 +79,7 @@ def _nats_a_token(file: Path) -> float:
     ids = voice.prompt(TEXT, "complete")
     [rows] = voice.read([Segment([0], [ids], every=True)])
     voice.close()
-    return float(-np.log(rows[range(len(ids) - 1), ids[1:]]).mean())
+    return float(-np.log(rows.probabilities[range(len(ids) - 1), ids[1:]]).mean())
 
 
 def test_what_follows_every_token_is_told_as_it_is_token_by_token(gguf_file: Path) -> None:
@@ -87,12 +87,12 @@ def test_what_follows_every_token_is_told_as_it_is_token_by_token(gguf_file: Pat
     voice = GGUFVoice(SETTINGS, gguf_file)
     ids = voice.prompt(TEXT, "complete")
     rows = voice.slots.take(3)
-    single = [voice.read([Segment(rows[:1], [[token]])])[0][0] for token in ids]
+    single = [voice.read([Segment(rows[:1], [[token]])])[0].probabilities[0] for token in ids]
     for row in rows:
         voice.slots.roll_back(row, 0)
     last, every = voice.read([Segment([rows[2]], [ids[:4]]), Segment([rows[1], rows[0]], [ids, ids[:5]], every=True)])
-    np.testing.assert_allclose(last, [single[3]], atol=1e-5)
-    np.testing.assert_allclose(every, [*single, *single[:5]], atol=1e-5)
+    np.testing.assert_allclose(last.probabilities, [single[3]], atol=1e-5)
+    np.testing.assert_allclose(every.probabilities, [*single, *single[:5]], atol=1e-5)
 
 
 def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path
         assert again.restore(first, Prefix(TEXT, ids), length)
         assert again.slots.lengths[first] == length
         again.read([Segment([second], [ids[:length]])])
-        behind = again.read([Segment([first, second], [[50, 51], [50, 51]])])[0]
+        behind = again.read([Segment([first, second], [[50, 51], [50, 51]])])[0].probabilities
         np.testing.assert_allclose(behind[0], behind[1], atol=1e-6)
         again.slots.give_back([first, second])
 
@@ -176,7 +176,7 @@ def test_a_stop_is_seen_from_its_first_byte() -> None:
 class WrongInBatches(GGUFVoice):
     """A kernel that is wrong where several rows are read at once."""
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         found = super().read(segments, interrupt)
         return [np.roll(rows, 1, axis=1) if len(rows) > 1 else rows for rows in found]
 

@@ -10,10 +10,10 @@ from fake_voice import FakeVoice
 
 from exact import exact
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
-from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS, Likelihoods
+from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS, log_likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.settings import KVSettings
-from hocket_lab.forcing import Forced, read_at_once
+from hocket_lab.forcing import Forced, distribution, read_at_once
 
 QUESTION = "kala mira duno soretu limba?"
 PASSAGES = ["tano meku relado", "sina borita kulo namira ditu", ""]
@@ -33,7 +33,7 @@ def test_a_group_hears_what_teacher_forcing_says(
     for _ in range(2):  # the second time documents are restored
         group = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4, heard=True)
         np.testing.assert_allclose(
-            group.distribution([], [0.5, 0.3, 0.2]), plain.distribution([], [0.5, 0.3, 0.2]), atol=1e-6
+            distribution(group, [], [0.5, 0.3, 0.2]), distribution(plain, [], [0.5, 0.3, 0.2]), atol=1e-6
         )
         for passage, heard in zip(PASSAGES, group.likelihoods, strict=True):
             said = forced.score([*layout.document(passage), *query], len(query))
@@ -45,36 +45,47 @@ def test_a_group_hears_what_teacher_forcing_says(
 
 
 @pytest.mark.parametrize("most", [1, 5, 1000])
-def test_passes_of_any_size_give_the_same_logs(most: int) -> None:
+def test_passes_of_any_size_give_the_same_probabilities(most: int) -> None:
     """To the last bit, so that who else is served has no say in a weight."""
-    voice, text, part = FakeVoice(seed=3), list(range(2, 40)), range(4, 30)
+    voice, text = FakeVoice(seed=3), list(range(2, 40))
 
-    def logs(size: int) -> list[list[float]]:
-        rows = voice.slots.take(3)
-        heard = Likelihoods(rows, text, part)
-        for segment in in_passes(rows, [text] * 3, size, every=True):
-            heard.add(segment, voice.read([segment])[0])
+    def given(size: int) -> list[float]:
+        rows, said = voice.slots.take(3), list[float]()
+        for segment in in_passes(rows, [text] * 3, size, [text[1:]] * 3):
+            (read,) = voice.read([segment])
+            assert len(read) == len(segment.rows)
+            said += read.given.tolist()
         voice.slots.give_back(rows)
-        assert heard.last.shape == (3, voice.vocabulary)
-        assert heard.logs.shape == (3, len(part))
-        return heard.logs.tolist()  # type: ignore[no-any-return]
+        return said
 
-    assert logs(most) == logs(13)
+    alone = [float(voice.distribution(text[:at])[text[at]]) for at in range(1, len(text))]
+    assert given(most) == given(13) == alone * 3
 
 
 def test_no_token_is_less_likely_than_the_bound() -> None:
     """Of a long text the end counts; a text of one token has no part to count."""
-    text = [1] * (MOST_TOKENS + 50)
-    never = np.tile(np.array([[1.0, 0.0]], np.float32), (len(text), 1))
-    heard = Likelihoods([0], text, range(len(text)))
-    heard.add(Segment([0], [text], every=True), never)
-    np.testing.assert_allclose(heard.logs, np.full((1, MOST_TOKENS), np.log(LEAST)))
-    short = Likelihoods([0], [1], range(1))
-    short.add(Segment([0], [[1]], every=True), never[:1])
-    assert short.logs.shape == (1, 0)
+    never = np.zeros((1, MOST_TOKENS + 49), np.float32)
+    logs = log_likelihoods(never, range(MOST_TOKENS + 50))
+    np.testing.assert_allclose(logs, np.full((1, MOST_TOKENS), np.log(LEAST)))
+    assert log_likelihoods(np.zeros((1, 0), np.float32), range(1)).shape == (1, 0)
+
+
+def test_the_part_that_counts_is_the_texts_own() -> None:
+    """The first of `given` is the second token's; it cannot be known how likely the first was."""
+    given = np.array([[0.1, 0.2, 0.3, 0.4]], np.float32)
+    np.testing.assert_allclose(np.exp(log_likelihoods(given, range(2, 4))), [[0.2, 0.3]], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(log_likelihoods(given, range(5))), given, rtol=1e-6)
 
 
 def test_what_is_wanted_stands_in_the_order_of_the_segments() -> None:
-    """The last token of a row, or each of them."""
-    segments = [Segment([4, 2], [[7], [7, 8]]), Segment([0, 1], [[7, 8], [9]], every=True), Segment([3], [[5, 5, 5]])]
-    assert wanted(segments) == ([0, 2, 3, 4, 5, 8], [2, 3, 1])
+    """The last token of a row, or each of them; and those before an id that is asked for."""
+    segments = [
+        Segment([4, 2], [[7], [7, 8]]),
+        Segment([0, 1], [[7, 8], [9]], every=True),
+        Segment([3, 5], [[5, 5, 5], [6]], given=[[6, 7], []]),
+    ]
+    assert wanted(segments) == (
+        [0, 2, 3, 4, 5, 6, 7, 8, 9],
+        [[0, 1], [2, 3, 4], [7, 8]],
+        [[], [], [(5, 6), (6, 7)]],
+    )

@@ -12,7 +12,7 @@ from exact import exact
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 
 PASSAGES = ["kala mira duno, soretu limba", "tano", "meku relado sina borita kulo namira ditu sola"]
 WEIGHTS = [0.5, 0.2, 0.3]
@@ -33,7 +33,7 @@ def weights(rows: int = 3) -> list[float]:
 
 def fresh(model: TransformersVoice, answer: list[int], rows: int = 3) -> np.ndarray:
     group = opened(model, rows)
-    probabilities = group.distribution(answer, weights(rows))
+    probabilities = distribution(group, answer, weights(rows))
     group.close()
     return probabilities
 
@@ -47,7 +47,7 @@ def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: Tra
         answer = answer[: rng.randint(max(0, len(answer) - 10), len(answer))]
         answer += [rng.randint(2, 200) for _ in range(rng.choice([0, 1, 1, 3]))]
         answer = answer[:50]
-        got = group.distribution(answer, weights())
+        got = distribution(group, answer, weights())
         np.testing.assert_allclose(np.log(got), np.log(fresh(model, answer)), atol=1e-4)
     group.close()
 
@@ -57,11 +57,11 @@ def test_rows_of_other_sessions_change_nothing(model: TransformersVoice) -> None
     alone = fresh(model, [5, 9, 17], rows=2)
     neighbour = opened(model)
     group = opened(model, rows=2)
-    neighbour.distribution([4, 8, 15, 16, 23], weights())
-    got = group.distribution([5, 9, 17], weights(2))
-    neighbour.distribution([42], weights())
+    distribution(neighbour, [4, 8, 15, 16, 23], weights())
+    got = distribution(group, [5, 9, 17], weights(2))
+    distribution(neighbour, [42], weights())
     np.testing.assert_allclose(np.log(got), np.log(alone), atol=1e-4)
-    np.testing.assert_allclose(np.log(group.distribution([5, 9, 17], weights(2))), np.log(alone), atol=1e-4)
+    np.testing.assert_allclose(np.log(distribution(group, [5, 9, 17], weights(2))), np.log(alone), atol=1e-4)
     group.close()
     neighbour.close()
 
@@ -70,8 +70,8 @@ def test_rows_are_mixed_by_relevance(model: TransformersVoice) -> None:
     """p_s is the weighted sum of the rows' distributions."""
     rows = [read_at_once(model, "mira?", [p], task="answer", room=9) for p in PASSAGES]
     together = read_at_once(model, "mira?", PASSAGES, task="answer", room=9)
-    expected = sum(w * row.distribution([7, 8], [1.0]) for w, row in zip(WEIGHTS, rows, strict=True))
-    np.testing.assert_allclose(together.distribution([7, 8], WEIGHTS), expected, atol=1e-6)
+    expected = sum(w * distribution(row, [7, 8], [1.0]) for w, row in zip(WEIGHTS, rows, strict=True))
+    np.testing.assert_allclose(distribution(together, [7, 8], WEIGHTS), expected, atol=1e-6)
     for group in (*rows, together):
         group.close()
 

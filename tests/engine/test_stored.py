@@ -29,7 +29,7 @@ from hocket_daemon.engine.runtime.stored import StoredKV, model_digest, open_sto
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.text.tokenizer import Prefix
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 from waiting import WAIT_S
 
 PASSAGES = [
@@ -57,7 +57,7 @@ def opened(folder: Path, plain: TransformersVoice, **options: object) -> Transfo
 def read(model: TransformersVoice, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
     group = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
-    got = np.log(group.distribution(answer, [1 / len(passages)] * len(passages)))
+    got = np.log(distribution(group, answer, [1 / len(passages)] * len(passages)))
     group.close()
     if model.stored is not None:
         model.stored._writer.submit(lambda: None).result(WAIT_S)
@@ -106,7 +106,7 @@ def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(
 
     def cut(model: TransformersVoice) -> np.ndarray:
         group = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
-        got = np.log(group.distribution([4], [1.0]))
+        got = np.log(distribution(group, [4], [1.0]))
         group.close()
         return got
 

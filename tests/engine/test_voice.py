@@ -14,6 +14,7 @@ import pytest
 import torch
 from fake_voice import FakeVoice
 from llama_here import needs_llama
+from numpy.typing import NDArray
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
@@ -22,8 +23,8 @@ from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.sequences import at_once, read_prompt
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import Rows, Voice
-from hocket_lab.forcing import read_at_once
+from hocket_daemon.engine.voice import Voice
+from hocket_lab.forcing import distribution, read_at_once
 from waiting import WAIT_S
 
 SLOTS = 6
@@ -41,13 +42,13 @@ def voice(request: pytest.FixtureRequest, tiny_models: dict[str, Path], gguf_fil
     return makers[request.param]()
 
 
-def fresh(voice: Voice, tokens: list[int]) -> Rows:
+def fresh(voice: Voice, tokens: list[int]) -> NDArray[np.float32]:
     """[vocabulary] behind `tokens`, read into an empty row at once."""
     rows = voice.slots.take(1)
     (read,) = voice.read([Segment(rows, [tokens])])
     voice.slots.give_back(rows)
-    assert read.shape == (1, voice.vocabulary)
-    return np.asarray(read[0])
+    assert read.dense(voice.vocabulary).shape == (1, voice.vocabulary)
+    return read.dense(voice.vocabulary)[0]
 
 
 def test_rows_that_grow_and_roll_back_read_like_fresh_ones(voice: Voice) -> None:
@@ -64,9 +65,9 @@ def test_rows_that_grow_and_roll_back_read_like_fresh_ones(voice: Voice) -> None
             held[at] = held[at] + more
             segments.append(Segment([rows[at]], [more]))
         for at, read in zip(chosen, voice.read(segments), strict=True):
-            assert read.dtype == np.float32
+            assert read.probabilities.dtype == np.float32
             assert voice.slots.lengths[rows[at]] == len(held[at])
-            np.testing.assert_allclose(read[0], fresh(voice, held[at]), atol=1e-5)
+            np.testing.assert_allclose(read.dense(voice.vocabulary)[0], fresh(voice, held[at]), atol=1e-5)
 
 
 def test_a_row_that_would_outgrow_the_context_is_refused_and_its_neighbour_unharmed(voice: Voice) -> None:
@@ -81,7 +82,7 @@ def test_a_row_that_would_outgrow_the_context_is_refused_and_its_neighbour_unhar
             voice.read(segments)
     assert [voice.slots.lengths[row] for row in rows] == [392, 392]
     (behind,) = voice.read([Segment(rows, [text[392:]] * 2)])
-    np.testing.assert_allclose(behind[0], behind[1], atol=1e-6)
+    np.testing.assert_allclose(*behind.dense(voice.vocabulary), atol=1e-6)
     with pytest.raises(BadRequest):
         voice.read([Segment(rows[:1], [[5]])])
     voice.slots.give_back(rows)
@@ -96,7 +97,7 @@ def test_an_interrupted_pass_leaves_rows_that_roll_back(voice: Voice) -> None:
         voice.read([Segment(rows, [[8, 9]])], stop)
     voice.slots.roll_back(rows[0], 3)
     (read,) = voice.read([Segment(rows, [[10]])], Interrupt())
-    np.testing.assert_allclose(read[0], fresh(voice, [5, 6, 7, 10]), atol=1e-5)
+    np.testing.assert_allclose(read.dense(voice.vocabulary)[0], fresh(voice, [5, 6, 7, 10]), atol=1e-5)
 
 
 def test_rows_are_taken_and_given_back(voice: Voice) -> None:
@@ -119,7 +120,7 @@ def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(voice
     plain = at_once(voice, read_prompt(voice, ids, 20))
     asked = read_at_once(voice, "duno?", ["kala mira"], task="answer", room=20)
     for tokens in ([], [7], [7, 9, 11], [7, 8]):
-        np.testing.assert_allclose(plain.distribution(tokens, []), asked.distribution(tokens, [1.0]), atol=1e-6)
+        np.testing.assert_allclose(distribution(plain, tokens, []), distribution(asked, tokens, [1.0]), atol=1e-6)
     plain.close()
     asked.close()
     assert len(voice.slots.take(SLOTS)) == SLOTS
@@ -145,8 +146,8 @@ def test_an_answer_that_is_read_in_parts_reads_as_at_once(voice: Voice) -> None:
     assert end - 1 <= read < end - 1 + longest
     for tokens in (ids[:50], ids, [*ids[:90], 4, 5]):
         at_once(voice, groups[0].catch_up(tokens))
-        expected = groups[1].distribution(tokens, [0.25, 0.75])
-        np.testing.assert_allclose(groups[0].distribution(tokens, [0.25, 0.75]), expected, atol=1e-6)
+        expected = distribution(groups[1], tokens, [0.25, 0.75])
+        np.testing.assert_allclose(distribution(groups[0], tokens, [0.25, 0.75]), expected, atol=1e-6)
         assert groups[0].appended == 1
     for group in groups:
         group.close()

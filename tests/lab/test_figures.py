@@ -256,7 +256,7 @@ def test_teacher_forcing_equals_reading_token_by_token(tiny_models: dict[str, Pa
     scored = Forced(model).score(ids, 12)
     row = model.slots.take(1)
     parts = [ids[:18], *([token] for token in ids[18:-1])]
-    rows = [model.read([Segment(row, [part])])[0][0] for part in parts]
+    rows = [model.read([Segment(row, [part])])[0].probabilities[0] for part in parts]
     assert np.abs(scored - np.array(rows)).max() < 1e-5
 
 

@@ -14,8 +14,8 @@ from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.compute import Post
 from hocket_daemon.engine.runtime.sequences import Prefill
+from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
-from hocket_daemon.engine.voice import Rows
 from hocket_lab.rehearsal.aggregating import scheduler
 from hocket_lab.rehearsal.daemon import Rehearsal
 from hocket_lab.rehearsal.held import HeldCompute, Hold
@@ -51,7 +51,7 @@ def nothing() -> Prefill[None]:
 def read_all(holds: list[Hold], number: int) -> list[float]:
     """Seconds that each of so many prompts took, one behind the other."""
     inbox, post = main_thread()
-    compute = HeldCompute(post, lambda segments, _: [np.ones((1, 1), np.float32) for _ in segments], 0.0, holds)
+    compute = HeldCompute(post, lambda segments, _: [Heads(np.ones((1, 1), np.float32)) for _ in segments], 0.0, holds)
     took_s: list[float] = []
     ended: list[object] = []
     for _ in range(number):
@@ -78,7 +78,7 @@ def test_what_asks_for_no_pass_is_no_prompt_to_hold() -> None:
     """As a group that has caught up already; behind the last hold it ends at once."""
     inbox, post = main_thread()
     ended = list[object]()
-    compute = HeldCompute(post, lambda segments, _: [np.ones((1, 1), np.float32) for _ in segments], 0.01)
+    compute = HeldCompute(post, lambda segments, _: [Heads(np.ones((1, 1), np.float32)) for _ in segments], 0.01)
     compute.prefill(nothing(), Interrupt(), ended.append)
     while not ended:
         inbox.get(timeout=WAIT_S)()
@@ -90,9 +90,9 @@ def test_a_held_prompt_that_nobody_wants_ends() -> None:
     inbox, post = main_thread()
     interrupt, ended = Interrupt(), list[object]()
 
-    def read(segments: Sequence[Segment], _: Interrupt) -> list[Rows]:
+    def read(segments: Sequence[Segment], _: Interrupt) -> list[Heads]:
         interrupt.set()
-        return [np.ones((1, 1), np.float32) for _ in segments]
+        return [Heads(np.ones((1, 1), np.float32)) for _ in segments]
 
     compute = HeldCompute(post, read, 0.0, [Hold(seconds=3600.0)])
     compute.prefill(passes(), interrupt, ended.append)

@@ -24,7 +24,7 @@ from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.serving.relevance import explained, weigh
-from hocket_lab.forcing import Forced, read_at_once
+from hocket_lab.forcing import Forced, distribution, read_at_once
 
 DEFAULTS = AggregationSettings()
 
@@ -87,8 +87,8 @@ class Reference:
         parts = {}
         for side, by in (("device", eta), ("cloud", 1 - eta)):
             number = len(found[side])
-            whole = truncate(readings[side].distribution(ids[:step], weights[side][0]), DEFAULTS.wire_mass)
-            rows = [readings[side].distribution(ids[:step], list(np.eye(number)[row])) for row in range(number)]
+            whole = truncate(distribution(readings[side], ids[:step], weights[side][0]), DEFAULTS.wire_mass)
+            rows = [distribution(readings[side], ids[:step], list(np.eye(number)[row])) for row in range(number)]
             posterior = np.array(weights[side][0]) * [row[ids[step]] for row in rows]
             said = by * float(whole.probabilities[whole.ids == ids[step]].sum())
             for passage, share in zip(found[side], posterior / posterior.sum(), strict=True):
@@ -109,7 +109,7 @@ class Reference:
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
             weights = self._weighed(ask, ids, found)
             device, cloud = (
-                truncate(readings[side].distribution(ids, weights[side][0]), DEFAULTS.wire_mass)
+                truncate(distribution(readings[side], ids, weights[side][0]), DEFAULTS.wire_mass)
                 for side in ("device", "cloud")
             )
             step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])

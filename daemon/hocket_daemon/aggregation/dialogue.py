@@ -18,7 +18,7 @@ from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync,
 from ..engine.sampling import distribution as codec
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
-from ..engine.voice import Rows
+from ..engine.sampling.heads import Probabilities
 from ..serving.sources import Told, heard, telling
 from . import lean
 from .aggregator import AggregatorExchange
@@ -85,7 +85,7 @@ class Dialogue:
         log_h: float | None,
         decode_s: float,
         *,
-        parts: Rows | None = None,
+        parts: Probabilities | None = None,
     ) -> Effects:
         """The own decoder has the distribution of `step` behind `prefix`; nothing follows when that no longer holds.
 

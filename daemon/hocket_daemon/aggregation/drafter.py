@@ -14,8 +14,8 @@ from hocket_bus.messages import Begin, Passages
 
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Decoded, DecodeRequest
-from ..engine.runtime.sequences import Made, SequenceGroup, made, read
-from ..engine.voice import Rows
+from ..engine.runtime.sequences import SequenceGroup, read
+from ..engine.sampling.heads import Heads, Made, made
 from ..serving.prefix import PrefixChain
 from ..serving.relevance import explained
 from ..serving.retrieval import NO_PASSAGES
@@ -173,8 +173,8 @@ class Drafter:
         ids, interrupt = list(drafted.ids), Interrupt()
         decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
-        def then(rows: Rows) -> Made:
-            return made(rows, weighing.documents, mass)
+        def then(heads: Heads) -> Made:
+            return made(heads, weighing.documents, mass)
 
         def decode() -> None:
             started_s = time.monotonic()

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 
 from hocket_bus.messages import Method, Side, Source
 
-from ..engine.runtime.sequences import Made, within
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule, draw
-from ..engine.voice import Rows
+from ..engine.sampling.heads import Made, Probabilities, within
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Trace
 from .sampler import device_part, eta_device, target
@@ -38,7 +37,7 @@ class Draft:
     distribution: Distribution
     log_h: float | None
     decode_s: float
-    parts: Rows | None = None
+    parts: Probabilities | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Exchange:
         log_h: float | None,
         decode_s: float,
         *,
-        parts: Rows | None = None,
+        parts: Probabilities | None = None,
     ) -> Draft | None:
         """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds."""
         if step != len(self.drafted) or prefix != self.drafted.digest:

@@ -208,12 +208,12 @@ class Row:
         return list(ids[common:])
 
     def append(self, ids: list[int], *, every: bool = False) -> Prefill[NDArray[np.float32]]:
-        """Read `ids` in one pass: probabilities behind the last of them, or behind every one."""
+        """Read `ids` in one pass: probabilities [places, vocabulary] behind the last of them, or behind every one."""
         assert self._row is not None
         behind = yield Segment([self._row], [ids], every)
         self._held += ids
         self.passes += 1
-        return behind
+        return behind.dense(self._voice.vocabulary)
 
     def close(self) -> None:
         """Give the row back."""

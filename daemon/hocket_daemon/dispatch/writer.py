@@ -16,9 +16,9 @@ from hocket_bus.messages import Dispatch, Passage, Passages
 
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Decoded, DecodeRequest
-from ..engine.runtime.sequences import Made, Prefill, SequenceGroup, Table, made, read, within
+from ..engine.runtime.sequences import Prefill, SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
-from ..engine.voice import Rows
+from ..engine.sampling.heads import Heads, Made, Table, made, within
 from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
@@ -215,8 +215,8 @@ class Writer:
         rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
         step = self._step = _Step(list(self._tokens), Interrupt())
 
-        def then(rows: Rows) -> _Drawn:
-            found = made(rows, weights, mass)
+        def then(heads: Heads) -> _Drawn:
+            found = made(heads, weights, mass)
             return _Drawn(found, sample(rule, len(step.tokens), found.distribution), group.appended)
 
         def done(outcome: Decoded[_Drawn] | HocketError | Preempted) -> None:

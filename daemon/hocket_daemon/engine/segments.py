@@ -3,47 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 
 class Segment(NamedTuple):
     """Tokens to append: `tokens[i]`, at least one, to row `rows[i]`. No row stands in it twice.
 
-    What follows is wanted behind each row's last token, or behind `every` token.
+    What follows is wanted behind each row's last token, or behind `every` token. `given[i]` are ids, at most as many as
+    tokens, whose probabilities are wanted: the n-th behind the n-th token of row i.
     """
 
     rows: list[int]
     tokens: list[list[int]]
     every: bool = False
+    given: Sequence[list[int]] = ()
+
+    def each(self) -> Iterator[tuple[int, list[int], list[int]]]:
+        """Every row, what is appended to it, and the ids whose probabilities are wanted."""
+        return zip(self.rows, self.tokens, self.given or [[]] * len(self.rows), strict=True)
 
 
 NOTHING = Segment([], [])
 
 
 def in_passes(
-    rows: Sequence[int], tokens: Sequence[list[int]], max_tokens: int, *, every: bool = False
+    rows: Sequence[int], tokens: Sequence[list[int]], max_tokens: int, given: Sequence[list[int]] = ()
 ) -> Iterator[Segment]:
     """Append `tokens[i]` to row i in passes of at most `max_tokens` tokens, one row after the other."""
-    segment, room = Segment([], [], every), max_tokens
-    for row, ids in zip(rows, tokens, strict=True):
+    segment, room = Segment([], [], given=[]), max_tokens
+    for row, ids, following in zip(rows, tokens, given or [[]] * len(rows), strict=True):
         at = 0
         while at < len(ids):
-            part = ids[at : at + room]
+            end = at + room
             segment.rows.append(row)
-            segment.tokens.append(part)
-            at, room = at + len(part), room - len(part)
+            segment.tokens.append(ids[at:end])
+            segment.given.append(following[at:end])  # type: ignore[attr-defined]
+            at, room = at + len(segment.tokens[-1]), room - len(segment.tokens[-1])
             if room == 0:
                 yield segment
-                segment, room = Segment([], [], every), max_tokens
+                segment, room = Segment([], [], given=[]), max_tokens
     if segment.rows:
         yield segment
 
 
-def wanted(segments: Sequence[Segment]) -> tuple[list[int], list[int]]:
-    """Behind which tokens, counted over all of `segments` in a line, something is wanted; and how many of each."""
-    widths = [(len(ids), segment.every) for segment in segments for ids in segment.tokens]
-    ends = accumulate(width for width, _ in widths)
-    places = [range(end - (width if every else 1), end) for end, (width, every) in zip(ends, widths, strict=True)]
-    counts = [sum(map(len, segment.tokens)) if segment.every else len(segment.rows) for segment in segments]
-    return [at for each in places for at in each], counts
+class Wanted(NamedTuple):
+    """What a pass is asked for: the tokens, counted over all of its segments in a line, behind which something is.
+
+    Of each segment, `heads` says where in `places` its heads stand, and `given` where, and of which id, a probability.
+    """
+
+    places: list[int]
+    heads: list[list[int]]
+    given: list[list[tuple[int, int]]]
+
+
+def wanted(segments: Sequence[Segment]) -> Wanted:
+    """What `segments` ask of one pass."""
+    found, start = Wanted([], [], []), 0
+    for segment in segments:
+        heads, given = list[int](), list[tuple[int, int]]()
+        for _, ids, named in segment.each():
+            first = 0 if segment.every or named else len(ids) - 1
+            base = len(found.places) - first
+            found.places.extend(range(start + first, start + len(ids)))
+            heads += range(base if segment.every else base + len(ids) - 1, base + len(ids))
+            given += [(base + at, token) for at, token in enumerate(named)]
+            start += len(ids)
+        found.heads.append(heads)
+        found.given.append(given)
+    return found

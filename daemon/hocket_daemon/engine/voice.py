@@ -6,18 +6,14 @@ Nothing here is transformers' or torch's: any engine that keeps several rows of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple, Protocol
 
 from hocket_bus.messages import Task
 
 from .preemption import Interrupt
+from .sampling.heads import Heads
 from .segments import Segment
 from .text.tokenizer import Layout, Prefix
-
-Rows: TypeAlias = NDArray[np.float32]  # [rows, vocabulary]: probabilities of what follows each row
 
 
 class Memory(Protocol):
@@ -126,12 +122,12 @@ class Voice(Protocol):
     def continued(self, text: str) -> list[int]:
         """Ids of a text that goes on behind another one. From any thread."""
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         """Append all segments, whose rows are all different, in one forward pass.
 
-        For each segment: [rows, vocabulary], probabilities of what follows its rows, or [tokens, vocabulary] of what
-        follows every token of its rows, one row after the other. Raises Preempted when the
-        interrupt is set before the end; the rows may then be longer, and are to be rolled back.
+        For each segment what follows its rows, or every token of them, one row after the other, and what it is asked
+        for of given ids. Raises Preempted when the interrupt is set before the end; the rows may then be longer, and
+        are to be rolled back.
         """
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:

@@ -14,7 +14,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 
 from ..engine.catalog.machine import processor
-from ..engine.sampling.distribution import truncate
+from ..engine.sampling.heads import made
 from ..engine.segments import Segment, in_passes
 from ..engine.settings import ModelSettings
 from ..engine.voice import Voice
@@ -110,15 +110,14 @@ def _run(voice: Voice, stage: Stage, wire_mass: float, tell: Callable[[], None])
     """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
     rng = np.random.default_rng(_SEED)
     words = voice.vocabulary
-    weights = np.full(stage.rows, 1 / stage.rows)
+    weights = [1 / stage.rows] * stage.rows
     rows = voice.slots.take(stage.rows)
     seconds = []
     try:
         voice.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
         for token in rng.integers(words, size=voice.slots.context - stage.chunk_tokens).tolist():
             started_s = time.perf_counter()
-            mixed = weights @ voice.read([Segment(rows, [[token]] * stage.rows)])[0].astype(np.float64)
-            truncate(mixed / mixed.sum(), wire_mass)
+            made(voice.read([Segment(rows, [[token]] * stage.rows)])[0], weights, wire_mass)
             seconds.append(time.perf_counter() - started_s)
             tell()
     finally:

@@ -16,7 +16,7 @@ import numpy as np
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Origin, Passage, Place, Side, Sources, other
 
-from ..engine.runtime.sequences import Table
+from ..engine.sampling.heads import Table
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 

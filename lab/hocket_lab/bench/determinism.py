@@ -12,15 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt, Together
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
-from hocket_daemon.engine.runtime.sequences import SequenceGroup, mix
-from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
+from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule, sample
+from hocket_daemon.engine.sampling.heads import Heads, made
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.product import WIRE_MASS
 from hocket_lab.bench.report import Report
@@ -108,18 +106,18 @@ def _readings(model: TransformersVoice, settings: Settings) -> list[SequenceGrou
     ]
 
 
-def _decode(pairs: Sequence[tuple[SequenceGroup, list[int]]]) -> list[NDArray[np.float32]]:
+def _decode(pairs: Sequence[tuple[SequenceGroup, list[int]]]) -> list[Distribution]:
     steps = [DecodeRequest(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
     decoded, _ = decode(pairs[0][0].voice.read, steps, Together([step.interrupt for step in steps]))
     return [each.value for each in decoded]
 
 
-def _even(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    return mix(rows, [1 / len(rows)] * len(rows))
+def _even(heads: Heads) -> Distribution:
+    return made(heads, [1 / len(heads)] * len(heads), WIRE_MASS).distribution
 
 
-def _draw(settings: Settings, step: int, distribution: NDArray[np.float32]) -> int:
-    return sample(Rule(settings.seed, settings.temperature, 1.0), step, truncate(distribution, WIRE_MASS))
+def _draw(settings: Settings, step: int, distribution: Distribution) -> int:
+    return sample(Rule(settings.seed, settings.temperature, 1.0), step, distribution)
 
 
 def _differing(some: Sequence[list[int]], others: Sequence[list[int]]) -> int:

@@ -26,7 +26,7 @@ from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import MAX_IDS, Distribution, truncate
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.relevance import explained
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 
 Manner = Literal["loud", "in range", "steady", "guessing", "soft"]
 MANNERS: tuple[Manner, ...] = ("loud", "in range", "steady", "guessing", "soft")
@@ -113,7 +113,7 @@ class LyingCloud:
 
     def _own(self, ids: list[int]) -> np.ndarray:
         """What the same voice says that has not read the private passages."""
-        return self._group.distribution(ids, [])
+        return distribution(self._group, ids, [])
 
 
 def attack(
@@ -184,7 +184,7 @@ class _Attack:
         exchange = device.exchange
         while (step := exchange.next_step()) is not None and not exchange.steered:
             drafted = exchange.drafted
-            found = truncate(self._group.distribution(list(drafted.ids), _WEIGHTS), begin.wire_mass)
+            found = truncate(distribution(self._group, list(drafted.ids), _WEIGHTS), begin.wire_mass)
             effects = device.own(step, drafted.digest, found, _RELEVANCE, DECODE_S)
             if any(isinstance(message, wire.Draft) for message in effects.send):
                 self._drafted = self._voice.text(list(exchange.drafted.ids))

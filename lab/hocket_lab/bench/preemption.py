@@ -26,7 +26,7 @@ from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.picture import draw
 from hocket_lab.bench.random_model import save_random_model
 from hocket_lab.bench.report import Report, Row, bootstrap, percentile
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 from hocket_lab.option import Option
 from hocket_tools import console
 
@@ -74,14 +74,14 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 def _read(model: TransformersVoice) -> SequenceGroup:
     group = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
-    group.distribution([2, 3], [1.0])
+    distribution(group, [2, 3], [1.0])
     return group
 
 
 def _pass_s(model: TransformersVoice) -> float:
     group = _read(model)
     started_s = time.perf_counter()
-    group.distribution([2, 3, 4], [1.0])
+    distribution(group, [2, 3, 4], [1.0])
     seconds = time.perf_counter() - started_s
     group.close()
     return seconds
@@ -108,11 +108,11 @@ def _gap_s(compute: ThreadPoolExecutor, group: SequenceGroup, way: str, after_s:
     def stale() -> None:
         begun.set()
         with suppress(Preempted):
-            group.distribution([2, 3, 4], [1.0], interrupt)
+            distribution(group, [2, 3, 4], [1.0], interrupt)
 
     def recompute() -> float:
         started_s = time.perf_counter()
-        group.distribution([2, 3, 5], [1.0])
+        distribution(group, [2, 3, 5], [1.0])
         return started_s
 
     first = compute.submit(stale)

@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hocket_bus.messages import DEFAULT_WEIGHTS, Side, Task, Weights
 from hocket_daemon.aggregation import lean
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.runtime.sequences import SequenceGroup, mix
-from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.runtime.sequences import SequenceGroup
+from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule
+from hocket_daemon.engine.sampling.heads import made
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import explained, weigh
 from hocket_lab.forcing import read_at_once
@@ -118,9 +117,9 @@ class TwoSides:
             segments = [one.groups[side].roll_back(one.ids) for one in open]
             rows = self._voices[side].read(segments) if open[0].ids else [None] * len(open)
             for one, read in zip(open, rows, strict=True):
-                taken = one.groups[side].take(one.ids, None if read is None else np.asarray(read))
+                taken = one.groups[side].take(one.ids, read)
                 weights, log_h = self._weigh(one, side)
-                found[id(one), side] = truncate(mix(taken, weights), self._settings.wire_mass), log_h
+                found[id(one), side] = made(taken, weights, self._settings.wire_mass).distribution, log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
             own = None if own is None else own + one.lean

@@ -10,7 +10,7 @@ from hocket_bus.errors import HocketError
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.compute import Compute, Decoded, DecodeRequest, Post, Prompt, Read
 from hocket_daemon.engine.runtime.sequences import Prefill, SequenceGroup
-from hocket_daemon.engine.voice import Rows
+from hocket_daemon.engine.sampling.heads import Heads
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ class HeldCompute(Compute):
 
     def together(
         self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
-    ) -> tuple[list[Decoded[Any]], Rows]:
+    ) -> tuple[list[Decoded[Any]], Heads]:
         """As any compute thread's, and held where it decodes. Raises Preempted when nobody wants it any more."""
         until_s = time.monotonic() + self.decode_s
         made = super().together(requests, prompt)

@@ -8,16 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from hocket_bus.errors import BadConfiguration
 
 from ..preemption import Interrupt
 from ..runtime.stored import open_store
+from ..sampling.heads import Heads, whole
 from ..segments import Segment, wanted
 from ..settings import KVSettings, ModelSettings
 from ..text.gguf_tokenizer import tokenizer_of
 from ..text.tokenizer import Prefix, Worded, fingerprint_of, size_of
-from ..voice import Rows
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .rows import RowMemory
 from .threads import use_threads
@@ -56,8 +57,8 @@ class GGUFVoice(Worded):
         weights = _PRECISIONS.get(self._kind, "quantised")
         return self.slots.kv if weights == "float32" else weights
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
-        """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
+        """Append all segments in one forward pass; for each the whole vocabulary's probabilities.
 
         Raises Preempted, and BadRequest where a row has no room; the rows are then as they were.
         """
@@ -65,10 +66,11 @@ class GGUFVoice(Worded):
         stop = Stop()
         if interrupt is not None:
             interrupt.when_set(stop.set)
+        asked = wanted(segments)
         logits = self.slots.append(segments, stop)
         use_threads(self._threads)  # torch's second thread would take from the other side what this one gains
-        rows = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
-        return [part.numpy() for part in rows.split(wanted(segments)[1])]
+        found = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
+        return whole(found.numpy(), asked)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
@@ -121,12 +123,12 @@ class _LlamaRows(RowMemory):
             pass_tokens=settings.prefill_tokens + settings.slots,
         )
 
-    def append(self, segments: Sequence[Segment], stop: Stop) -> Rows:
+    def append(self, segments: Sequence[Segment], stop: Stop) -> NDArray[np.float32]:
         """Lengthen the rows of `segments`, which are all different; logits [wanted, vocabulary], in their order."""
         feeds = [
-            Feed(row, ids, self.lengths[row], segment.every)
+            Feed(row, ids, self.lengths[row], segment.every or bool(given))
             for segment in segments
-            for row, ids in zip(segment.rows, segment.tokens, strict=True)
+            for row, ids, given in segment.each()
         ]
         order = sorted(range(len(feeds)), key=lambda at: feeds[at].row)  # in this order alone neighbours are together
         logits = self._context.append([feeds[at] for at in order], stop)

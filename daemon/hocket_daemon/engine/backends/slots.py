@@ -30,13 +30,21 @@ class RowSpan(NamedTuple):
     mask: Tensor | None  # [rows, 1, tokens, keys], added to the scores; None where everything is seen
 
 
+class Part(NamedTuple):
+    """Some rows whose tokens stand in a line, in any order: attention takes all of them in one call."""
+
+    rows: Tensor  # [rows]
+    length: int  # keys of each
+    mask: Tensor  # [1, 1, queries of a key head · tokens, rows · keys], added to the scores
+
+
 class Plan(NamedTuple):
     """One forward pass: every token of every segment in a line, and the last one again up to a round number."""
 
     slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
     behind: Tensor  # [wanted]: the tokens behind which something is wanted
-    runs: list[RowSpan]
+    attended: list[RowSpan] | Part
 
 
 class SlotLayer(CacheLayerMixin):
@@ -131,7 +139,7 @@ class Slots(RowMemory):
         placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
         slot_mapping = torch.tensor([row * self.context + position for row, position in placed])
-        behind = torch.tensor(wanted(segments)[0])
+        behind = torch.tensor(wanted(segments).places)
         mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
         runs = list(self._runs(segments, mask))
         for row, n in fed:
@@ -166,5 +174,9 @@ def _neighbours(segment: Segment) -> Iterator[tuple[int, int]]:
 
 def _mask(positions: Tensor, length: int, dtype: torch.dtype) -> Tensor:
     """[tokens, length], for all runs at once: what is added to a token's score of every key, to see none behind it."""
-    hidden = torch.arange(length) > positions[:, None]
-    return torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, float("-inf"))
+    return unseen(torch.arange(length) > positions[:, None], dtype)
+
+
+def unseen(hidden: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to scores of such a shape, so that the `hidden` ones count nothing."""
+    return torch.zeros(hidden.shape, dtype=dtype, device=hidden.device).masked_fill_(hidden, float("-inf"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import structlog
 import torch
@@ -15,12 +17,16 @@ from hocket_retrieval.packed import pack
 
 from ..preemption import Interrupt
 from ..runtime.stored import model_digest, open_store
-from ..segments import Segment, wanted
+from ..sampling.heads import Heads
+from ..segments import Segment, Wanted, wanted
 from ..settings import KVSettings, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
-from ..voice import Rows, Shape
+from ..voice import Shape
 from .attention import decoder_layers, use_slots
-from .captured import CapturedSteps, Step, cuda_graph
+from .captured_parts import CapturedParts
+from .captured_steps import Captive, CapturedSteps, Fed
+from .cut import heads_of
+from .graphs import Capture, cuda_graphs
 from .loading import dtype_of, load, place_of
 from .slots import Plan, Slots
 from .threads import use_threads
@@ -77,24 +83,27 @@ class TransformersVoice(Worded):
 
     def open_slots(self, slots: int, max_bytes: int) -> None:
         """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `max_bytes`."""
-        self._captured: CapturedSteps | None = None
+        self._captured: _Captured | None = None
         self.slots = Slots(self._weights.config, slots, self._context, max_bytes)
         (row,) = self.slots.take(1)
         self.read([Segment([row], [[0]])])
         self.slots.give_back([row])
         if self.device.type == "cuda":
-            self.capture(cuda_graph)
+            self.capture(cuda_graphs())
 
     @torch.inference_mode()
-    def capture(self, how: Callable[[Step], Step]) -> None:
-        """Let decode steps be replayed as `how` captures them; a model that cannot be captured is run step by step."""
+    def capture(self, how: Capture) -> None:
+        """Let passes be replayed as `how` captures them; a model that cannot be captured is run step by step."""
+        captive = Captive(self.slots, self._by_plan, self._weights.dtype, self.device)
+        self._captured = None
         try:
-            self._captured = CapturedSteps(self.slots, self._by_plan, self._weights.dtype, self.device, how)
+            parts = CapturedParts(captive, how, _queries(self._weights))
+            self._captured = _Captured(CapturedSteps(captive, how), parts)
         except RuntimeError as error:
-            log.warning("decode steps are not captured, and slower for it", model=self.name, reason=str(error))
+            log.warning("passes are not captured, and slower for it", model=self.name, reason=str(error))
 
-    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Rows]:
-        """Append all segments in one forward pass; for each, probabilities [wanted, vocabulary] of what follows.
+    def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
+        """Append all segments in one forward pass; for each what follows, as far as this device tells it.
 
         Padded ends of the vocabulary get no mass. Raises Preempted; the rows' lengths are then to be set again. Raises
         BadRequest where a row has no room, before any is written.
@@ -102,9 +111,9 @@ class TransformersVoice(Worded):
         self.slots.check_room(segments)
         self._interrupt = interrupt
         use_threads(self._threads)
-        logits = self._forward(segments)[:, : self.vocabulary]
-        rows = torch.softmax(logits.float(), dim=-1).cpu()
-        return [part.numpy() for part in rows.split(wanted(segments)[1])]
+        asked = wanted(segments)
+        logits = self._forward(segments, asked)[:, : self.vocabulary]
+        return heads_of(torch.softmax(logits.float(), dim=-1), asked)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
@@ -128,10 +137,13 @@ class TransformersVoice(Worded):
             self._interrupt.heed()
 
     @torch.inference_mode()
-    def _forward(self, segments: Sequence[Segment]) -> Tensor:
-        if self._captured is not None and self._captured.fits(segments):
-            self._heed()
-            return self._captured.run(segments)
+    def _forward(self, segments: Sequence[Segment], asked: Wanted) -> Tensor:
+        """Logits [places, vocabulary] behind the tokens that are `asked` for."""
+        if self._captured is not None:
+            fed = [Fed(row, ids) for segment in segments for row, ids, _ in segment.each()]
+            if all(len(each.tokens) == 1 or self._captured.parts.fits(each) for each in fed):
+                self._heed()
+                return self._captured.run(fed, asked)
         plan = self.slots.plan_pass(segments, self._weights.dtype, self.device)
         ids = [token for segment in segments for row in segment.tokens for token in row]
         ids += [ids[-1]] * (len(plan.slot_mapping) - len(ids))
@@ -150,11 +162,39 @@ class TransformersVoice(Worded):
         return logits[0]
 
 
+class _Captured(NamedTuple):
+    """Passes whose rows get one token each, and such whose rows get more; most passes have some of both."""
+
+    steps: CapturedSteps
+    parts: CapturedParts
+
+    def run(self, fed: Sequence[Fed], asked: Wanted) -> Tensor:
+        """Append `fed`, all of which fit; logits [places, vocabulary] behind the tokens that are `asked` for."""
+        single = [each for each in fed if len(each.tokens) == 1]
+        longer = [each for each in fed if len(each.tokens) > 1]
+        found = [*([self.steps.run(single)] if single else []), *(self.parts.run(longer) if longer else [])]
+        if not longer:  # every one of them is asked for
+            return found[0]
+        starts = list(accumulate((len(each.tokens) for each in fed), initial=0))
+        spans = [range(start, end) for start, end in pairwise(starts)]
+        line = [at for span in sorted(spans, key=lambda span: len(span) > 1) for at in span]
+        stands = dict(zip(line, range(len(line)), strict=True))
+        places = torch.tensor([stands[place] for place in asked.places], device=found[0].device)
+        return torch.cat(found)[places]
+
+
 def _shape(config: PreTrainedConfig, vocabulary: int) -> Shape:
     """By the names that families of models have in common; a hidden layer is four times as wide if nothing is said."""
     width = int(config.hidden_size)
     hidden = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * width
     return Shape(int(config.num_hidden_layers), width, int(config.num_attention_heads), int(hidden), vocabulary)
+
+
+def _queries(weights: PreTrainedModel) -> int:
+    """Heads that share a key head."""
+    config = weights.config.get_text_config()
+    heads = int(config.num_attention_heads)
+    return heads // int(getattr(config, "num_key_value_heads", None) or heads)
 
 
 def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -88,11 +88,13 @@ def surprises(voice: Voice, ids: list[int], rows: int) -> NDArray[np.float64]:
     """
     taken = voice.slots.take(rows)
     try:
-        found = [
-            voice.read([Segment(taken, [[ids[(at + row) % len(ids)]] for row in range(rows)])])[0][0]
-            for at in range(len(ids) - 1)
-        ]
+        said = [voice.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
     finally:
         voice.slots.give_back(taken)
-    said = np.array([step[token] for step, token in zip(found, ids[1:], strict=True)], np.float64)
-    return np.asarray(-np.log(np.maximum(said, _LEAST)))
+    return np.asarray(-np.log(np.maximum(np.array(said, np.float64), _LEAST)))
+
+
+def _beside(rows: list[int], ids: list[int], at: int) -> Segment:
+    """The text's token at `at` in the first row, whose next one is asked for."""
+    given = [[ids[at + 1]], *([[]] * (len(rows) - 1))]
+    return Segment(rows, [[ids[(at + row) % len(ids)]] for row in range(len(rows))], given=given)

@@ -13,11 +13,11 @@ from hocket_bus.messages import Finish
 
 from ..preemption import Interrupt, Preempted
 from ..runtime.compute import Compute, Decoded, DecodeRequest
-from ..runtime.sequences import Prefill, SequenceGroup, mix
-from ..sampling.distribution import Distribution, truncate
+from ..runtime.sequences import Prefill, SequenceGroup
+from ..sampling.distribution import Distribution
 from ..sampling.drawing import Rule, sample
+from ..sampling.heads import Heads, made
 from ..text.detokenizer import Transcript
-from ..voice import Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +101,8 @@ class Generation:
     def _decode(self, group: SequenceGroup) -> None:
         rule, mass, ids, watches = self._rule, self._mass, list(self._transcript.ids), self._watches
 
-        def draw(rows: Rows) -> Drawn:
-            found = truncate(mix(rows, []), mass)
+        def draw(heads: Heads) -> Drawn:
+            found = made(heads, [], mass).distribution
             token = sample(rule, len(ids), found)
             return _watched(found, token) if watches else Drawn(token)
 

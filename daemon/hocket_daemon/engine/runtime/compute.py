@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-import numpy as np
 import structlog
 
 from hocket_bus.errors import HocketError
 
 from ..preemption import Interrupt, Preempted, Together
+from ..sampling.heads import NO_HEADS, Heads
 from ..segments import NOTHING, Segment
-from ..voice import Rows
 from .sequences import Prefill, SequenceGroup
 
 News: TypeAlias = Callable[[], None]
@@ -48,16 +47,16 @@ def outcome_of(job: Callable[[], object]) -> object:
 
 
 T = TypeVar("T")
-Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Rows]]
+Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Heads]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeRequest(Generic[T]):
-    """The distributions behind `tokens` are wanted: `then` makes of [rows, vocabulary] what the session needs."""
+    """The distributions behind `tokens` are wanted: `then` makes of the rows' heads what the session needs."""
 
     group: SequenceGroup
     tokens: list[int]
-    then: Callable[[Rows], T]
+    then: Callable[[Heads], T]
     interrupt: Interrupt
 
 
@@ -70,11 +69,11 @@ class Decoded(NamedTuple, Generic[T]):
 
 def decode(
     read: Read, requests: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
-) -> tuple[list[Decoded[T]], Rows]:
+) -> tuple[list[Decoded[T]], Heads]:
     """All requests, of which each session has at most one, and `prompt` by one pass of the voice's `read`.
 
-    Returns what became of the requests, and probabilities [rows, vocabulary] of what follows the prompt's rows. Raises
-    Preempted when nobody wants the pass any more.
+    Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
+    any more.
     """
     segments = [request.group.roll_back(request.tokens) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
@@ -84,7 +83,7 @@ def decode(
         for request, segment in zip(requests, segments, strict=True)
     ]
     rows = sum(map(len, taken))
-    behind = next(found, np.empty((0, 0), np.float32))
+    behind = next(found, NO_HEADS)
     return [Decoded(request.then(each), rows) for request, each in zip(requests, taken, strict=True)], behind
 
 
@@ -306,7 +305,7 @@ class Compute:
 
     def together(
         self, requests: Sequence[DecodeRequest[Any]], prompt: Prompt | None
-    ) -> tuple[list[Decoded[Any]], Rows]:
+    ) -> tuple[list[Decoded[Any]], Heads]:
         """One forward pass on the compute thread. Raises Preempted when nobody wants it any more."""
         interrupts = [request.interrupt for request in requests]
         guarded = [replace(request, then=_guarded(request.then)) for request in requests]
@@ -346,7 +345,7 @@ class Compute:
         self._tell(see)
 
 
-def _guarded(then: Callable[[Rows], object]) -> Callable[[Rows], object]:
+def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
     return lambda rows: outcome_of(partial(then, rows))
 
 

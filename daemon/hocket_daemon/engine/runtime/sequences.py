@@ -17,15 +17,14 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
 from ..preemption import Interrupt, Preempted
-from ..sampling.distribution import Distribution, truncate
+from ..sampling.heads import Heads, stacked
 from ..segments import NOTHING, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
-from ..voice import Rows, Voice
-from .likelihood import NOTHING_HEARD, Likelihoods
+from ..voice import Voice
+from .likelihood import NOTHING_HEARD, log_likelihoods
 
 T = TypeVar("T")
-Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
-Prefill: TypeAlias = Generator[Segment, Rows, T]  # asks for forward passes, and is sent what they gave
+Prefill: TypeAlias = Generator[Segment, Heads, T]  # asks for forward passes, and is sent what they gave
 
 
 class SequenceGroup:
@@ -45,21 +44,25 @@ class SequenceGroup:
         """Read what the rows do not hold yet of their prompts, which is at least the last token of each."""
         held = self.voice.slots.lengths
         missing = [prompt[held[row] :] for row, prompt in zip(self.rows, self.prompts, strict=True)]
-        first: dict[int, Rows] = {}
-        for segment in in_passes(self.rows, missing, self.voice.prefill_tokens):
-            first |= zip(segment.rows, (yield segment), strict=True)
-        self._first = np.stack([first[row] for row in self.rows])
+        yield from self._read(missing)
 
     def prefill_heard(self, query: list[int], own: range) -> Prefill[None]:
         """The same, and how likely each row makes each of the `own` tokens of `query`, with which all prompts end."""
         held = self.voice.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
-        for segment in in_passes(self.rows, before, self.voice.prefill_tokens):
-            yield segment
-        heard = Likelihoods(self.rows, query, own)
-        for segment in in_passes(self.rows, [query] * len(self.rows), self.voice.prefill_tokens, every=True):
-            heard.add(segment, (yield segment))
-        self._first, self.likelihoods = heard.last, heard.logs
+        yield from in_passes(self.rows, before, self.voice.prefill_tokens)
+        given = yield from self._read([query] * len(self.rows), [query[1:]] * len(self.rows))
+        self.likelihoods = log_likelihoods(given.reshape(len(self.rows), -1), own)
+
+    def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
+        """Append `tokens[i]` to row i, and keep what follows; the probabilities of `given`, one row after the other."""
+        first, said = dict[int, Heads](), list[NDArray[np.float32]]()
+        for segment in in_passes(self.rows, tokens, self.voice.prefill_tokens, given):
+            behind = yield segment
+            first |= {row: behind.at(place) for place, row in enumerate(segment.rows)}
+            said.append(behind.given)
+        self._first = stacked([first[row] for row in self.rows])
+        return np.concatenate(said)
 
     def roll_back(self, tokens: list[int]) -> Segment:
         """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
@@ -84,16 +87,10 @@ class SequenceGroup:
             yield Segment(self.rows, [part] * len(self.rows))
             self._fed = self._fed + part
 
-    def take(self, tokens: list[int], read: Rows | None) -> Rows:
-        """The rows' distributions behind `tokens`, [rows, vocabulary]; `read` is what their segment gave, if any."""
+    def take(self, tokens: list[int], read: Heads | None) -> Heads:
+        """What follows the rows behind `tokens`; `read` is what their segment gave, if any."""
         self._fed = list(tokens)
         return self._first if read is None else read
-
-    def distribution(self, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None) -> Rows:
-        """p_s behind `tokens`, shape [vocabulary], decoded by itself. Raises Preempted."""
-        segment = self.roll_back(tokens)
-        read = self.voice.read([segment], interrupt)[0] if segment.rows else None
-        return mix(self.take(tokens, read), weights)
 
     @property
     def length(self) -> int:
@@ -181,34 +178,6 @@ def at_once(voice: Voice, passes: Prefill[T]) -> T:
             segment = passes.send(voice.read([segment])[0])
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
-
-
-def mix(rows: Rows, weights: list[float]) -> Rows:
-    """[vocabulary] of [rows, vocabulary] by the rows' weights, which sum to 1; `weights` is empty for a single row."""
-    mixed = np.array(weights or [1.0], np.float32) @ rows
-    return np.asarray(mixed / mixed.sum())
-
-
-class Made(NamedTuple):
-    """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
-
-    distribution: Distribution
-    parts: Rows
-
-
-def made(rows: Rows, weights: list[float], wire_mass: float) -> Made:
-    """Of the rows' distributions [rows, vocabulary] and their weights, which are empty for a single row."""
-    distribution = truncate(mix(rows, weights), wire_mass)
-    return Made(distribution, rows.take(distribution.ids, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
-
-
-def within(own: Made, token: int) -> Table | None:
-    """Each row's part in what its side says of `token`; None where the side leaves it out."""
-    at = own.distribution.place(token)
-    if at is None:
-        return None
-    parts = own.parts[:, at].astype(np.float64)
-    return np.asarray(parts / parts.sum())
 
 
 @contextmanager

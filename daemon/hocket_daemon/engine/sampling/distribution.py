@@ -51,12 +51,15 @@ class Distribution:
         return 0.0 if at is None else float(self.probabilities[at])
 
 
-def truncate(probabilities: NDArray[np.floating], wire_mass: float) -> Distribution:
+def truncate(
+    probabilities: NDArray[np.floating], wire_mass: float, ids: NDArray[np.int64] | None = None
+) -> Distribution:
     """The smallest set of ids with at least `wire_mass` of the mass, the crossing id included, at most MAX_IDS.
 
-    `probabilities` has shape [vocabulary] and sums to 1; their mass is counted in float64. Ties go to the lowest id.
+    `probabilities` has shape [vocabulary] and sums to 1; or that of `ids`, which ascend, and to less: where that is
+    less than `wire_mass`, all of them are taken. Their mass is counted in float64. Ties go to the lowest id.
     """
-    candidates, values = _candidates(probabilities, wire_mass)
+    candidates, values = _candidates(probabilities, wire_mass, whole=ids is None)
     highest = values if len(values) <= MAX_IDS else np.partition(values, -MAX_IDS)[-MAX_IDS:]
     falling = np.sort(highest)[::-1]
     size = min(int(falling.cumsum(dtype=np.float64).searchsorted(wire_mass)) + 1, len(falling))
@@ -66,13 +69,20 @@ def truncate(probabilities: NDArray[np.floating], wire_mass: float) -> Distribut
         inside = np.delete(inside, tied[-surplus:])
     heads = values[inside].astype(np.float64)
     kept = float(heads.sum())
-    return Distribution(candidates[inside], _counts(heads / kept), float(np.float32(min(1.0, kept))))
+    taken = candidates[inside] if ids is None else ids[candidates[inside]]
+    return Distribution(taken, _counts(heads / kept), float(np.float32(min(1.0, kept))))
 
 
 def _candidates(
-    probabilities: NDArray[np.floating], wire_mass: float
+    probabilities: NDArray[np.floating], wire_mass: float, *, whole: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
-    """Ids above a floor that together hold the mass, and theirs: sorting these few costs far less than sorting all."""
+    """Places above a floor that together hold the mass, and theirs: sorting these few costs far less than sorting all.
+
+    A part of a vocabulary is few already, and may not hold it.
+    """
+    if not whole:
+        places = probabilities.nonzero()[0]
+        return places, probabilities[places]
     # All ids at or below `safe` hold less than 1 - wire_mass.
     safe = (1.0 - wire_mass) / (len(probabilities) + 1)
     floor = _LIKELY * safe

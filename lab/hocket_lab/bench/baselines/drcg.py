@@ -17,6 +17,7 @@ from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import weigh
+from hocket_lab import forcing
 from hocket_lab.bench.stream import Run
 from hocket_lab.forcing import read_at_once
 from hocket_tools.caller import Caller
@@ -79,7 +80,7 @@ def _generate(group: SequenceGroup, weights: list[float], terms: Terms) -> tuple
     times_s = []
     while len(ids) < sampling.max_tokens:
         due_s = time.monotonic() + terms.hold_s
-        distribution = truncate(group.distribution(ids, weights), terms.wire_mass)
+        distribution = truncate(forcing.distribution(group, ids, weights), terms.wire_mass)
         ids.append(sample(rule, len(ids), distribution))
         time.sleep(max(0.0, due_s - time.monotonic()))
         times_s.append(time.monotonic())

@@ -24,7 +24,7 @@ from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.live.told import Told, ask, longest_gap_s
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair
-from hocket_lab.forcing import read_at_once
+from hocket_lab.forcing import distribution, read_at_once
 
 MOVES, MODELS = "moves", "models"
 WAYS = ("stop", "overlap")
@@ -130,7 +130,7 @@ def own_tokens(voice: Voice, question: str, ids: list[int], steps: range, seed: 
     """What a side says at each of these steps behind the tokens of `ids` before it, by the daemons' law."""
     rule, mass = Rule(seed, TEMPERATURE, TOP_P), AggregationSettings().wire_mass
     group = read_at_once(voice, question, [], task=TASK, room=len(ids))
-    found = [sample(rule, step, truncate(group.distribution(ids[:step], []), mass)) for step in steps]
+    found = [sample(rule, step, truncate(distribution(group, ids[:step], []), mass)) for step in steps]
     group.close()
     return found
 

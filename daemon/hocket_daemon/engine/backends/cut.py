@@ -1,0 +1,54 @@
+"""The likeliest ids of each place, found on the device: a vocabulary is long, and the way to the processor slow."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ..sampling.heads import Heads, whole
+from ..segments import Wanted
+
+MOST_IDS = 4096  # of a head; a vocabulary of no more is whole
+MASS = 0.999  # of a head, where so many ids hold it
+
+
+def heads_of(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
+    """Of each segment, from the float32 probabilities [places, vocabulary] behind all that a pass was asked for."""
+    if probabilities.device.type == "cpu" or probabilities.shape[1] <= MOST_IDS:
+        return whole(probabilities.cpu().numpy(), wanted)
+    return cut(probabilities, wanted)
+
+
+def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
+    """As few ids as hold MASS, the crossing one included, and at most MOST_IDS."""
+    places = [at for heads in wanted.heads for at in heads]
+    given = [pair for pairs in wanted.given for pair in pairs]
+    found = probabilities if len(places) == len(probabilities) else probabilities[places]
+    values, ids = found.topk(MOST_IDS)
+    values = values.masked_fill_(values.cumsum(-1) - values >= MASS, 0.0)
+    at, named = torch.tensor(given, device=probabilities.device).T if given else (None, None)
+    said = probabilities[at, named] if given else probabilities.new_zeros(0)
+    together = torch.cat([values.flatten(), ids.int().flatten().view(torch.float32), said])
+    return _shared(_on_the_processor(together), wanted, len(places))
+
+
+def _on_the_processor(numbers: Tensor) -> Tensor:
+    """Through memory that the device writes by itself."""
+    if numbers.device.type == "cpu":
+        return numbers
+    here = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+    here.copy_(numbers, non_blocking=True)
+    torch.cuda.current_stream().synchronize()
+    return here
+
+
+def _shared(numbers: Tensor, wanted: Wanted, places: int) -> list[Heads]:
+    size = places * MOST_IDS
+    values = numbers[:size].view(places, MOST_IDS).numpy()
+    ids = numbers[size : 2 * size].view(torch.int32).view(places, MOST_IDS).numpy()
+    said, heads, first, start = numbers[2 * size :].numpy(), [], 0, 0
+    for own, given in zip(wanted.heads, wanted.given, strict=True):
+        last, end = first + len(own), start + len(given)
+        heads.append(Heads(values[first:last], ids[first:last], said[start:end]))
+        first, start = last, end
+    return heads

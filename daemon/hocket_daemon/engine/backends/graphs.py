@@ -1,0 +1,52 @@
+"""Captured graphs of a GPU: what hundreds of launches cost is paid once. Their shapes are fixed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+Step: TypeAlias = Callable[[], Tensor]
+Capture: TypeAlias = Callable[[Step], Step]
+
+
+def cuda_graphs() -> Capture:
+    """Captures what a step launches; every call of what it returns launches that again, into the same tensors.
+
+    All share the memory that they compute in: a result is to be taken before the next one is launched.
+    """
+    pool = torch.cuda.graph_pool_handle()
+
+    def capture(step: Step) -> Step:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # libraries set themselves up at a first call, which no graph may hold
+            step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=pool):
+            result = step()
+
+        def replay() -> Tensor:
+            graph.replay()
+            return result
+
+        return replay
+
+    return capture
+
+
+def doubled(minimum: int, maximum: int) -> list[int]:
+    """`minimum` doubled until `maximum`, which is the last."""
+    bounds = [min(minimum, maximum)]
+    while bounds[-1] < maximum:
+        bounds.append(min(2 * bounds[-1], maximum))
+    return bounds
+
+
+def bound(bounds: Sequence[int], number: int) -> int:
+    """The least of the ascending `bounds` that is no less than `number`."""
+    return bounds[bisect_left(bounds, number)]

@@ -1,0 +1,126 @@
+"""What a model says next, by its likeliest ids: how rows are mixed into what a side says, and what each gives it.
+
+A backend names the whole vocabulary where that costs nothing, or as many ids as hold nearly all mass: what it leaves
+out is missing from the sum of a row, so that every probability here is the model's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..segments import Wanted
+from .distribution import Distribution, truncate
+
+Probabilities: TypeAlias = NDArray[np.floating]
+Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
+NOTHING_SAID: NDArray[np.float32] = np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Heads:
+    """The likeliest ids behind each of several places.
+
+    `probabilities` [places, k] are those of `ids` [places, k], which are all different in a row; 0 where one is left
+    out. Without `ids` a column is its id, and none is left out. No id that is left out is likelier than one that is
+    not. `given` are the probabilities of the ids that the segment named, one place after the other.
+    """
+
+    probabilities: NDArray[np.float32]
+    ids: NDArray[np.int32] | None = None
+    given: NDArray[np.float32] = field(default_factory=lambda: NOTHING_SAID)
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def at(self, place: int) -> Heads:
+        """Those behind one place."""
+        here = slice(place, place + 1)
+        return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
+
+    def dense(self, vocabulary: int) -> NDArray[np.float32]:
+        """[places, vocabulary], 0 for what is left out."""
+        if self.ids is None:
+            return self.probabilities
+        whole = np.zeros((len(self), vocabulary), np.float32)
+        np.put_along_axis(whole, self.ids, self.probabilities, axis=1)
+        return whole
+
+    def aligned(self) -> tuple[NDArray[np.int64] | None, Probabilities]:
+        """Ids that ascend, and [places, ids]: 0 where a place leaves an id out. None: a column is its id."""
+        if self.ids is None:
+            return None, self.probabilities
+        places, columns = self.probabilities.nonzero()
+        ids, at = np.unique(self.ids[places, columns], return_inverse=True)
+        table = np.zeros((len(self), len(ids)), np.float32)
+        table[places, at] = self.probabilities[places, columns]
+        return ids.astype(np.int64), table
+
+
+NO_HEADS = Heads(np.zeros((0, 0), np.float32))
+
+
+def stacked(parts: Sequence[Heads]) -> Heads:
+    """All of them, of one backend, as one; what their segments gave beside is left out."""
+    ids = [part.ids for part in parts if part.ids is not None]
+    return Heads(np.concatenate([part.probabilities for part in parts]), np.concatenate(ids) if ids else None)
+
+
+def whole(probabilities: NDArray[np.float32], wanted: Wanted) -> list[Heads]:
+    """Of each segment of a pass, from the probabilities [places, vocabulary] behind all that it was asked for."""
+    return [
+        Heads(_rows(probabilities, heads), given=_given(probabilities, given))
+        for heads, given in zip(wanted.heads, wanted.given, strict=True)
+    ]
+
+
+def _given(probabilities: NDArray[np.float32], given: list[tuple[int, int]]) -> NDArray[np.float32]:
+    return probabilities[tuple(np.array(given).T)] if given else NOTHING_SAID
+
+
+def _rows(probabilities: NDArray[np.float32], at: list[int]) -> NDArray[np.float32]:
+    """Not copied where they are neighbours."""
+    neighbours = at and at[-1] - at[0] == len(at) - 1
+    return probabilities[at[0] : at[-1] + 1] if neighbours else probabilities[at]
+
+
+class Made(NamedTuple):
+    """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
+
+    distribution: Distribution
+    parts: Probabilities
+
+
+def made(heads: Heads, weights: list[float], wire_mass: float) -> Made:
+    """Of the rows' heads and their weights, which sum to 1 and are empty for a single row.
+
+    What the heads leave out is missing from `kept`: at most the weighted sum of what each of them lacks to 1.
+    """
+    ids, rows = heads.aligned()
+    distribution = truncate(_mixed(ids, rows, weights), wire_mass, ids)
+    columns = distribution.ids if ids is None else ids.searchsorted(distribution.ids)
+    return Made(distribution, rows.take(columns, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
+
+
+def mix(rows: Probabilities, weights: list[float]) -> Probabilities:
+    """[vocabulary] of [rows, vocabulary] by the rows' weights, which sum to 1; `weights` is empty for a single row."""
+    mixed = np.array(weights or [1.0], np.float32) @ rows
+    return np.asarray(mixed / mixed.sum())
+
+
+def within(own: Made, token: int) -> Table | None:
+    """Each row's part in what its side says of `token`; None where the side leaves it out."""
+    at = own.distribution.place(token)
+    if at is None:
+        return None
+    parts = own.parts[:, at].astype(np.float64)
+    return np.asarray(parts / parts.sum())
+
+
+def _mixed(ids: NDArray[np.int64] | None, rows: Probabilities, weights: list[float]) -> Probabilities:
+    """Rounding is divided out where all is named; where something is left out, it stays so."""
+    return mix(rows, weights) if ids is None else np.array(weights or [1.0], np.float32) @ rows

@@ -11,6 +11,7 @@ from hocket_bus.web.server import KeyFile
 
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
+PREFILL_TOKENS = 128
 Api = Literal["completions", "chat"]
 
 
@@ -33,9 +34,13 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 4_000_000_000
     prefill_tokens: Annotated[
         int,
-        Meta(ge=1, description="tokens of a prompt in one forward pass, in which other sessions decode, too"),
+        Meta(
+            ge=0,
+            description="tokens of a prompt in one forward pass, in which other sessions decode, too; 0: 128, or on a "
+            "GPU as many as take no longer than a decode step, measured at the start",
+        ),
         FOR_EXPERTS,
-    ] = 128
+    ] = 0
     threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
     dtype: Annotated[
         str,

@@ -6,7 +6,6 @@ alone, up to itself. The last token is read again up to the graph's number, as i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -14,12 +13,11 @@ import torch
 from torch import Tensor
 
 from .captured_steps import MIN_LENGTH, Captive, Fed
-from .graphs import Capture, bound, doubled
+from .graphs import Capture, bound, doubled, seconds
 from .slots import Part, Plan, unseen
 
 TOKENS = (128, 256, 512)
 PRODUCT = 2048  # of a graph's tokens and rows: that many keys a token of the context are looked at, seen or not
-TRIES = 5
 
 
 class CapturedParts:
@@ -52,7 +50,7 @@ class CapturedParts:
 
     def fast_tokens(self, step_s: float) -> int:
         """Of the numbers of tokens that a graph has, the most that take no longer than `step_s`; at least the least."""
-        took_s = {tokens: _seconds(partial(self._longest, tokens)) for tokens in TOKENS}
+        took_s = {tokens: seconds(partial(self._longest, tokens)) for tokens in TOKENS}
         return max(tokens for tokens in TOKENS if tokens == min(TOKENS) or took_s[tokens] <= step_s)
 
     def _longest(self, tokens: int) -> None:
@@ -93,15 +91,3 @@ def _together(fed: Sequence[Fed]) -> bool:
     """Whether one graph takes them: none of them twice, since a graph is told of a row once."""
     tokens = sum(len(each.tokens) for each in fed)
     return tokens <= max(TOKENS) and len(fed) <= PRODUCT // bound(TOKENS, tokens)
-
-
-def _seconds(job: partial[None]) -> float:
-    """The least of a few tries, until the device is done."""
-    took_s = []
-    for _ in range(TRIES):
-        torch.cuda.synchronize()
-        began_s = time.monotonic()
-        job()
-        torch.cuda.synchronize()
-        took_s.append(time.monotonic() - began_s)
-    return min(took_s)

@@ -16,7 +16,7 @@ from ..preemption import Interrupt
 from ..runtime.stored import open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, wanted
-from ..settings import KVSettings, ModelSettings
+from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.gguf_tokenizer import tokenizer_of
 from ..text.tokenizer import Prefix, Worded, fingerprint_of, size_of
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
@@ -44,7 +44,7 @@ class GGUFVoice(Worded):
         self.shape = model.shape
         self.eos = model.ends
         self._kind = model.description.rpartition(" ")[2]
-        self.prefill_tokens = settings.prefill_tokens
+        self.prefill_tokens = settings.prefill_tokens or PREFILL_TOKENS
         self.compute = _compute()
         self.slots = _LlamaRows(model, settings)
         self.stored = open_store(kv, self._digest()) if kv is not None else None
@@ -120,7 +120,7 @@ class _LlamaRows(RowMemory):
             self.context,
             threads=settings.threads,
             kv=self.kv,
-            pass_tokens=settings.prefill_tokens + settings.slots,
+            pass_tokens=(settings.prefill_tokens or PREFILL_TOKENS) + settings.slots,
         )
 
     def append(self, segments: Sequence[Segment], stop: Stop) -> NDArray[np.float32]:

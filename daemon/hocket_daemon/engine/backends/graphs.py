@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 Step: TypeAlias = Callable[[], Tensor]
+TRIES = 5
 Capture: TypeAlias = Callable[[Step], Step]
 
 
@@ -50,3 +52,15 @@ def doubled(minimum: int, maximum: int) -> list[int]:
 def bound(bounds: Sequence[int], number: int) -> int:
     """The least of the ascending `bounds` that is no less than `number`."""
     return bounds[bisect_left(bounds, number)]
+
+
+def seconds(replay: Callable[[], object]) -> float:
+    """What a graph takes on its device, the least of a few tries."""
+    took_s = []
+    for _ in range(TRIES):
+        torch.cuda.synchronize()
+        began_s = time.monotonic()
+        replay()
+        torch.cuda.synchronize()
+        took_s.append(time.monotonic() - began_s)
+    return min(took_s)

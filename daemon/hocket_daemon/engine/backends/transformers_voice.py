@@ -19,14 +19,14 @@ from ..preemption import Interrupt
 from ..runtime.stored import model_digest, open_store
 from ..sampling.heads import Heads
 from ..segments import Segment, Wanted, wanted
-from ..settings import KVSettings, ModelSettings
+from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from ..voice import Shape
 from .attention import decoder_layers, use_slots
 from .captured_parts import CapturedParts
 from .captured_steps import Captive, CapturedSteps, Fed
 from .cut import heads_of
-from .graphs import Capture, cuda_graphs
+from .graphs import Capture, cuda_graphs, seconds
 from .loading import dtype_of, load, place_of
 from .slots import Plan, Slots
 from .threads import use_threads
@@ -55,7 +55,7 @@ class TransformersVoice(Worded):
         if window and window < self._context:  # up to its length a window hides nothing
             self._context = int(window)
             self.why = f"rows hold {window} tokens, as the model looks back no further"
-        self.prefill_tokens = settings.prefill_tokens
+        self.prefill_tokens = settings.prefill_tokens or PREFILL_TOKENS
         self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)
         self.vocabulary = size_of(self.tokenizer.get_vocab(), folder)
@@ -70,6 +70,10 @@ class TransformersVoice(Worded):
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
         self.open_slots(settings.slots, settings.kv_bytes)
+        if self._captured is not None and not settings.prefill_tokens:
+            step_s, self.prefill_tokens = self._captured.measured()
+            part = f"prompts in parts of {self.prefill_tokens} tokens beside steps of {1000 * step_s:.1f} ms"
+            self.why = "; ".join(filter(None, (self.why, part)))
 
     @property
     def precision(self) -> str:
@@ -167,6 +171,11 @@ class _Captured(NamedTuple):
 
     steps: CapturedSteps
     parts: CapturedParts
+
+    def measured(self) -> tuple[float, int]:
+        """Seconds of a step of all rows over all keys, and the most tokens of a part that takes no longer."""
+        step_s = seconds(self.steps.longest)
+        return step_s, self.parts.fast_tokens(step_s)
 
     def run(self, fed: Sequence[Fed], asked: Wanted) -> Tensor:
         """Append `fed`, all of which fit; logits [places, vocabulary] behind the tokens that are `asked` for."""

@@ -17,7 +17,7 @@ from transformers.modeling_utils import AttentionInterface
 
 from hocket_bus.errors import BadConfiguration
 
-from .slots import Part, Plan, RowSpan
+from .slots import Plan, RowSpan
 
 _NAME = "hocket_slots"
 _STRANGE = ("softcap", "s_aux", "position_bias")  # parts of a score that only some models have
@@ -56,26 +56,11 @@ def _attend(
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     if any(kwargs.get(name) is not None for name in _STRANGE):
         raise _unfit(str(getattr(module.config, "model_type", "this model")))
-    if isinstance(plan.attended, Part):
-        return _attend_part(plan.attended, query[0].transpose(0, 1), key, value, scaling)[None], None
-    sizes = [run.tokens for run in plan.attended]
+    sizes = [run.tokens for run in plan.runs]
     again = query.shape[2] - sum(sizes)  # of the last token, whose keys are its own
     *parts, _ = query[0].transpose(0, 1).split([*sizes, again])
-    seen = [_attend_run(run, part, key, value, scaling) for run, part in zip(plan.attended, parts, strict=True)]
+    seen = [_attend_run(run, part, key, value, scaling) for run, part in zip(plan.runs, parts, strict=True)]
     return torch.cat([*seen, seen[-1][-1:].expand(again, -1, -1)])[None], None
-
-
-def _attend_part(part: Part, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
-    """`query` and what is returned are [tokens, heads, width]; the keys of all rows become those of one."""
-    tokens, shared = len(query), key.shape[1]
-    keys, values = (
-        states.transpose(0, 1)[:, :, : part.length].index_select(1, part.rows).flatten(1, 2)[None]
-        for states in (key, value)
-    )
-    folded = query.view(tokens, shared, -1, query.shape[2]).permute(1, 2, 0, 3).flatten(1, 2)[None]
-    seen = F.scaled_dot_product_attention(folded, keys, values, attn_mask=part.mask, scale=scaling)
-    unfolded = seen.view(shared, query.shape[1] // shared, tokens, -1).permute(2, 0, 1, 3)
-    return unfolded.reshape(tokens, query.shape[1], -1)
 
 
 def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling: float | None) -> Tensor:
@@ -83,7 +68,8 @@ def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling
 
     Query heads that share a key head become further tokens of it, so that no key is repeated.
     """
-    rows, shared = run.rows.stop - run.rows.start, key.shape[1]
+    keys, values = key[run.rows, :, : run.length], value[run.rows, :, : run.length]
+    rows, shared = keys.shape[:2]
     width, group = len(query) // rows, query.shape[1] // shared
     if width == 1:
         folded = query.view(rows, shared, group, -1)
@@ -92,7 +78,6 @@ def _attend_run(run: RowSpan, query: Tensor, key: Tensor, value: Tensor, scaling
     mask = run.mask
     if mask is not None and width > 1 and group > 1:
         mask = mask.repeat(1, 1, group, 1)
-    keys, values = key[run.rows, :, : run.length], value[run.rows, :, : run.length]
     seen = F.scaled_dot_product_attention(folded, keys, values, attn_mask=mask, scale=scaling)
     if width == 1:
         return seen.reshape(query.shape[0], query.shape[1], -1)

@@ -25,7 +25,9 @@ def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
     given = [pair for pairs in wanted.given for pair in pairs]
     found = probabilities if len(places) == len(probabilities) else probabilities[places]
     values, ids = found.topk(MOST_IDS)
-    values = values.masked_fill_(values.cumsum(-1) - values >= MASS, 0.0)
+    beyond = values.cumsum(-1) - values >= MASS
+    ids, order = ids.masked_fill(beyond, probabilities.shape[1]).sort()
+    values = values.masked_fill(beyond, 0.0).gather(-1, order)
     at, named = torch.tensor(given, device=probabilities.device).T if given else (None, None)
     said = probabilities[at, named] if given else probabilities.new_zeros(0)
     together = torch.cat([values.flatten(), ids.int().flatten().view(torch.float32), said])

@@ -22,20 +22,12 @@ from .rows import RowMemory
 
 
 class RowSpan(NamedTuple):
-    """Neighbouring rows of one segment that get equally many tokens: attention takes them in one call."""
+    """Rows that get equally many tokens: attention takes them in one call, and neighbours where they lie."""
 
-    rows: slice
+    rows: slice | Tensor
     tokens: int  # of all its rows; in the pass they follow those of the run before
     length: int  # keys of the longest row
     mask: Tensor | None  # [rows, 1, tokens, keys], added to the scores; None where everything is seen
-
-
-class Part(NamedTuple):
-    """Some rows whose tokens stand in a line, in any order: attention takes all of them in one call."""
-
-    rows: Tensor  # [rows]
-    length: int  # keys of each
-    mask: Tensor  # [1, 1, queries of a key head · tokens, rows · keys], added to the scores
 
 
 class Plan(NamedTuple):
@@ -44,7 +36,7 @@ class Plan(NamedTuple):
     slot_mapping: Tensor  # [tokens]: where their keys and values go, counted over all rows
     positions: Tensor  # [1, tokens]
     behind: Tensor  # [wanted]: the tokens behind which something is wanted
-    attended: list[RowSpan] | Part
+    runs: list[RowSpan]
 
 
 class SlotLayer(CacheLayerMixin):

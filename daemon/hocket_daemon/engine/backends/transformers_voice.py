@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import structlog
 import torch
@@ -23,10 +21,9 @@ from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from ..voice import Shape
 from .attention import decoder_layers, use_slots
-from .captured_parts import CapturedParts
-from .captured_steps import Captive, CapturedSteps, Fed
+from .captured import Captive, CapturedPasses, Fed
 from .cut import heads_of
-from .graphs import Capture, cuda_graphs, seconds
+from .graphs import Capture, cuda_graphs
 from .loading import dtype_of, load, place_of
 from .slots import Plan, Slots
 from .threads import use_threads
@@ -55,6 +52,7 @@ class TransformersVoice(Worded):
         if window and window < self._context:  # up to its length a window hides nothing
             self._context = int(window)
             self.why = f"rows hold {window} tokens, as the model looks back no further"
+        self._asked_tokens = settings.prefill_tokens
         self.prefill_tokens = settings.prefill_tokens or PREFILL_TOKENS
         self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)
@@ -70,9 +68,10 @@ class TransformersVoice(Worded):
         for layer in decoder_layers(self._weights):
             layer.register_forward_pre_hook(self._heed)
         self.open_slots(settings.slots, settings.kv_bytes)
-        if self._captured is not None and not settings.prefill_tokens:
-            step_s, self.prefill_tokens = self._captured.measured()
-            part = f"prompts in parts of {self.prefill_tokens} tokens beside steps of {1000 * step_s:.1f} ms"
+        if self._captured is not None:
+            self.prefill_tokens = self._captured.part_tokens
+            step_ms = 1000 * self._captured.step_s
+            part = f"prompts in parts of {self.prefill_tokens} tokens, steps of {step_ms:.1f} ms"
             self.why = "; ".join(filter(None, (self.why, part)))
 
     @property
@@ -87,7 +86,7 @@ class TransformersVoice(Worded):
 
     def open_slots(self, slots: int, max_bytes: int) -> None:
         """Empty rows, their memory taken at once. Raises BadConfiguration when that is more than `max_bytes`."""
-        self._captured: _Captured | None = None
+        self._captured: CapturedPasses | None = None
         self.slots = Slots(self._weights.config, slots, self._context, max_bytes)
         (row,) = self.slots.take(1)
         self.read([Segment([row], [[0]])])
@@ -101,8 +100,7 @@ class TransformersVoice(Worded):
         captive = Captive(self.slots, self._by_plan, self._weights.dtype, self.device)
         self._captured = None
         try:
-            parts = CapturedParts(captive, how, _queries(self._weights))
-            self._captured = _Captured(CapturedSteps(captive, how), parts)
+            self._captured = CapturedPasses(captive, how, self._asked_tokens)
         except RuntimeError as error:
             log.warning("passes are not captured, and slower for it", model=self.name, reason=str(error))
 
@@ -145,9 +143,9 @@ class TransformersVoice(Worded):
         """Logits [places, vocabulary] behind the tokens that are `asked` for."""
         if self._captured is not None:
             fed = [Fed(row, ids) for segment in segments for row, ids, _ in segment.each()]
-            if all(len(each.tokens) == 1 or self._captured.parts.fits(each) for each in fed):
+            if all(map(self._captured.fits, fed)):
                 self._heed()
-                return self._captured.run(fed, asked)
+                return self._captured.run(fed, asked.places)
         plan = self.slots.plan_pass(segments, self._weights.dtype, self.device)
         ids = [token for segment in segments for row in segment.tokens for token in row]
         ids += [ids[-1]] * (len(plan.slot_mapping) - len(ids))
@@ -166,44 +164,11 @@ class TransformersVoice(Worded):
         return logits[0]
 
 
-class _Captured(NamedTuple):
-    """Passes whose rows get one token each, and such whose rows get more; most passes have some of both."""
-
-    steps: CapturedSteps
-    parts: CapturedParts
-
-    def measured(self) -> tuple[float, int]:
-        """Seconds of a step of all rows over all keys, and the most tokens of a part that takes no longer."""
-        step_s = seconds(self.steps.longest)
-        return step_s, self.parts.fast_tokens(step_s)
-
-    def run(self, fed: Sequence[Fed], asked: Wanted) -> Tensor:
-        """Append `fed`, all of which fit; logits [places, vocabulary] behind the tokens that are `asked` for."""
-        single = [each for each in fed if len(each.tokens) == 1]
-        longer = [each for each in fed if len(each.tokens) > 1]
-        found = [*([self.steps.run(single)] if single else []), *(self.parts.run(longer) if longer else [])]
-        if not longer:  # every one of them is asked for
-            return found[0]
-        starts = list(accumulate((len(each.tokens) for each in fed), initial=0))
-        spans = [range(start, end) for start, end in pairwise(starts)]
-        line = [at for span in sorted(spans, key=lambda span: len(span) > 1) for at in span]
-        stands = dict(zip(line, range(len(line)), strict=True))
-        places = torch.tensor([stands[place] for place in asked.places], device=found[0].device)
-        return torch.cat(found)[places]
-
-
 def _shape(config: PreTrainedConfig, vocabulary: int) -> Shape:
     """By the names that families of models have in common; a hidden layer is four times as wide if nothing is said."""
     width = int(config.hidden_size)
     hidden = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * width
     return Shape(int(config.num_hidden_layers), width, int(config.num_attention_heads), int(hidden), vocabulary)
-
-
-def _queries(weights: PreTrainedModel) -> int:
-    """Heads that share a key head."""
-    config = weights.config.get_text_config()
-    heads = int(config.num_attention_heads)
-    return heads // int(getattr(config, "num_key_value_heads", None) or heads)
 
 
 def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:

@@ -52,7 +52,7 @@ class Distribution:
 
 
 def truncate(
-    probabilities: NDArray[np.floating], wire_mass: float, ids: NDArray[np.int64] | None = None
+    probabilities: NDArray[np.floating], wire_mass: float, ids: NDArray[np.integer] | None = None
 ) -> Distribution:
     """The smallest set of ids with at least `wire_mass` of the mass, the crossing id included, at most MAX_IDS.
 
@@ -69,7 +69,7 @@ def truncate(
         inside = np.delete(inside, tied[-surplus:])
     heads = values[inside].astype(np.float64)
     kept = float(heads.sum())
-    taken = candidates[inside] if ids is None else ids[candidates[inside]]
+    taken = candidates[inside] if ids is None else ids[candidates[inside]].astype(np.int64)
     return Distribution(taken, _counts(heads / kept), float(np.float32(min(1.0, kept))))
 
 

@@ -25,9 +25,10 @@ NOTHING_SAID: NDArray[np.float32] = np.zeros(0, np.float32)
 class Heads:
     """The likeliest ids behind each of several places.
 
-    `probabilities` [places, k] are those of `ids` [places, k], which are all different in a row; 0 where one is left
-    out. Without `ids` a column is its id, and none is left out. No id that is left out is likelier than one that is
-    not. `given` are the probabilities of the ids that the segment named, one place after the other.
+    `probabilities` [places, k] are those of `ids` [places, k], which ascend in a row as far as its probabilities are
+    not 0; the rest of a row is nothing. Without `ids` a column is its id, and none is left out. No id that is left out
+    is likelier than one that is not. `given` are the probabilities of the ids that the segment named, one place after
+    the other.
     """
 
     probabilities: NDArray[np.float32]
@@ -46,19 +47,31 @@ class Heads:
         """[places, vocabulary], 0 for what is left out."""
         if self.ids is None:
             return self.probabilities
-        whole = np.zeros((len(self), vocabulary), np.float32)
-        np.put_along_axis(whole, self.ids, self.probabilities, axis=1)
-        return whole
+        table = np.zeros((len(self), vocabulary), np.float32)
+        for row, (ids, values) in zip(table, self._named(), strict=True):
+            row[ids] = values
+        return table
 
-    def aligned(self) -> tuple[NDArray[np.int64] | None, Probabilities]:
+    def aligned(self) -> tuple[NDArray[np.int32] | None, Probabilities]:
         """Ids that ascend, and [places, ids]: 0 where a place leaves an id out. None: a column is its id."""
         if self.ids is None:
             return None, self.probabilities
-        places, columns = self.probabilities.nonzero()
-        ids, at = np.unique(self.ids[places, columns], return_inverse=True)
-        table = np.zeros((len(self), len(ids)), np.float32)
-        table[places, at] = self.probabilities[places, columns]
-        return ids.astype(np.int64), table
+        named = self._named()
+        if len(named) == 1:
+            return named[0][0], named[0][1][None]
+        ids = np.sort(np.concatenate([ids for ids, _ in named]))
+        ids = ids[np.concatenate(([True], ids[1:] != ids[:-1]))]
+        table = np.zeros((len(named), len(ids)), np.float32)
+        for row, (own, values) in zip(table, named, strict=True):
+            row[ids.searchsorted(own)] = values
+        return ids, table
+
+    def _named(self) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
+        """Of each place the ids that are not left out, and their probabilities."""
+        assert self.ids is not None
+        numbers = np.count_nonzero(self.probabilities, axis=1).tolist()
+        rows = zip(self.ids, self.probabilities, numbers, strict=True)
+        return [(ids[:number], values[:number]) for ids, values, number in rows]
 
 
 NO_HEADS = Heads(np.zeros((0, 0), np.float32))
@@ -121,6 +134,6 @@ def within(own: Made, token: int) -> Table | None:
     return np.asarray(parts / parts.sum())
 
 
-def _mixed(ids: NDArray[np.int64] | None, rows: Probabilities, weights: list[float]) -> Probabilities:
+def _mixed(ids: NDArray[np.int32] | None, rows: Probabilities, weights: list[float]) -> Probabilities:
     """Rounding is divided out where all is named; where something is left out, it stays so."""
     return mix(rows, weights) if ids is None else np.array(weights or [1.0], np.float32) @ rows

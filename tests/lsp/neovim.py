@@ -72,6 +72,10 @@ class Neovim:
         """What is drawn, its lines put together; empty where nothing is."""
         return str(self.lua(GREY))
 
+    def reads(self, *lines: str) -> None:
+        """Wait for these lines."""
+        until(lambda: self.lines == [*lines], said=lambda: f"{self.lines}, {self.call('nvim_get_mode')}")
+
     def row(self, number: int) -> str:
         """A row of the screen."""
         return str(self.lua(ROW, number)).rstrip()

@@ -110,6 +110,8 @@ def test_rows_that_are_no_neighbours_read_the_same(model: TransformersVoice) -> 
 
 def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoice) -> None:
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
+    if model.device.type == "cuda":
+        pytest.skip("what is copied on a GPU is not in this profile")
     group = read_at_once(model, "mira " * 80, PASSAGES * 2, task="answer", room=4)
     weights = [1 / 12] * 12
     distribution(group, [5], weights)

@@ -189,8 +189,8 @@ class CapturedPasses:
 
 
 def _tables(tokens: int) -> list[Table]:
-    """For a part of one prompt or of two, for questions behind several passages, and for a few tokens of many rows."""
-    narrow = [Table(max(1, tokens // width), width) for width in (8, 32) if width < tokens]
+    """For a few tokens of many rows, for a question behind several passages, and for a part of one prompt or of two."""
+    narrow = [table for table in (Table(16, 8), Table(8, 32)) if table.width < tokens]
     return [*narrow, Table(1, tokens), Table(2, tokens)]
 
 

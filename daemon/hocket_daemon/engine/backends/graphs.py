@@ -29,7 +29,7 @@ def cuda_graphs() -> Capture:
             step()
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool):
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):  # others may use the device
             result = step()
 
         def replay() -> Tensor:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..sampling.heads import Heads, whole
+from ..sampling.heads import Heads
 from ..segments import Wanted
 
-MOST_IDS = 4096  # of a head; a vocabulary of no more is whole
+MOST_IDS = 4096  # of a head
 MASS = 0.999  # of a head, where so many ids hold it
 
 
-def heads_of(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """Of each segment, from the float32 probabilities [places, vocabulary] behind all that a pass was asked for."""
-    if probabilities.device.type == "cpu" or probabilities.shape[1] <= MOST_IDS:
-        return whole(probabilities.cpu().numpy(), wanted)
-    return cut(probabilities, wanted)
-
-
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """As few ids as hold MASS, the crossing one included, and at most MOST_IDS."""
+    """Of each segment as few ids as hold MASS, the crossing one included, and at most MOST_IDS, of more that there are.
+
+    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for.
+    """
     places = [at for heads in wanted.heads for at in heads]
     given = [pair for pairs in wanted.given for pair in pairs]
     found = probabilities if len(places) == len(probabilities) else probabilities[places]

@@ -15,14 +15,14 @@ from hocket_retrieval.packed import pack
 
 from ..preemption import Interrupt
 from ..runtime.stored import model_digest, open_store
-from ..sampling.heads import Heads
+from ..sampling.heads import Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from ..voice import Shape
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
-from .cut import heads_of
+from .cut import MOST_IDS, cut
 from .graphs import Capture, cuda_graphs
 from .loading import dtype_of, load, place_of
 from .slots import Plan, Slots
@@ -115,7 +115,10 @@ class TransformersVoice(Worded):
         use_threads(self._threads)
         asked = wanted(segments)
         logits = self._forward(segments, asked)[:, : self.vocabulary]
-        return heads_of(torch.softmax(logits.float(), dim=-1), asked)
+        found = torch.softmax(logits.float(), dim=-1)
+        if self.device.type == "cpu" or self.vocabulary <= MOST_IDS:
+            return whole(found.cpu().numpy(), asked)
+        return cut(found, asked)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""

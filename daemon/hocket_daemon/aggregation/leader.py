@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
 
 import msgspec
 
@@ -20,6 +19,7 @@ from hocket_bus.messages import (
     End,
     Finish,
     Message,
+    Outcome,
     Passages,
     Ready,
     Refused,
@@ -28,8 +28,9 @@ from hocket_bus.messages import (
 )
 
 from ..serving.evidence import doubt, scores_of
+from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
-from ..serving.reply import Reply, late
+from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import TELL_S, Told
 from .account import Account, outcome_of, sources_of
@@ -71,34 +72,25 @@ class _Known:
     told: Told | None = None
 
 
-class Leader:
+class Leader(Leading):
     """Publishes every target token; talks to the other side while it can."""
 
     max_lookahead = MAX_LOOKAHEAD  # as far as pays
 
     def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: LeaderTerms, scorer: str) -> None:
-        self.closed = False
-        self._services = services
-        self._reply = reply
+        super().__init__(services, reply)
         self._terms = terms
         self._options = options_of(reply.ask)
         self._peer = None if self._options.alone else peer
         self._steps: list[Confirmed] = []
         self._account = Account()
         self._begun_anew = False
-        self._written: Finish | None = None  # the answer lacks nothing but what the other side tells of its sources
-        self._told_by_s = inf
         self._open(scorer)
 
     @property
     def id(self) -> bytes:
         """The session's number, another one once it was begun anew."""
         return self._begin.session
-
-    @property
-    def user(self) -> str:
-        """The key of whoever asked."""
-        return self._reply.user
 
     @property
     def rtt_s(self) -> float:
@@ -157,42 +149,18 @@ class Leader:
         elif isinstance(message, Draft | Aggregated | Sync):  # a Target of the cloud's is of no use here
             self._on_step(message)
 
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The other side can be reached, or cannot."""
+    def _on_peer(self, up: bool, reason: HocketError | None) -> None:
         now = time.monotonic()
-        if self._written and not up:
-            self._conclude(self._written)
-        elif self._written:
-            return
-        elif up:
+        if up:
             self._do(self._partner.on_up(now))
         elif reason is not None:
             self._do(self._partner.on_down(now, reason))
 
-    def due_s(self) -> float:
-        """When `tick` is next needed."""
-        return min(self._reply.deadline_s, self._told_by_s if self._written else self._partner.due_s)
+    def _due_s(self) -> float:
+        return self._partner.due_s
 
-    def tick(self, now: float) -> None:
-        """Act on what has not come in time."""
-        if self._written:
-            self._conclude(self._written)
-        elif now >= self._reply.deadline_s:
-            self.fail(late(self._reply.ask))
-        else:
-            self._do(self._partner.tick(now, awaited=self._drafter.dialogue.exchange.awaits_peer()))
-
-    def cancel(self) -> None:
-        """The reader wants no more."""
-        self._conclude(self._written or "cancelled")
-
-    def fail(self, error: HocketError) -> None:
-        """End the stream with an error, unless the answer is written."""
-        if self._written:
-            self._conclude(self._written)
-        elif not self.closed:
-            self._reply.fail(error)
-            self._end(error.code)
+    def _on_time(self, now: float) -> None:
+        self._do(self._partner.tick(now, awaited=self._drafter.dialogue.exchange.awaits_peer()))
 
     def _on_step(self, message: Draft | Aggregated | Sync) -> None:
         exchange, was_alone = self._drafter.dialogue.exchange, self._partner.alone
@@ -337,7 +305,7 @@ class Leader:
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
         there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._drafter.dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
-            self._written, self._told_by_s = finish, time.monotonic() + TELL_S + self.rtt_s
+            self._await_sources(finish, time.monotonic() + TELL_S + self.rtt_s)
             self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
             self._drafter.close()
         else:
@@ -349,21 +317,18 @@ class Leader:
         if self._written:
             self._conclude(self._written)
 
-    def _conclude(self, finish: Finish) -> None:
-        if not self.closed:
-            drafter, steps = self._drafter, self._steps
-            sources = sources_of(self._services.side, drafter, len(steps), self._known.told)
-            self._reply.finish(finish, outcome_of(drafter, steps), sources)
-            self._end(finish)
+    def _result(self) -> tuple[Outcome, Sourced]:
+        drafter, steps = self._drafter, self._steps
+        sources = sources_of(self._services.side, drafter, len(steps), self._known.told)
+        return outcome_of(drafter, steps), sources
 
     def _farewell(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))
 
-    def _end(self, reason: str) -> None:
+    def _close(self, reason: str, *, whole: bool) -> None:  # noqa: ARG002 - dispatch books it
         if not self._written:
             self._send(self._farewell(reason))
         self._drafter.close()
-        self.closed = True
 
     def record(self) -> Facts:
         """For `hocket explain`; the question stays on the machine where it was asked."""

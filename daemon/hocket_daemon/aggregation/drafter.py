@@ -12,8 +12,9 @@ import structlog
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Begin, Passages
 
-from ..engine.preemption import Interrupt, Preempted
-from ..engine.runtime.compute import Decoded, DecodeRequest
+from ..engine.preemption import Interrupt
+from ..engine.runtime.compute import Decoded
+from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, Made, made
 from ..serving.prefix import PrefixChain
@@ -109,10 +110,8 @@ class Drafter:
         self._lookups = services.retrieval.asker(owner.user)
         self._find = find
         self._stop_finding: Callable[[], None] = _nothing
-        self._sequences: SequenceGroup | None = None
-        self._prefill_interrupt = Interrupt()
+        self._grounded = Grounded(services.compute)
         self._decoding: _Decoding | None = None
-        self._read = 0  # tokens of the answer behind which a distribution was decoded last
 
     @property
     def documents(self) -> int:
@@ -122,7 +121,7 @@ class Drafter:
     @property
     def has_read(self) -> bool:
         """Whether the question and the passages are read."""
-        return self._sequences is not None
+        return self._grounded.has_read
 
     def start(self) -> None:
         """Begin with the search; everything else follows from its answer."""
@@ -142,12 +141,7 @@ class Drafter:
         self.closed = True
         self._lookups.close()
         self._stop_finding()
-        self._prefill_interrupt.set()
-        if self._decoding is not None:
-            self._decoding.interrupt.set()
-        if self._sequences is not None:
-            self._services.compute.run(self._sequences.close, lambda _: None)
-            self._sequences = None
+        self._grounded.close()
 
     def count(self, confirmed: Sequence[Confirmed]) -> None:
         """Tokens of the answer, into the daemon's metrics as its side sees them."""
@@ -158,42 +152,27 @@ class Drafter:
     def draft_next(self) -> None:
         """Decode the next step, unless one is being decoded or there is none; interrupt one that went stale."""
         exchange = self.dialogue.exchange
-        step, sequences = exchange.next_step(), self._sequences
+        step = exchange.next_step()
         if self._decoding is not None and self._decoding.stale(exchange.drafted):
             self._decoding.interrupt.set()
             self._decoding = None
-        if sequences is None or self.weights is None or self._decoding is not None or self.closed or step is None:
+        if not self.has_read or self.weights is None or self._decoding is not None or self.closed or step is None:
             return
         weighing = self.weights.of(step, exchange.drafted)
         if weighing is not None:
-            self._decode(sequences, step, weighing)
+            self._decode(step, weighing)
 
-    def _decode(self, sequences: SequenceGroup, step: int, weighing: Weighing) -> None:
-        drafted, mass, compute = self.dialogue.exchange.drafted, self.begin.wire_mass, self._services.compute
-        ids, interrupt = list(drafted.ids), Interrupt()
-        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
+    def _decode(self, step: int, weighing: Weighing) -> None:
+        drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
 
         def then(heads: Heads) -> Made:
             return made(heads, weighing.documents, mass)
 
-        def decode() -> None:
-            started_s = time.monotonic()
+        def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
+            self._on_distribution(decoding, outcome, seconds)
 
-            def done(outcome: Outcome[Decoded[Made]] | Preempted) -> None:
-                self._on_distribution(decoding, outcome, time.monotonic() - started_s)
-
-            compute.decode(DecodeRequest(sequences, ids, then, interrupt), done)
-
-        def caught_up(outcome: Outcome[None] | Preempted) -> None:
-            if outcome is None:
-                decode()
-            else:
-                self._on_distribution(decoding, outcome, 0.0)
-
-        if (step - self._read) * len(sequences.rows) <= self._services.voice.prefill_tokens:
-            decode()
-        else:  # it has joined, or is back, in the middle of an answer
-            compute.prefill(sequences.catch_up(ids), interrupt, caught_up)
+        interrupt = self._grounded.decode(drafted.ids, then, done)
+        decoding = self._decoding = _Decoding(step, drafted.digest, weighing.log_h, interrupt)
 
     def _on_passages(self, outcome: Outcome[Passages]) -> None:
         if self.closed:
@@ -227,21 +206,14 @@ class Drafter:
             heard=begin.weights in HEARD and bool(texts),
         )
 
-        def done(outcome: Outcome[SequenceGroup] | Preempted) -> None:
+        def done(outcome: Outcome[SequenceGroup]) -> None:
             self._on_prefilled(outcome, time.monotonic() - started_s)
 
-        self._services.compute.prefill(prefill, self._prefill_interrupt, done)
+        self._grounded.read(prefill, done)
 
-    def _on_prefilled(self, outcome: Outcome[SequenceGroup] | Preempted, seconds: float) -> None:
-        if isinstance(outcome, Preempted):  # closed meanwhile
-            return
+    def _on_prefilled(self, outcome: Outcome[SequenceGroup], seconds: float) -> None:
         if isinstance(outcome, HocketError):
-            if not self.closed:
-                self._owner.fail(outcome)
-            return
-        self._sequences = outcome
-        if self.closed:
-            self.close()
+            self._owner.fail(outcome)
             return
         self.prefill_s = seconds
         assert self.weights is not None
@@ -251,18 +223,15 @@ class Drafter:
         self._owner.on_read()
         self.draft_next()
 
-    def _on_distribution(
-        self, decoding: _Decoding, outcome: Outcome[Decoded[Made]] | Preempted, seconds: float
-    ) -> None:
+    def _on_distribution(self, decoding: _Decoding, outcome: Outcome[Decoded[Made]], seconds: float) -> None:
         if decoding is self._decoding:
             self._decoding = None
-        if self.closed or isinstance(outcome, Preempted):
+        if self.closed:
             return
         if isinstance(outcome, HocketError):
             self._owner.fail(outcome)
             return
         self.drafts += 1
-        self._read = decoding.step
         # Acted on before anything is counted, since the other side waits for it.
         own, step, prefix = outcome.value, decoding.step, decoding.prefix
         self._owner.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
@@ -272,8 +241,7 @@ class Drafter:
 
     def _pace(self, rows: int, seconds: float) -> None:
         """Learn from a step; a window that has grown lets the next one begin."""
-        assert self._sequences is not None
-        expected_s = self._services.profiler.observe(rows, self._sequences.length, seconds)
+        expected_s = self._services.profiler.observe(rows, self._grounded.length, seconds)
         self.dialogue.exchange.pace(self._owner.rtt_s, expected_s, self._owner.max_lookahead)
         self.draft_next()
 

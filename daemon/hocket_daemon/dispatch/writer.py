@@ -8,15 +8,15 @@ and no other side.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passage, Passages
 
-from ..engine.preemption import Interrupt, Preempted
-from ..engine.runtime.compute import Decoded, DecodeRequest
-from ..engine.runtime.sequences import Prefill, SequenceGroup, read
+from ..engine.preemption import Interrupt
+from ..engine.runtime.compute import Decoded
+from ..engine.runtime.grounded import Grounded
+from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
 from ..serving.relevance import weigh
@@ -53,15 +53,6 @@ class Owner(Protocol):
 class _Drawn(NamedTuple):
     made: Made
     token: int
-    read: int  # tokens of the answer that its decode step had to read
-
-
-@dataclass(slots=True, eq=False)
-class _Step:
-    """A decode step under way behind `tokens`."""
-
-    tokens: list[int]
-    interrupt: Interrupt
 
 
 class Writer:
@@ -78,14 +69,13 @@ class Writer:
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
         self._lookups = services.retrieval.asker(owner.user)
         self._weights: list[float] = []
-        self._reading = Interrupt()
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
-        self._group: SequenceGroup | None = None
+        self._grounded = Grounded(services.compute, self._count_read)
         self._goal: Goal = "hold"
         self._tokens: list[int] = []
         self._known: _Drawn | None = None  # what comes behind the tokens
-        self._step: _Step | None = None
+        self._step: Interrupt | None = None  # of the decode step under way behind the tokens
 
     @property
     def passages(self) -> list[Passage]:
@@ -95,7 +85,7 @@ class Writer:
     @property
     def has_read(self) -> bool:
         """Whether the prompt is read."""
-        return self._group is not None
+        return self._grounded.has_read
 
     @property
     def rows(self) -> int:
@@ -114,7 +104,7 @@ class Writer:
 
     def read(self) -> None:
         """Read the prompt, as soon as the passages are there. Again does no harm."""
-        if self._reads or self._group is not None:
+        if self._reads or self._grounded.has_read:
             return
         self._reads = True
         if self.found is not None:
@@ -136,19 +126,16 @@ class Writer:
     def hold(self) -> None:
         """Compute no more. A prompt that was read stays, one that is being read is given up."""
         self.pause()
-        if self._group is None and self._reads:
-            self._reading.set()
-            self._reading, self._reads = Interrupt(), False
+        if self._reads and not self._grounded.has_read:
+            self._grounded.give_up()
+            self._reads = False
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
         self._lookups.close()
-        self._reading.set()
         self._drop_step()
-        if self._group is not None:
-            self._services.compute.run(self._group.close, lambda _: None)
-            self._group = None
+        self._grounded.close()
 
     # --- reading
 
@@ -168,27 +155,18 @@ class Writer:
         texts = [passage.text for passage in found.passages]
         voice, room = self._services.voice, opening.sampling.max_tokens
         reading = read(voice, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
-        passes = _metered(reading, self.work)
-        self._services.compute.prefill(passes, self._reading, self._on_prefilled)
+        self._grounded.read(reading, self._on_prefilled)
 
-    def _on_prefilled(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
+    def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
         if isinstance(outcome, HocketError):
-            if not self.closed:
-                self._owner.on_failed(outcome)
-        elif isinstance(outcome, SequenceGroup):
-            self._on_group(outcome)
-
-    def _on_group(self, group: SequenceGroup) -> None:
-        if self.closed or self._group is not None:  # the second: given up, and read again before that was heeded
-            self._services.compute.run(group.close, lambda _: None)
-        else:
-            self._group = group
-            scores = [passage.score for passage in self.passages]
-            self._weights = weigh(scores, self._opening.relevance_temperature, group.likelihoods)[0]
-            self.work.prompt = sum(map(len, group.prompts))
-            self.work.prefill_s = time.monotonic() - self._began_s
-            self._owner.on_read()
-            self._go_on()
+            self._owner.on_failed(outcome)
+            return
+        scores = [passage.score for passage in self.passages]
+        self._weights = weigh(scores, self._opening.relevance_temperature, outcome.likelihoods)[0]
+        self.work.prompt = sum(map(len, outcome.prompts))
+        self.work.prefill_s = time.monotonic() - self._began_s
+        self._owner.on_read()
+        self._go_on()
 
     # --- writing
 
@@ -202,38 +180,38 @@ class Writer:
 
     def _go_on(self) -> None:
         """Tell what is known behind the tokens, or decode it."""
-        if self.closed or self._group is None or self._goal == "hold" or self._step is not None:
+        if self.closed or not self.has_read or self._goal == "hold" or self._step is not None:
             return
         if self._known is None:
-            self._decode(self._group)
+            self._decode()
         elif self._goal == "stand":
             self._owner.on_standing(len(self._tokens))
         else:
             self._tell(self._known)
 
-    def _decode(self, group: SequenceGroup) -> None:
+    def _decode(self) -> None:
         rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
-        step = self._step = _Step(list(self._tokens), Interrupt())
+        tokens = list(self._tokens)
 
         def then(heads: Heads) -> _Drawn:
             found = made(heads, weights, mass)
-            return _Drawn(found, sample(rule, len(step.tokens), found.distribution), group.appended)
+            return _Drawn(found, sample(rule, len(tokens), found.distribution))
 
-        def done(outcome: Decoded[_Drawn] | HocketError | Preempted) -> None:
+        def done(outcome: Decoded[_Drawn] | HocketError, _: float) -> None:
             self._on_decoded(step, outcome)
 
-        self._services.compute.decode(DecodeRequest(group, step.tokens, then, step.interrupt), done)
+        step = self._step = self._grounded.decode(tokens, then, done)
 
-    def _on_decoded(self, step: _Step, outcome: Decoded[_Drawn] | HocketError | Preempted) -> None:
+    def _on_decoded(self, step: Interrupt, outcome: Decoded[_Drawn] | HocketError) -> None:
         if isinstance(outcome, Decoded):
-            self._count(outcome.value, late=step is not self._step)
+            self._count(outcome, late=step is not self._step)
         if step is not self._step or self.closed:
             return
         self._step = None
         if isinstance(outcome, Decoded):
             self._known = outcome.value
             self._go_on()
-        elif isinstance(outcome, HocketError):
+        else:
             self._owner.on_failed(outcome)
 
     def _tell(self, known: _Drawn) -> None:
@@ -247,28 +225,15 @@ class Writer:
         self._go_on()
         self._owner.on_token(step, token)
 
-    def _count(self, drawn: _Drawn, *, late: bool) -> None:
+    def _count_read(self, tokens: int) -> None:
+        self.work.prefilled += tokens
+
+    def _count(self, decoded: Decoded[_Drawn], *, late: bool) -> None:
         self.work.decoded += 1
-        self.work.prefilled += max(0, drawn.read - 1) * self.rows  # the last one gives the token
+        self.work.prefilled += decoded.repeated
         self.work.late += late
 
     def _drop_step(self) -> None:
         if self._step is not None:
-            self._step.interrupt.set()
+            self._step.set()
             self._step = None
-
-
-def _metered(passes: Prefill[SequenceGroup], work: Work) -> Prefill[SequenceGroup]:
-    """The same passes, which are counted as they are made: a prompt may be given up in the middle."""
-    segment = next(passes)
-    while True:
-        try:
-            given = yield segment
-        except BaseException as error:  # noqa: BLE001 - the passes' own business
-            segment = passes.throw(error)
-            continue
-        work.prefilled += sum(map(len, segment.tokens))
-        try:
-            segment = passes.send(given)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from hocket_bus.errors import HocketError
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.compute import Compute, Decoded, DecodeRequest, Post, Prompt, Read
-from hocket_daemon.engine.runtime.sequences import Prefill, SequenceGroup
+from hocket_daemon.engine.runtime.sequences import Prefill, SequenceGroup, metered
 from hocket_daemon.engine.sampling.heads import Heads
 
 T = TypeVar("T")
@@ -63,20 +63,10 @@ class HeldCompute(Compute):
 
 def _held(passes: Prefill[T], hold: Hold, interrupt: Interrupt) -> Prefill[T]:
     """The same passes, whose end comes no sooner than `hold` says."""
-    began_s, tokens = time.monotonic(), 0
-    segment = next(passes)  # a prompt has at least its last token to read
-    while True:
-        try:
-            given = yield segment
-        except BaseException as error:  # noqa: BLE001 - the passes' own business
-            segment = passes.throw(error)
-            continue
-        tokens += sum(map(len, segment.tokens))
-        try:
-            segment = passes.send(given)
-        except StopIteration as end:
-            _wait(end.value, began_s + hold.each_s * tokens + hold.seconds, interrupt)
-            return end.value  # type: ignore[no-any-return]
+    began_s, tokens = time.monotonic(), list[int]()
+    read = yield from metered(passes, tokens.append)
+    _wait(read, began_s + hold.each_s * sum(tokens) + hold.seconds, interrupt)
+    return read
 
 
 def _wait(read: object, until_s: float, interrupt: Interrupt) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish
 
-from ..preemption import Interrupt, Preempted
-from ..runtime.compute import Compute, Decoded, DecodeRequest
+from ..runtime.compute import Compute, Decoded
+from ..runtime.grounded import Grounded
 from ..runtime.sequences import Prefill, SequenceGroup
 from ..sampling.distribution import Distribution
 from ..sampling.drawing import Rule, sample
@@ -68,16 +68,14 @@ class Generation:
         self.drawn: list[Drawn] = []
         self._watches = watches
         self.usage: Usage | None = None  # nobody is paid for it
-        self._compute = compute
         self._rule = rule
         self._mass = mass
         self._transcript = transcript
         self._on_token = on_token
         self._on_end = on_end
-        self._interrupt = Interrupt()
-        self._group: SequenceGroup | None = None
         self._ended = False
-        compute.prefill(passes, self._interrupt, self._on_read)
+        self._grounded = Grounded(compute)
+        self._grounded.read(passes, self._on_read)
 
     @property
     def text(self) -> str:
@@ -88,39 +86,34 @@ class Generation:
         """End it as "cancelled" before this returns; nothing is called back later. An ended one stays as it is."""
         self._end(self._generated("cancelled"))
 
-    def _on_read(self, outcome: SequenceGroup | HocketError | Preempted) -> None:
-        if isinstance(outcome, SequenceGroup):
-            self._group = outcome
-            if self._ended:
-                self._free()
-            else:
-                self._decode(outcome)
-        elif isinstance(outcome, HocketError):
+    def _on_read(self, outcome: SequenceGroup | HocketError) -> None:
+        if isinstance(outcome, HocketError):
             self._end(outcome)
+        else:
+            self._decode()
 
-    def _decode(self, group: SequenceGroup) -> None:
-        rule, mass, ids, watches = self._rule, self._mass, list(self._transcript.ids), self._watches
+    def _decode(self) -> None:
+        rule, mass, step, watches = self._rule, self._mass, len(self._transcript.ids), self._watches
 
         def draw(heads: Heads) -> Drawn:
             found = made(heads, [], mass).distribution
-            token = sample(rule, len(ids), found)
+            token = sample(rule, step, found)
             return _watched(found, token) if watches else Drawn(token)
 
-        self._compute.decode(DecodeRequest(group, ids, draw, self._interrupt), self._on_drawn)
+        self._grounded.decode(self._transcript.ids, draw, self._on_drawn)
 
-    def _on_drawn(self, outcome: Decoded[Drawn] | HocketError | Preempted) -> None:
-        if self._ended or isinstance(outcome, Preempted):
+    def _on_drawn(self, outcome: Decoded[Drawn] | HocketError, _: float) -> None:
+        if self._ended:
             return
         if isinstance(outcome, HocketError):
             self._end(outcome)
             return
-        assert self._group is not None
         token = outcome.value.token
         piece, finish = self._transcript.add(token), self._transcript.finish
         if self._watches:
             self.drawn.append(outcome.value)
         if finish is None:  # before anybody is told, so that the compute thread need not wait for them
-            self._decode(self._group)
+            self._decode()
         self._on_token(token, piece)
         if finish is not None:
             self._end(self._generated(finish))
@@ -131,15 +124,8 @@ class Generation:
     def _end(self, end: Generated | HocketError) -> None:
         if not self._ended:
             self._ended = True
-            self._interrupt.set()
-            self._free()
+            self._grounded.close()
             self._on_end(end)
-
-    def _free(self) -> None:
-        """Behind whatever the compute thread still does with the rows."""
-        if self._group is not None:
-            self._compute.run(self._group.close, lambda _: None)
-            self._group = None
 
 
 def _watched(found: Distribution, token: int) -> Drawn:

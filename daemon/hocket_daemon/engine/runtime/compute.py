@@ -61,10 +61,14 @@ class DecodeRequest(Generic[T]):
 
 
 class Decoded(NamedTuple, Generic[T]):
-    """What became of a request, and how many rows were decoded together with its own."""
+    """What became of a request, and how many rows were decoded together with its own.
+
+    `repeated` tokens, of all its rows, had to be read beside the newest of each.
+    """
 
     value: T
     rows: int
+    repeated: int = 0
 
 
 def decode(
@@ -84,7 +88,9 @@ def decode(
     ]
     rows = sum(map(len, taken))
     behind = next(found, NO_HEADS)
-    return [Decoded(request.then(each), rows) for request, each in zip(requests, taken, strict=True)], behind
+    return [
+        Decoded(request.then(each), rows, _repeated(request)) for request, each in zip(requests, taken, strict=True)
+    ], behind
 
 
 @dataclass(slots=True, eq=False)
@@ -300,7 +306,7 @@ class Compute:
         if requests:
             self.batches, self.requests = self.batches + 1, self.requests + len(requests)
             self.rows += decoded[0].rows
-            self.read_tokens += sum(_repeated(request) for request in requests)
+            self.read_tokens += sum(each.repeated for each in decoded)
         return [_own(each) for each in decoded], behind
 
     def together(
@@ -350,7 +356,7 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
 
 
 def _repeated(request: DecodeRequest[Any]) -> int:
-    """Tokens that its last distribution had to read beside the newest of each row."""
+    """Tokens of all rows that its last distribution had to read beside the newest of each."""
     return max(0, request.group.appended - 1) * len(request.group.rows)
 
 

@@ -5,7 +5,7 @@ A question over passages has a row for each passage (`read`); a plain prompt has
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -168,6 +168,22 @@ def read_text(voice: Voice, text: str, *, task: Task, room: int, prefix: str = "
     """`read_prompt` of a text that the voice lays out for `task`, and of what is written already behind it."""
     written = voice.layout(task).encode("", prefix, "") if prefix else []
     return (yield from read_prompt(voice, [*voice.prompt(text, task), *written], room))
+
+
+def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
+    """The same passes; `seen` hears of the tokens of each, of all rows: a prompt may be given up in the middle."""
+    try:
+        segment = next(passes)
+        while True:
+            try:
+                given = yield segment
+            except BaseException as error:  # noqa: BLE001 - the passes' own business
+                segment = passes.throw(error)
+                continue
+            seen(sum(map(len, segment.tokens)))
+            segment = passes.send(given)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
 
 
 def at_once(voice: Voice, passes: Prefill[T]) -> T:

@@ -1,0 +1,115 @@
+"""One side's rows of one text, as the main thread has them: read, decoded behind any tokens, and freed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, TypeVar
+
+from hocket_bus.errors import HocketError
+
+from ..preemption import Interrupt, Preempted
+from ..sampling.heads import Heads
+from .compute import Compute, Decoded, DecodeRequest
+from .sequences import Prefill, SequenceGroup, metered
+
+T = TypeVar("T")
+Read: TypeAlias = Callable[[SequenceGroup | HocketError], None]
+
+
+def _uncounted(_: int) -> None:
+    """Nobody is paid for it."""
+
+
+class Grounded:
+    """Whoever has it is told on the main thread, of nothing that it has interrupted in time."""
+
+    def __init__(self, compute: Compute, seen: Callable[[int], None] = _uncounted) -> None:
+        """`seen` hears on the compute thread of the tokens, of all rows, that a pass has read of a prompt."""
+        self._compute = compute
+        self._seen = seen
+        self._reading = Interrupt()
+        self._group: SequenceGroup | None = None
+        self._behind = 0  # tokens behind which was decoded last
+        self._decoding: Interrupt | None = None
+        self._closed = False
+
+    @property
+    def has_read(self) -> bool:
+        """Whether the prompt is read."""
+        return self._group is not None
+
+    @property
+    def length(self) -> int:
+        """Tokens in the longest row of a prompt that is read."""
+        assert self._group is not None
+        return self._group.length
+
+    def read(self, passes: Prefill[SequenceGroup], done: Read) -> None:
+        """Read a prompt into rows; `done` is told of the first that is read, or of an error."""
+        self._reading = Interrupt()
+
+        def read(outcome: SequenceGroup | HocketError | Preempted) -> None:
+            if isinstance(outcome, SequenceGroup):
+                self._take(outcome, done)
+            elif isinstance(outcome, HocketError) and not self._closed:
+                done(outcome)
+
+        self._compute.prefill(metered(passes, self._seen), self._reading, read)
+
+    def give_up(self) -> None:
+        """Read no further; what was read by the time that this is heeded is taken all the same."""
+        self._reading.set()
+
+    def decode(
+        self, tokens: Sequence[int], then: Callable[[Heads], T], done: Callable[[Decoded[T] | HocketError, float], None]
+    ) -> Interrupt:
+        """What follows the rows behind `tokens`, and the seconds that its step took; the interrupt stops it.
+
+        Where more tokens are missing than a part of a prompt has, they are read in parts first, beside others.
+        """
+        group, ids, interrupt = self._group, list(tokens), Interrupt()
+        assert group is not None
+        self._decoding = interrupt
+
+        def decode() -> None:
+            began_s = time.monotonic()
+
+            def decoded(outcome: Decoded[T] | HocketError | Preempted) -> None:
+                if not isinstance(outcome, Preempted):
+                    self._behind = len(ids)
+                    done(outcome, time.monotonic() - began_s)
+
+            self._compute.decode(DecodeRequest(group, ids, then, interrupt), decoded)
+
+        def caught_up(outcome: HocketError | Preempted | None) -> None:
+            if outcome is None:
+                decode()
+            elif isinstance(outcome, HocketError):
+                done(outcome, 0.0)
+
+        if (len(ids) - self._behind) * len(group.rows) <= group.voice.prefill_tokens:
+            decode()
+        else:  # it has joined, or goes on, in the middle of an answer
+            self._compute.prefill(metered(group.catch_up(ids), self._seen), interrupt, caught_up)
+        return interrupt
+
+    def close(self) -> None:
+        """Free the rows, behind whatever the compute thread still does with them."""
+        self._closed = True
+        self._reading.set()
+        if self._decoding is not None:
+            self._decoding.set()
+        if self._group is not None:
+            self._free(self._group)
+            self._group = None
+
+    def _take(self, group: SequenceGroup, done: Read) -> None:
+        if self._closed or self._group is not None:  # the second: given up, and read again before that was heeded
+            self._free(group)
+        else:
+            self._group = group
+            done(group)
+
+    def _free(self, group: SequenceGroup) -> None:
+        self._compute.run(group.close, lambda _: None)

@@ -15,8 +15,8 @@ from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import Begin, Error, Passage, Sampling, Search
 from hocket_bus.sockets import Event, Received
 from hocket_client.question import ask_message
+from hocket_daemon.aggregation.drafter import RelevanceWeights
 from hocket_daemon.aggregation.relevance import query, weighed_by
-from hocket_daemon.aggregation.weights import RelevanceWeights
 from hocket_daemon.serving.prefix import PrefixChain
 from hocket_daemon.serving.retrieval import NO_PASSAGES
 from waiting import WAIT_S

@@ -21,15 +21,11 @@ class Leading(ABC):
 
     def __init__(self, services: Services, reply: Reply) -> None:
         self.closed = False
+        self.user = reply.user  # the key of whoever asked
         self._services = services
         self._reply = reply
         self._written: Finish | None = None  # the answer lacks nothing but the other side's sources
         self._sources_by_s = inf
-
-    @property
-    def user(self) -> str:
-        """The key of whoever asked."""
-        return self._reply.user
 
     def on_peer(self, up: bool, reason: HocketError | None) -> None:
         """The other side can be reached, or cannot."""

@@ -142,6 +142,7 @@ class Reply:
     ) -> None:
         """`decode` turns ids into text; the ids in `eos` end the answer and have no text."""
         self.ask = ask
+        self.user = stream.user  # whose question it is
         self.closed = False
         self.times_s: list[float] = []  # of every token published, since the question came
         self.finished = ""  # how it ended: a finish, or an error's code
@@ -157,11 +158,6 @@ class Reply:
     def request(self) -> bytes:
         """The question's number."""
         return self.ask.request
-
-    @property
-    def user(self) -> str:
-        """Whose question it is."""
-        return self._stream.user
 
     @property
     def tokens(self) -> list[int]:

@@ -268,9 +268,9 @@ def _until_told(calls: list[Call]) -> list[Call]:
 
 
 def _usual(ways: list[Way]) -> Way:
-    return Way(_most([way.run for way in ways]), _most([way.through for way in ways]))
+    return Way(_maximum([way.run for way in ways]), _maximum([way.through for way in ways]))
 
 
-def _most(found: list[set[str]]) -> set[str]:
+def _maximum(found: list[set[str]]) -> set[str]:
     counted = Counter(file for files in found for file in files)
     return {file for file, times in counted.items() if times > len(found) / 2}

@@ -139,10 +139,10 @@ class Connections:
         connection.going = True
         self._hush(connection)
 
-    def _crowded(self, connections: list[Connection], most: int) -> Leaving:
+    def _crowded(self, connections: list[Connection], maximum: int) -> Leaving:
         """Those with the most waiting, until the others' is little enough."""
         waiting = sum(each.waiting for each in connections)
-        while waiting > most:
+        while waiting > maximum:
             largest = max(connections, key=lambda each: each.waiting)
             connections.remove(largest)
             waiting -= largest.waiting
@@ -173,5 +173,5 @@ class Connections:
             del self._mute[connection.address]
 
     def _oldest_mute(self) -> Connection | None:
-        most = max(self._mute.values(), key=len, default={})
-        return next(iter(most.values()), None)
+        maximum = max(self._mute.values(), key=len, default={})
+        return next(iter(maximum.values()), None)

@@ -10,7 +10,7 @@ from typing import Unpack
 from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
 from hocket_bus.paths import default_endpoint
 
-from .composer import AsyncComposer, Manuscript
+from .composer import AsyncComposer, EditedText
 from .connection import Connection, Reader
 from .inbox import Inbox
 from .question import Options, checked
@@ -60,8 +60,8 @@ class AsyncClient:
         """Compose a text; see Client.compose. Call it inside `async with`, on the loop that will iterate."""
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
-        manuscript = Manuscript(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
-        return AsyncComposer(self._connection, manuscript)
+        edited = EditedText(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
+        return AsyncComposer(self._connection, edited)
 
 
 class AsyncStream(Reader):

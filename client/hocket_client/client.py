@@ -15,7 +15,7 @@ from hocket_bus.faults import raised
 from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
 from hocket_bus.paths import default_endpoint
 
-from .composer import Composer, Manuscript
+from .composer import Composer, EditedText
 from .connection import Connection, Reader
 from .question import Options, checked
 
@@ -54,7 +54,7 @@ class Client:
         Without `memory` nothing leaves the device for it. Raises BadRequest, Cancelled after `close`.
         """
         return Composer(
-            self._connection, Manuscript(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
+            self._connection, EditedText(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
         )
 
     @checked

@@ -112,7 +112,7 @@ class AsyncMail(Mail):
 _WORD = re.compile(r"\s*\S+")
 
 
-class Manuscript:
+class EditedText:
     """Pure: both clients drive it alike. A suggestion for another version than the text's is never handed out."""
 
     def __init__(self, topic: bytes, text: str, cursor: int | None, *, tokens: int, memory: bool) -> None:
@@ -200,37 +200,37 @@ def _checked(text: str, cursor: int | None) -> tuple[str, int]:
 class _Composer:
     """Sends what changed, and keeps the suggestion for the text as it stands. From any thread."""
 
-    def __init__(self, connection: Connection, manuscript: Manuscript, mail: Mail) -> None:
+    def __init__(self, connection: Connection, edited: EditedText, mail: Mail) -> None:
         self._connection = connection
-        self._manuscript = manuscript
+        self._edited = edited
         self._mail = mail
         self._lock = threading.Lock()
         self._closed = False
-        request = manuscript.request
-        connection.expect(request, _receiver(manuscript, self._lock, connection, mail.put), manuscript.nudge)
+        request = edited.request
+        connection.expect(request, _receiver(edited, self._lock, connection, mail.put), edited.nudge)
         self._leave = weakref.finalize(self, connection.leave, request)
         self._leave.atexit = False  # a process that ends leaves by its silence
-        connection.send(manuscript.whole())
+        connection.send(edited.whole())
 
     @property
     def text(self) -> str:
         """The text as it stands."""
-        return self._manuscript.text
+        return self._edited.text
 
     @property
     def cursor(self) -> int:
         """Where the cursor is in it, in characters."""
-        return self._manuscript.cursor
+        return self._edited.cursor
 
     @property
     def version(self) -> int:
         """Of the text as it stands; it grows by one with every change."""
-        return self._manuscript.version
+        return self._edited.version
 
     @property
     def suggestion(self) -> Suggestion | None:
         """What may follow the cursor of the text as it stands; None while that is not known."""
-        return self._manuscript.suggestion
+        return self._edited.suggestion
 
     @checked
     def update(self, text: str, cursor: int | None = None) -> int:
@@ -240,14 +240,14 @@ class _Composer:
         """
         self._check_open()
         with self._lock:
-            self._connection.send(self._manuscript.change(text, cursor))
-            return self._manuscript.version
+            self._connection.send(self._edited.change(text, cursor))
+            return self._edited.version
 
     @checked
     def accept(self, words: int | None = None) -> str:
         """Write the suggestion, or its first `words`, at the cursor; returns what was written."""
         self._check_open()
-        taken, text, cursor = self._manuscript.taken(words), self.text, self.cursor
+        taken, text, cursor = self._edited.taken(words), self.text, self.cursor
         if taken:
             self.update(text[:cursor] + taken + text[cursor:], cursor + len(taken))
         return taken
@@ -293,15 +293,15 @@ class _Composer:
         return self._closed or self.suggestion is not None
 
     def _nudge(self) -> None:
-        if self._manuscript.suggestion is None:
-            self._connection.send(*self._manuscript.nudge())
+        if self._edited.suggestion is None:
+            self._connection.send(*self._edited.nudge())
 
 
 class Composer(_Composer):
     """`with client.compose("Dear Ms Varga,") as composer: composer.update(…); composer.wait()`."""
 
-    def __init__(self, connection: Connection, manuscript: Manuscript) -> None:
-        super().__init__(connection, manuscript, Mail())
+    def __init__(self, connection: Connection, edited: EditedText) -> None:
+        super().__init__(connection, edited, Mail())
 
     @checked
     def events(self, wait_s: float = math.inf) -> Iterator[News]:
@@ -344,8 +344,8 @@ class AsyncComposer(_Composer):
 
     _mail: AsyncMail
 
-    def __init__(self, connection: Connection, manuscript: Manuscript) -> None:
-        super().__init__(connection, manuscript, AsyncMail())
+    def __init__(self, connection: Connection, edited: EditedText) -> None:
+        super().__init__(connection, edited, AsyncMail())
 
     @checked
     def events(self, wait_s: float = math.inf) -> AsyncIterator[News]:
@@ -380,14 +380,14 @@ class AsyncComposer(_Composer):
 
 
 def _receiver(
-    manuscript: Manuscript, lock: threading.Lock, connection: Connection, put: Callable[[Item], None]
+    edited: EditedText, lock: threading.Lock, connection: Connection, put: Callable[[Item], None]
 ) -> Callable[[Message], None]:
     """What takes messages on the I/O thread; it holds no composer, so that one that nobody holds is closed."""
 
     def receive(message: Message) -> None:
         try:
             with lock:
-                news, replies = manuscript.feed(message)
+                news, replies = edited.feed(message)
                 connection.send(*replies)
         except Exception as error:  # noqa: BLE001 - raised where events are read
             put(error)

@@ -105,7 +105,7 @@ class Gating:
         self._number = os.urandom(16)
         self._closed = False
         self._inner: Session | None = None
-        self._lookups = services.retrieval.asker(reply.user)
+        self._lookups = services.retrieval.lookups(reply.user)
         self._counters: Counters = services.counters
 
     @property

@@ -22,7 +22,7 @@ from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
 from .graph.device import GraphDevice
-from .modes import composing, desk
+from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
 from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, Ledger, PeerGate, fact, obstacle
@@ -61,19 +61,19 @@ class DeviceDaemon(Daemon):
             self.server,
             sharing_peer,
             self._egress,
-            least=self.settings.aggregation.least_evidence,
+            minimum=self.settings.aggregation.min_evidence,
         )
         self._graph.add_to(self.at_server, self.at_peer)
         self.duties.append(self._graph)
         model, why = composing(self._own_settings, self.services.voice)
         services = self._composing(model, why)
-        self._desk = desk(self, services, self.server, self.sessions, self._own_settings, why=why)
-        self._desk.add_to(self.at_server)
+        self._composition = composition(self, services, self.server, self.sessions, self._own_settings, why=why)
+        self._composition.add_to(self.at_server)
         for mode in self.modes.peers.values():
             self.at_peer.add(mode.answers, self.sessions.on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
-        self.board.add(facts=[self._desk.facts], metrics=[self._desk.metrics])
+        self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
     def _composing(self, name: str, why: str) -> Services:
@@ -111,12 +111,12 @@ class DeviceDaemon(Daemon):
 
     def idle(self) -> bool:
         """A text that stays open in an editor is no work."""
-        return len(self.sessions) <= self._desk.at_rest
+        return len(self.sessions) <= self._composition.at_rest
 
     def tick(self, now: float) -> None:
         """Write down what left, too."""
         super().tick(now)
-        self._desk.tick(self.settings.client_silence_s)
+        self._composition.tick(self.settings.client_silence_s)
         self._ledger.write()
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class DeviceDaemon(Daemon):
         if obstacle(self._egress) is None:
             self.sessions.on_peer(reason is None, reason)
         else:
-            self._desk.on_peer(reason is None, reason)
+            self._composition.on_peer(reason is None, reason)
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
         asked = {"server": f"{self._served_by}, asked by dispatch in the cloud's place"} if self._served_by else {}

@@ -11,8 +11,8 @@ from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
 from .auto import AutoMode, GraphMode
 from .composition.choice import Choice, chosen
-from .composition.desk import Desk, Host
 from .composition.mode import CompositionMode
+from .composition.service import ComposingDaemon, CompositionService
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
@@ -57,11 +57,11 @@ def composing(settings: DeviceSettings, answering: Voice) -> Choice:
     return chosen(settings.composition.model, answering)
 
 
-def desk(
-    host: Host, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings, *, why: str
-) -> Desk:
+def composition(
+    host: ComposingDaemon, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings, *, why: str
+) -> CompositionService:
     """Where clients compose texts on a device; `why` its model does that."""
-    return Desk(host, services, server, sessions, settings.composition, why=why)
+    return CompositionService(host, services, server, sessions, settings.composition, why=why)
 
 
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:
@@ -76,5 +76,5 @@ def _generator(settings: DaemonSettings) -> GeneratorSettings:
 
 def _weighing(settings: AggregationSettings) -> Weighing:
     return Weighing(
-        settings.relevance_temperature, settings.wire_mass, settings.least_evidence, trusts=settings.trust_cloud
+        settings.relevance_temperature, settings.wire_mass, settings.min_evidence, trusts=settings.trust_cloud
     )

@@ -11,7 +11,7 @@ from .chunking import sentences
 from .embedder import Embedder
 from .search import Passage
 
-MOST_SENTENCES = 48  # that are embedded for one query: about 5 ms each on one core
+MAX_SENTENCES = 48  # that are embedded for one query: about 5 ms each on one core
 WITHIN = 0.2  # of the nearest sentence's cosine: what is further away is about something else
 MIN_WORDS = 4  # of a sentence that says anything by itself
 JOINED = " "
@@ -32,13 +32,13 @@ def extract(embedder: Embedder, query: str, passages: Sequence[Passage], count: 
     for passage in passages:
         for text in _sentences(passage.text):
             found.setdefault(text, passage.document)
-    texts = list(found)[:MOST_SENTENCES]
+    texts = list(found)[:MAX_SENTENCES]
     if not texts:
         return []
     scores = np.clip(embedder.documents(texts) @ embedder.query(query), -1, 1)
     best = np.argsort(-scores, kind="stable")[:count]
-    least = scores[best[0]] - WITHIN
-    return [Sentence(found[texts[at]], texts[at], float(scores[at])) for at in best if scores[at] >= least]
+    minimum = scores[best[0]] - WITHIN
+    return [Sentence(found[texts[at]], texts[at], float(scores[at])) for at in best if scores[at] >= minimum]
 
 
 def _sentences(text: str) -> list[str]:

@@ -158,11 +158,11 @@ class Ingester:
         return self._suspects if file.attempts else self._fitting(file.size)
 
     def _fitting(self, size: float) -> Lane:
-        return next(lane for lane in self._lanes if size <= lane.most_bytes)
+        return next(lane for lane in self._lanes if size <= lane.max_bytes)
 
     def _step(self) -> bool:
         """Embed a batch, or wait until there is one; False when all is done."""
-        self._heed_stop()
+        self._check_stop()
         self._wake.clear()
         self._arrive()
         opened = 0
@@ -199,7 +199,7 @@ class Ingester:
             draft = None
         if draft is None:
             self._close(entry, unread=True)
-        elif len(draft.document.text) > CHARS_PER_BYTE * lane.most_bytes:
+        elif len(draft.document.text) > CHARS_PER_BYTE * lane.max_bytes:
             self._leave(file)
             self._fitting(len(draft.document.text)).add(entry)
         else:
@@ -207,7 +207,7 @@ class Ingester:
             self._turns.add(draft)
 
     def _finish(self, draft: Draft) -> None:
-        self._heed_stop()
+        self._check_stop()
         wanted: Wanted = "documents" if draft.file.stale else "queue"
         change = self._commit(lambda: self._store.put_document(draft.document, _rows(draft), wanted))
         _count(draft.job.report, draft, change)
@@ -267,7 +267,7 @@ class Ingester:
         for share in batch:
             share.draft.job.embedded(share.last - share.first)
 
-    def _heed_stop(self) -> None:
+    def _check_stop(self) -> None:
         if self._stopped.is_set():
             raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
 

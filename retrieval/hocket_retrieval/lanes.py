@@ -26,8 +26,8 @@ Read = Callable[[Entry, Sandbox], Draft | None]
 class Lane:
     """A queue with a thread, and a sandbox, of its own. At most `ahead` of its files are being read or embedded."""
 
-    def __init__(self, most_bytes: float, ahead: int, read: Read, wake: Callable[[], None]) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, max_bytes: float, ahead: int, read: Read, wake: Callable[[], None]) -> None:
+        self.max_bytes = max_bytes
         self._ahead = ahead
         self._read = read
         self._wake = wake

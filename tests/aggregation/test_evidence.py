@@ -7,7 +7,7 @@ import pytest
 from hocket_bus.messages import Begin, Passage, Passages, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
 
-LEAST = 0.35
+MINIMUM = 0.35
 COSINE = "cosine:0123"
 
 
@@ -45,7 +45,7 @@ def ready(best: float, documents: int = 2, scorer: str = COSINE) -> Ready:
 def test_the_nearest_passage_of_either_side_decides(device: tuple[float, ...], cloud: float, told: bool) -> None:
     """Told once, when both have searched, however often it is looked."""
     heard: list[str] = []
-    evidence = Evidence(begin(), LEAST, heard.append)
+    evidence = Evidence(begin(), MINIMUM, heard.append)
     evidence.look(own(*device), None, alone=False)
     assert heard == []
     for _ in range(2):
@@ -58,16 +58,16 @@ def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None
     """That there are no documents is told otherwise."""
     for scores, told in (((0.2,), 1), ((0.5,), 0), ((), 0)):
         heard: list[str] = []
-        Evidence(begin(), LEAST, heard.append).look(own(*scores), ready(0.9), alone=True)
+        Evidence(begin(), MINIMUM, heard.append).look(own(*scores), ready(0.9), alone=True)
         assert len(heard) == told
 
 
 def test_nothing_is_told_where_the_bound_means_nothing() -> None:
     """Of prose that goes on, of questions without documents, of other scorers, and below a bound of -1."""
     heard: list[str] = []
-    Evidence(begin(task="complete"), LEAST, heard.append).look(own(0.0), ready(0.0), alone=False)
-    Evidence(begin(documents=0), LEAST, heard.append).look(own(0.0), ready(0.0), alone=False)
-    Evidence(begin(), LEAST, heard.append).look(own(0.0, scorer="rerank:1"), ready(0.0), alone=False)
-    Evidence(begin(), LEAST, heard.append).look(own(0.0), ready(0.0, scorer="rerank:1"), alone=False)
+    Evidence(begin(task="complete"), MINIMUM, heard.append).look(own(0.0), ready(0.0), alone=False)
+    Evidence(begin(documents=0), MINIMUM, heard.append).look(own(0.0), ready(0.0), alone=False)
+    Evidence(begin(), MINIMUM, heard.append).look(own(0.0, scorer="rerank:1"), ready(0.0), alone=False)
+    Evidence(begin(), MINIMUM, heard.append).look(own(0.0), ready(0.0, scorer="rerank:1"), alone=False)
     Evidence(begin(), -1.0, heard.append).look(own(-0.9), ready(-1.0), alone=False)
     assert heard == []

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device, mix, target
+from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, mix, target
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, draw, exponential, sample
 
@@ -82,7 +82,7 @@ def test_coupled_acceptance_is_what_shared_noise_gives_and_more_than_independent
 def test_eta_is_a_multiple_of_two_to_the_minus_24_and_sides_share_one(a: float, b: float) -> None:
     """Both sides compute the same bits, and the two shares sum to 1; none but the cloud's can be 0."""
     eta = eta_device(a, b)
-    assert LEAST_OF_DEVICE <= eta <= 1
+    assert MIN_OF_DEVICE <= eta <= 1
     assert (eta * 2**24).is_integer()
     assert math.isclose(eta, max(1 / 64, 1 / (1 + math.exp(min(700, b - a)))), abs_tol=2**-24)
 

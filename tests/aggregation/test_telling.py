@@ -48,7 +48,7 @@ def test_the_first_draft_tells_and_both_sides_lean_alike(sides: dict[Side, Dialo
         assert [draft.likelihoods is not None for draft in sent] == [True, False, False]
     sides["device"].receive(first["cloud"][0])
     sides["cloud"].receive(first["device"][0])
-    assert sides["device"].exchange.lean == sides["cloud"].exchange.lean != 0.0
+    assert sides["device"].exchange.likelihood_ratio == sides["cloud"].exchange.likelihood_ratio != 0.0
 
 
 def test_drafts_decide_nothing_before_the_likelihoods_are_known(sides: dict[Side, Dialogue]) -> None:
@@ -63,7 +63,7 @@ def test_drafts_decide_nothing_before_the_likelihoods_are_known(sides: dict[Side
         for answer in sides["cloud"].receive(message).send:  # type: ignore[arg-type]
             sides["device"].receive(answer)  # type: ignore[arg-type]
     assert lost.likelihoods is not None
-    assert sides["device"].exchange.lean != 0.0
+    assert sides["device"].exchange.likelihood_ratio != 0.0
     assert sides["device"].remote_drafts == 3
 
 

@@ -16,11 +16,11 @@ seconds = st.floats(1e-4, 2.0)
 
 
 @given(seconds, seconds, st.integers(1, MAX_LOOKAHEAD))
-def test_the_window_hides_a_round_trip_within_its_bounds(rtt_s: float, decode_s: float, most: int) -> None:
+def test_the_window_hides_a_round_trip_within_its_bounds(rtt_s: float, decode_s: float, maximum: int) -> None:
     """Enough steps for a round trip, unless the bound is below that."""
-    window = draft_window(rtt_s, decode_s, most)
-    assert 1 <= window <= most
-    assert window == most or window * decode_s >= rtt_s
+    window = draft_window(rtt_s, decode_s, maximum)
+    assert 1 <= window <= maximum
+    assert window == maximum or window * decode_s >= rtt_s
 
 
 @given(seconds, st.floats(0, 1), st.floats(0, 1))

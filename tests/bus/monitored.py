@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zmq
 
-from hocket_bus.sockets.opened import Sockets
+from hocket_bus.sockets.socket_set import SocketSet
 
 ROUNDS = 300
 WAIT_MS = 5_000
@@ -22,7 +22,7 @@ WAIT_MS = 5_000
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
-        sockets = Sockets(Path(folder), os.eventfd(0), lambda: None)
+        sockets = SocketSet(Path(folder), os.eventfd(0), lambda: None)
         near, far = (sockets.open(zmq.PAIR, f"ipc://{folder}/x", {}) for _ in range(2))
         near.bind(f"ipc://{folder}/x")
         far.connect(f"ipc://{folder}/x")

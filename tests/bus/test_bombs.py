@@ -103,7 +103,7 @@ PAYLOADS = {
 }
 
 
-def bombs(most: int = ALL) -> Iterator[tuple[str, list[bytes]]]:
+def bombs(maximum: int = ALL) -> Iterator[tuple[str, list[bytes]]]:
     """Every value in every message, in at most so many of its fields; all fields before and behind are right."""
     rng = random.Random(5)
     for message in corpus(1):
@@ -113,7 +113,7 @@ def bombs(most: int = ALL) -> Iterator[tuple[str, list[bytes]]]:
         body = fields[: len(fields) - len(payload)]
         start = bytes((0x90 | len(body),)) if len(body) < 16 else b"\xdc" + len(body).to_bytes(2, "big")
         for name, value in VALUES.items():
-            for place in rng.sample(range(len(body)), min(most, len(body))):
+            for place in rng.sample(range(len(body)), min(maximum, len(body))):
                 changed = b"".join([start, *body[:place], value, *body[place + 1 :]])
                 yield f"{kind.__name__}[{place}]: {name}", [header(kind), changed, *payload]
     for name, changed in BODIES.items():
@@ -145,9 +145,9 @@ def _traced() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_traced")
 @pytest.mark.parametrize("most", [2, pytest.param(ALL, marks=pytest.mark.long)], ids=["some", "all"])
-def test_bombs_in_any_field_of_any_message_take_little_memory(most: int) -> None:
+def test_bombs_in_any_field_of_any_message_take_little_memory(maximum: int) -> None:
     """Refused before anything large is built of them."""
-    for name, frames in bombs(most):
+    for name, frames in bombs(maximum):
         assert peak_bytes(lambda frames=frames, name=name: refuse(name, frames)) < MEMORY_BYTES, name  # type: ignore[misc]
 
 

@@ -13,8 +13,8 @@ from hocket_bus.keys import SELF
 from hocket_bus.malformed import MAX_MALFORMED
 from hocket_bus.messages import BY_CODE, CLASS_OF, NEEDS_OF, PROTOCOL_VERSION, RIGHTS
 from hocket_bus.shares import BURST_BYTES, RATE_BYTES, REFUSED_S
-from hocket_bus.sockets.door import MAX_CONNECTIONS
-from hocket_bus.sockets.inflow import BURST_FRAMES, FRAMES_PER_S
+from hocket_bus.sockets.connection_limits import MAX_CONNECTIONS
+from hocket_bus.sockets.inbound_limit import BURST_FRAMES, FRAMES_PER_S
 from hocket_bus.sockets.server import ROUTER_OPTIONS, TOPIC_BYTES
 from hocket_bus.topics import MAX_TOPICS
 

@@ -17,7 +17,7 @@ from hocket_bus.errors import BadConfiguration, OtherVersion, ProtocolError, Una
 from hocket_bus.faults import raised
 from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, Welcome
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, Received, Server
-from hocket_bus.sockets.awake import Awake
+from hocket_bus.sockets.awake_clock import AwakeClock
 from hocket_bus.sockets.listening import Listening
 from hocket_bus.wire import decode, encode
 from waiting import WAIT_S, until
@@ -166,7 +166,7 @@ def test_after_a_sleep_links_are_made_anew_at_once(tmp_path: Path, monkeypatch: 
 
 def test_time_in_which_nothing_could_be_read_is_not_silence() -> None:
     """A process that was stopped for a minute counts half a second of it."""
-    clock = Awake()
+    clock = AwakeClock()
     began = time.monotonic()
     for second in (0.4, 0.8, 60.8, 61.2):
         clock.step(began + second)

@@ -19,7 +19,7 @@ from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.window import Pieces
+from hocket_daemon.composition.window import TokenTexts
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute
@@ -35,11 +35,11 @@ SENTENCES = [
     "Doctor Abel Renn teaches botany at the college.",
 ]
 WORDS = " ".join(SENTENCES).split()
-MOST = 15
+MAXIMUM = 15
 
 
 @dataclass
-class Desk:
+class CompositionService:
     """A text, its completer and what was told."""
 
     voice: TransformersVoice
@@ -49,9 +49,9 @@ class Desk:
     failed: list[HocketError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pieces = Pieces(self.voice)
+        self.pieces = TokenTexts(self.voice)
         self.completer = Completer(
-            self.compute, self.voice, self.pieces, most=MOST, tell=self.told.append, fail=self.failed.append
+            self.compute, self.voice, self.pieces, maximum=MAXIMUM, tell=self.told.append, fail=self.failed.append
         )
 
     def suggested(self, version: int) -> Told:
@@ -66,12 +66,12 @@ def voice() -> TransformersVoice:
 
 
 @pytest.fixture
-def desk(voice: TransformersVoice) -> Iterator[Desk]:
+def service(voice: TransformersVoice) -> Iterator[CompositionService]:
     main = MainThread()
     with main.compute(voice) as compute:
-        desk = Desk(voice, compute, main)
-        yield desk
-        desk.completer.close()
+        service = CompositionService(voice, compute, main)
+        yield service
+        service.completer.close()
         main.settle(compute)
         rows = voice.slots.take(4)  # all of them are free again
         voice.slots.give_back(rows)
@@ -80,56 +80,58 @@ def desk(voice: TransformersVoice) -> Iterator[Desk]:
 @pytest.mark.parametrize(
     ("seed", "edits"), [pytest.param(0, 60, marks=pytest.mark.slow), pytest.param(7, 2_000, marks=pytest.mark.long)]
 )
-def test_suggestions_are_those_of_plain_greedy_decoding(desk: Desk, seed: int, edits: int) -> None:
+def test_suggestions_are_those_of_plain_greedy_decoding(service: CompositionService, seed: int, edits: int) -> None:
     """Random edits, with memory that comes now and then, checked one by one."""
     chance = random.Random(seed)
     typist = Typist(seed, WORDS, "The ferry to")
     document = Document(typist.text, typist.cursor, 0)
-    memory = Takeaways(120, lambda text: len(desk.voice.continued(text)))
+    memory = Takeaways(120, lambda text: len(service.voice.continued(text)))
     computed = kept = renewed = 0
-    desk.completer.suggest(document)
+    service.completer.suggest(document)
     for edit in typist.edits(edits):
         assert document.apply(edit)
         assert (document.text, document.cursor) == (typist.text, typist.cursor)
-        desk.completer.suggest(document)
+        service.completer.suggest(document)
         if chance.random() < 0.1:
             memory.add("cloud", [Takeaway(text=chance.choice(SENTENCES), document="d")], float(edit.version))
-        desk.completer.renew(document, memory.items, memory.changed_s)
+        service.completer.renew(document, memory.items, memory.changed_s)
         if chance.random() < 0.3:
-            desk.suggested(document.version)
+            service.suggested(document.version)
         if chance.random() < 0.2:
-            desk.main.settle(desk.compute)  # at rest: what is decoded ahead, and newer memory, is there
-            typist.follow(desk.told[-1].text)
-    desk.suggested(document.version)
-    desk.main.settle(desk.compute)
-    assert not desk.failed
-    for told in desk.told:
+            service.main.settle(service.compute)  # at rest: what is decoded ahead, and newer memory, is there
+            typist.follow(service.told[-1].text)
+    service.suggested(document.version)
+    service.main.settle(service.compute)
+    assert not service.failed
+    for told in service.told:
         computed, kept = computed + (told.passes > 0), kept + (told.passes == 0)
         renewed += bool(told.reference.items)
-        tokens, lead = plain(desk.voice, desk.pieces, told)
+        tokens, lead = plain(service.voice, service.pieces, told)
         assert tokens == list(told.path.tokens) or lead < TIE
-        assert told.path.suggested(desk.pieces, MOST) is not None
+        assert told.path.suggested(service.pieces, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
 
 
 @pytest.mark.parametrize(("remembered", "behind"), [(60, ""), (0, "\U0001f600" * 200), (60, "\U0001f600" * 200)])
-def test_what_has_no_room_before_the_text_is_left_unread(desk: Desk, remembered: int, behind: str) -> None:
+def test_what_has_no_room_before_the_text_is_left_unread(
+    service: CompositionService, remembered: int, behind: str
+) -> None:
     """More memory than the context holds, and a text behind the cursor whose every letter is several tokens: the row
     never outgrows the context, where it would write into its neighbour's, and the newest takeaways are read."""
-    memory = Takeaways(10_000, lambda text: len(desk.voice.continued(text)))
+    memory = Takeaways(10_000, lambda text: len(service.voice.continued(text)))
     for number in range(remembered):
         memory.add("cloud", [Takeaway(text=f"Mill {number} was built in {1_700 + number}.", document=str(number))], 0.0)
     text = " ".join(SENTENCES * 12)
     document = Document(text + behind, len(text), 0)
-    desk.completer.suggest(document)
-    desk.suggested(0)
-    desk.completer.renew(document, memory.items, memory.changed_s)
-    desk.main.settle(desk.compute)
-    told = desk.suggested(0)
-    assert not desk.failed
+    service.completer.suggest(document)
+    service.suggested(0)
+    service.completer.renew(document, memory.items, memory.changed_s)
+    service.main.settle(service.compute)
+    told = service.suggested(0)
+    assert not service.failed
     assert told.reference.is_for(memory.items, behind)
-    assert len(told.reference.ids) < desk.voice.slots.context
-    tokens, lead = plain(desk.voice, desk.pieces, told)
+    assert len(told.reference.ids) < service.voice.slots.context
+    tokens, lead = plain(service.voice, service.pieces, told)
     assert tokens == list(told.path.tokens) or lead < TIE
     if remembered:
         named = {source.document for source in told.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))}
@@ -137,54 +139,54 @@ def test_what_has_no_room_before_the_text_is_left_unread(desk: Desk, remembered:
         assert 0 < told.reference.unread <= 60
 
 
-def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(desk: Desk) -> None:
+def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(service: CompositionService) -> None:
     """One key falls into each pass, and what the pass reads is there for the next key."""
     text = " ".join(SENTENCES * 12)
     document = Document(text, len(text), 0)
     begun, typed = threading.Event(), threading.Event()
     passes: list[int] = []
-    read = desk.compute._read
+    read = service.compute._read
 
     def read_slowly(segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         begun.set()
-        desk.main.post(lambda: None)
+        service.main.post(lambda: None)
         assert typed.wait(WAIT_S)
         typed.clear()
         behind = read(segments, interrupt)
         passes.append(sum(len(row) for segment in segments for row in segment.tokens))
         return behind
 
-    desk.compute._read = read_slowly
-    desk.completer.suggest(document)
-    tokens = len(desk.completer.context(document))
+    service.compute._read = read_slowly
+    service.completer.suggest(document)
+    tokens = len(service.completer.context(document))
     for version in range(1, tokens // PART + 2):
-        desk.main.until(begun.is_set)
+        service.main.until(begun.is_set)
         begun.clear()
         at = document.cursor
         assert document.apply(Edit(REQUEST, version - 1, version, at, 0, "z", at + 1))
-        desk.completer.suggest(document)
+        service.completer.suggest(document)
         typed.set()
-    desk.main.until(begun.is_set)
+    service.main.until(begun.is_set)
     have_read = sum(passes)
-    desk.compute._read = read
+    service.compute._read = read
     typed.set()
-    assert desk.suggested(document.version).passes
+    assert service.suggested(document.version).passes
     assert have_read > tokens - PART
 
 
-def test_a_text_that_is_closed_takes_no_row_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_closed_takes_no_row_again(service: CompositionService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Newer memory that was read is heard of too late: the fixture finds all rows free."""
     document = Document("The ferry to", 12, 0)
-    desk.completer.suggest(document)
-    desk.suggested(0)
+    service.completer.suggest(document)
+    service.suggested(0)
     memory = Takeaways(120, len)
     memory.add("cloud", [Takeaway(text=SENTENCES[0], document="d")], 0.0)
     heard: list[tuple[Any, ...]] = []
-    on_read = desk.completer._on_read
-    monkeypatch.setattr(desk.completer, "_on_read", lambda *outcome: heard.append(outcome))
-    desk.completer.renew(document, memory.items, memory.changed_s)
-    desk.main.until(lambda: bool(heard))
-    desk.completer.close()
+    on_read = service.completer._on_read
+    monkeypatch.setattr(service.completer, "_on_read", lambda *outcome: heard.append(outcome))
+    service.completer.renew(document, memory.items, memory.changed_s)
+    service.main.until(lambda: bool(heard))
+    service.completer.close()
     on_read(*heard[0])
-    desk.main.settle(desk.compute)
-    assert len(desk.told) == 1
+    service.main.settle(service.compute)
+    assert len(service.told) == 1

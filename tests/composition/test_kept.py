@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from exact import exact
-from hocket_daemon.composition.completion import LATE, Kept, Path
+from hocket_daemon.composition.completion import LATE, Path, PathCache
 from hocket_daemon.composition.reference import Reference
-from hocket_daemon.composition.window import Pieces, Window
+from hocket_daemon.composition.window import TokenTexts, Window
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 
 
 @pytest.fixture(scope="module")
-def pieces() -> Pieces:
-    return Pieces(TransformersVoice(exact(name="bundled", slots=1, context=64), "device"))
+def pieces() -> TokenTexts:
+    return TokenTexts(TransformersVoice(exact(name="bundled", slots=1, context=64), "device"))
 
 
-def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: Pieces) -> None:
-    kept, window = Kept(pieces), Window("The ferry", "", [5, 6])
+def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: TokenTexts) -> None:
+    kept, window = PathCache(pieces), Window("The ferry", "", [5, 6])
     old, new = Reference([1]), Reference([1, 2])
     before, behind = Path(window, (7, 8)), Path(window, (7, 9))
     kept.put(old, before)
@@ -29,8 +29,8 @@ def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: P
     assert kept.late() == [before, behind]  # the likeliest source last
 
 
-def test_what_is_proposed_from_has_an_end(pieces: Pieces) -> None:
-    kept = Kept(pieces)
+def test_what_is_proposed_from_has_an_end(pieces: TokenTexts) -> None:
+    kept = PathCache(pieces)
     paths = [Path(Window(f"text {number}", "", [5]), (number,)) for number in range(2 * LATE + 3)]
     for number, path in enumerate(paths):
         kept.put(Reference([number // 50]), path)

@@ -74,7 +74,7 @@ class Scripted:
     def cancel(self) -> None:
         self._on_end("cancelled")
 
-    def asker(self, _: str) -> Scripted:
+    def lookups(self, _: str) -> Scripted:
         return self
 
     def search(self, query: str, k: int, scorer: str, done: Callable[[Passages], None]) -> None:

@@ -10,14 +10,14 @@ from typing_text import REQUEST, Typist
 
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.messages import MAX_QUERY_WORDS, Behind, Compose, Edit, Error, Remembered, Suggestion, Takeaway
-from hocket_client.composer import Manuscript
+from hocket_client.composer import EditedText
 from hocket_daemon.composition.completion import without_repeat
-from hocket_daemon.composition.coordinator import LEAST, MOST, Coordinator, new_part
+from hocket_daemon.composition.coordinator import MAXIMUM, MINIMUM, Coordinator, new_part
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.redaction import Redaction
 from hocket_daemon.composition.remembering import finished
-from hocket_daemon.composition.window import MOST_TYPED, Encoding, blocks, typed_at_end
+from hocket_daemon.composition.window import MAX_TYPED, Encoding, blocks, typed_at_end
 
 WORDS = ["ferry", "Brightholm,", "1874.", "the", "a", "naïve", "🙂", "שלום", "東京"]
 TOPIC = bytes(16)
@@ -35,11 +35,11 @@ def edit(at: int, removed: int, inserted: str, cursor: int, base: int = 0) -> Ed
 def test_client_and_device_have_the_same_text(seed: int) -> None:
     """Whatever changes: the edit that a manuscript sends makes a document what the manuscript is."""
     typist = Typist(seed, WORDS, "Dear")
-    manuscript = Manuscript(TOPIC, typist.text, None, tokens=15, memory=True)
-    document = Document.of(manuscript.whole())
+    edited = EditedText(TOPIC, typist.text, None, tokens=15, memory=True)
+    document = Document.of(edited.whole())
     sent = typed = 0
     for _ in typist.edits(300):
-        change = manuscript.change(typist.text, typist.cursor)
+        change = edited.change(typist.text, typist.cursor)
         assert document.apply(change)
         assert (document.text, document.cursor, document.version) == (typist.text, typist.cursor, typist.version)
         sent, typed = sent + len(change.inserted), typed + len(typist.text)
@@ -95,7 +95,7 @@ def test_ids_are_a_function_of_the_text_alone(seed: int) -> None:
         ("Th", "Th"),
         ("", ""),
         ("end.\n\n", "\n\n"),
-        ("a " + "x" * 100, "x" * MOST_TYPED),
+        ("a " + "x" * 100, "x" * MAX_TYPED),
         ("東京 は", ""),
         ("(wor", "(wor"),
     ],
@@ -110,11 +110,11 @@ def test_what_cannot_be_spelled_is_read() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 10, 64])
-def test_a_window_starts_with_a_word_and_holds_no_more_than_it_may(most: int) -> None:
-    text = " ".join(random.Random(most).choices(["ferry", "the", "Brightholm"], k=500))
-    start = Encoding(letters, lambda _: True).start(text, most)
-    assert len(text) - start <= most
-    assert start == len(text) or most < 12 or text[start - 1] == " "
+def test_a_window_starts_with_a_word_and_holds_no_more_than_it_may(maximum: int) -> None:
+    text = " ".join(random.Random(maximum).choices(["ferry", "the", "Brightholm"], k=500))
+    start = Encoding(letters, lambda _: True).start(text, maximum)
+    assert len(text) - start <= maximum
+    assert start == len(text) or maximum < 12 or text[start - 1] == " "
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_was_not_answered_is_asked_again() -> None:
 
 def test_a_threshold_that_sets_itself_keeps_its_bounds() -> None:
     coordinator = Coordinator("auto")
-    for news, bound in ((0, MOST), (3, LEAST)):
+    for news, bound in ((0, MAXIMUM), (3, MINIMUM)):
         for _ in range(10):
             before = coordinator.tau
             coordinator.replied(news)
@@ -222,29 +222,29 @@ def test_a_pattern_that_is_none_is_refused() -> None:
 
 
 def test_only_suggestions_for_the_text_as_it_stands_are_handed_out() -> None:
-    manuscript = Manuscript(TOPIC, "a", None, tokens=15, memory=True)
+    edited = EditedText(TOPIC, "a", None, tokens=15, memory=True)
 
     def suggestion(version: int) -> Suggestion:
         return Suggestion(
-            request=manuscript.request, version=version, text=" b", ms=1.0, passes=1, memory_age_s=0.0, sources=[]
+            request=edited.request, version=version, text=" b", ms=1.0, passes=1, memory_age_s=0.0, sources=[]
         )
 
-    assert manuscript.feed(suggestion(0))[0] == [suggestion(0)]
-    manuscript.change("ab", None)
-    assert manuscript.suggestion is None
-    assert manuscript.feed(suggestion(0)) == ([], [])
-    assert manuscript.feed(suggestion(1))[0] == [suggestion(1)]
-    assert manuscript.taken(1) == " b"
-    whole = manuscript.feed(Behind(request=manuscript.request))[1]
+    assert edited.feed(suggestion(0))[0] == [suggestion(0)]
+    edited.change("ab", None)
+    assert edited.suggestion is None
+    assert edited.feed(suggestion(0)) == ([], [])
+    assert edited.feed(suggestion(1))[0] == [suggestion(1)]
+    assert edited.taken(1) == " b"
+    whole = edited.feed(Behind(request=edited.request))[1]
     assert isinstance(whole[0], Compose)
     assert (whole[0].text, whole[0].version) == ("ab", 1)
-    remembered = Remembered(request=manuscript.request, side="cloud", takeaways=[], generator="extractive")
-    assert manuscript.feed(remembered)[0] == [remembered]
+    remembered = Remembered(request=edited.request, side="cloud", takeaways=[], generator="extractive")
+    assert edited.feed(remembered)[0] == [remembered]
     with pytest.raises(BadRequest):
-        manuscript.feed(Error(code="bad_request", text="no", remedy="", request=manuscript.request))
+        edited.feed(Error(code="bad_request", text="no", remedy="", request=edited.request))
 
 
 @pytest.mark.parametrize("cursor", [-1, 3])
 def test_a_cursor_outside_is_refused_before_it_is_sent(cursor: int) -> None:
     with pytest.raises(BadRequest):
-        Manuscript(TOPIC, "ab", cursor, tokens=15, memory=True)
+        EditedText(TOPIC, "ab", cursor, tokens=15, memory=True)

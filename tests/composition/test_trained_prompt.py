@@ -13,7 +13,7 @@ from hocket_bus.messages import Takeaway
 from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
-from hocket_daemon.composition.window import Pieces
+from hocket_daemon.composition.window import TokenTexts
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_tools.train.examples import Example
 from hocket_tools.train.reading import Reading
@@ -34,7 +34,7 @@ def test_a_prompt_is_that_of_the_running_device(
     memory.add("cloud", [Takeaway(text=text, document="d") for text in reversed(takeaways)], 0.0)
     document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Told](), MainThread()
     with main.compute(voice) as compute:
-        completer = Completer(compute, voice, Pieces(voice), most=4, tell=told.append, fail=pytest.fail)
+        completer = Completer(compute, voice, TokenTexts(voice), maximum=4, tell=told.append, fail=pytest.fail)
         completer.suggest(document)
         completer.renew(document, memory.items, 0.0)
         main.settle(compute)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hocket_bus.messages import Edit
 from hocket_daemon.composition.completer import Told
-from hocket_daemon.composition.window import Pieces
+from hocket_daemon.composition.window import TokenTexts
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.voice import Voice
 
@@ -74,7 +74,7 @@ class Typist:
         )
 
 
-def plain(voice: Voice, pieces: Pieces, told: Told) -> tuple[list[int], float]:
+def plain(voice: Voice, pieces: TokenTexts, told: Told) -> tuple[list[int], float]:
     """As many tokens as the path has, by greedy decoding one by one in a fresh row; and the least lead of one."""
     window = told.path.window
     if not (window.text + window.typed).strip():

@@ -19,7 +19,7 @@ from hocket_daemon.serving import reply
 from hocket_lab.rehearsal.script import scripted
 
 CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, reply)
-LEAST = 0.5
+MINIMUM = 0.5
 PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time
 
@@ -56,7 +56,7 @@ class DispatchSides(Sides):
 
     def _mode(self, side: Part) -> DispatchMode:
         trusts = self.trusts or bool(self.script)
-        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, LEAST, trusts=trusts)
+        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, trusts=trusts)
         return DispatchMode(side.services, self.settings, weighing, scripted(lambda: self.script))
 
     @property

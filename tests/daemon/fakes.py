@@ -56,7 +56,7 @@ class FakeCompute:
 
     def prefill(self, passes: Prefill[Any], interrupt: Interrupt, done: Callable[[Any], None]) -> None:
         def job() -> object:
-            interrupt.heed()
+            interrupt.raise_if_set()
             self._check()
             return at_once(self._voice, passes)
 
@@ -92,7 +92,7 @@ class FakeRetrieval:
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
 
-    def asker(self, user: str) -> FakeRetrieval:
+    def lookups(self, user: str) -> FakeRetrieval:
         return self
 
     def close(self) -> None:

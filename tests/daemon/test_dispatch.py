@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
-from dispatch_sides import CLOCKED, LEAST, DispatchSides, alike, ask
+from dispatch_sides import CLOCKED, MINIMUM, DispatchSides, alike, ask
 from fakes import part
 from msgspec.structs import replace
 from two_sides import QUESTION, TEXTS, Clock
@@ -287,9 +287,9 @@ def test_nothing_of_the_devices_documents_leaves_but_what_it_wrote(sides: Made) 
 @pytest.mark.parametrize(
     "settings",
     [
-        DispatchSettings(constraint="server", price_input=1e6, price_output=1e6, most_per_day=1.0),
+        DispatchSettings(constraint="server", price_input=1e6, price_output=1e6, max_per_day=1.0),
         DispatchSettings(  # what the device writes would move to the cloud, which costs next to nothing
-            constraint="device", price_input=1e-3, price_output=1e-3, exchange_rate=1e12, most_per_day=1e-12
+            constraint="device", price_input=1e-3, price_output=1e-3, exchange_rate=1e12, max_per_day=1e-12
         ),
     ],
     ids=["a dear cloud", "a cheap one"],
@@ -399,7 +399,7 @@ def test_the_reader_hears_where_nothing_read_is_about_the_question(sides: Made, 
         both.run_to_the_end()
         found = both.device.retrieval if first == "device" else both.cloud.retrieval
         best = max((passage.score for passage in found._found(QUESTION, 2, scorer).passages), default=-1.0)
-        expected = told if told != "nearest passage" or best < LEAST else ""
+        expected = told if told != "nearest passage" or best < MINIMUM else ""
         assert [notice for notice in both.reader.notices if "invented" in notice] == [
             notice for notice in both.reader.notices if expected and expected in notice
         ]

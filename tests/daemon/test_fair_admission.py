@@ -12,7 +12,7 @@ from fakes import FakePeer
 from hocket_bus.errors import BadRequest, Busy
 from hocket_daemon.serving.admission import ORDINARY_ROWS, Admission
 from hocket_daemon.serving.rates import BEGINS_S, BURST, Rates
-from hocket_daemon.serving.sessions import READING_ROW_S, READING_S, STILL_S, TURN_S, Sessions, place_of_session
+from hocket_daemon.serving.sessions import QUIET_S, READING_ROW_S, READING_S, TURN_S, Sessions, place_of_session
 
 SILENCE_S = 30.0
 PLACES, ROWS = 8, 16
@@ -31,7 +31,7 @@ def test_whatever_one_key_does_another_that_holds_nothing_is_admitted_at_once(pl
     at any moment each of the others in turn gets an ordinary session, and what is promised is never exceeded."""
     rng, admission = random.Random(places), Admission(places, rows, shared=True)
     held: dict[int, int] = {}
-    now_s, most = 0.0, 0
+    now_s, maximum = 0.0, 0
     for n in range(4_000):
         now_s += rng.choice([0.0, 0.01, 1.0])
         if held and rng.random() < 0.2:
@@ -41,13 +41,13 @@ def test_whatever_one_key_does_another_that_holds_nothing_is_admitted_at_once(pl
         with suppress(Busy, BadRequest):
             admission.enter(n, "hostile", asked, now_s)
             held[n] = asked
-        most = max(most, len(held))
+        maximum = max(maximum, len(held))
         assert len(held) == len(admission) <= places - 1
         assert sum(held.values()) <= rows - ORDINARY_ROWS
         if rng.random() < 0.3:
             admission.enter("other", rng.choice("abc"), rng.randint(1, ORDINARY_ROWS), now_s)
             admission.leave("other", now_s)
-    assert most > places // 2 - 1, "a key has the use of what nobody else wants"
+    assert maximum > places // 2 - 1, "a key has the use of what nobody else wants"
 
 
 def test_one_key_may_have_everything_where_no_other_can_come() -> None:
@@ -61,10 +61,10 @@ def test_one_key_may_have_everything_where_no_other_can_come() -> None:
     with pytest.raises(Busy, match="kept for a machine that holds nothing"):
         shared.enter("more", "a", 1, 0.0)
     shared.enter("more", "b", 2, 0.0)
-    most = ROWS - ORDINARY_ROWS
-    Admission(PLACES, ROWS, shared=True).enter(0, "a", most, 0.0)
+    maximum = ROWS - ORDINARY_ROWS
+    Admission(PLACES, ROWS, shared=True).enter(0, "a", maximum, 0.0)
     with pytest.raises(BadRequest, match="15 documents were asked for, the model has 16 slots, of which .* have 14"):
-        shared.enter("most", "c", most + 1, 0.0)
+        shared.enter("most", "c", maximum + 1, 0.0)
     for places, rows in ((1, 9), (2, 2), (2, 3)):
         Admission(places, rows, shared=True).enter(0, "a", min(rows, 2), 0.0)
 
@@ -212,7 +212,7 @@ def test_a_session_that_goes_on_has_its_turn_and_no_more_while_others_wait() -> 
         except Busy as busy:
             for session in hostile:
                 session.steps += 1
-            cloud.pass_s(min(busy.retry_after_s, STILL_S / 2))
+            cloud.pass_s(min(busy.retry_after_s, QUIET_S / 2))
             waited_s = cloud.now
         else:
             break
@@ -224,7 +224,7 @@ def test_a_session_that_goes_on_has_its_turn_and_no_more_while_others_wait() -> 
     for _ in range(8):
         with pytest.raises(Busy):
             cloud.open("late", 1)
-        cloud.pass_s(STILL_S)
+        cloud.pass_s(QUIET_S)
     assert not any(session.closed for session in honest)
 
 

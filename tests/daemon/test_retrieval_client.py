@@ -20,7 +20,7 @@ from hocket_daemon.serving.retrieval import (
     UNDER_WAY_KEY,
     WAIT_DOWN_S,
     WAIT_S,
-    Asker,
+    Lookups,
     RetrievalClient,
 )
 
@@ -34,11 +34,11 @@ class Asked:
     def __init__(self, clock: Clock, *, up: bool = True, settled: bool = True) -> None:
         self.clock, self.link, self.ended = clock, FakePeer(up=up), list[Any]()
         self.client = RetrievalClient(self.link, "device", "ipc:///r")  # type: ignore[arg-type]
-        self.asker = self.client.asker("Ann")
+        self.asker = self.client.lookups("Ann")
         if settled:
             clock.now += RESTART_S
 
-    def search(self, asker: Asker | None = None) -> Search:
+    def search(self, asker: Lookups | None = None) -> Search:
         (asker or self.asker).search("who?", 2, "plain", self.ended.append)
         sent = self.link.sent[-1]
         assert isinstance(sent, Search)
@@ -182,14 +182,14 @@ def test_one_that_is_absent_is_said_to_be_and_one_that_comes_and_goes_is_not_wai
 def test_a_key_has_few_requests_under_way_and_the_others_take_turns(clock: Clock) -> None:
     """One key's hundred searches: the next key's is sent at once, and no key's are more than its bound."""
     asked = Asked(clock)
-    crowd = [asked.client.asker("Mallory") for _ in range(100)]
+    crowd = [asked.client.lookups("Mallory") for _ in range(100)]
     for asker in crowd:
         asker.search("m", 2, "", asked.ended.append)
     assert len(asked.link.sent) == UNDER_WAY_KEY
     asked.asker.search("a", 2, "", asked.ended.append)
     assert len(asked.link.sent) == UNDER_WAY_KEY + 1
     for key in range(UNDER_WAY):
-        asked.client.asker(f"key {key}").search(f"key {key}", 2, "", asked.ended.append)
+        asked.client.lookups(f"key {key}").search(f"key {key}", 2, "", asked.ended.append)
     rng, answered = random.Random(4), set[bytes]()
     while open_now := [each for each in asked.link.sent if each.request not in answered]:  # type: ignore[attr-defined]
         assert len(open_now) <= UNDER_WAY
@@ -206,7 +206,7 @@ def test_what_nobody_waits_for_is_dropped_here_or_there(clock: Clock) -> None:
     it counts: who asks and leaves has no more under way than who stays."""
     asked = Asked(clock)
     for _ in range(50):
-        asker = asked.client.asker("Mallory")
+        asker = asked.client.lookups("Mallory")
         asker.search("m", 2, "", asked.ended.append)
         asker.close()
         asker.close()

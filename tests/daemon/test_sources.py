@@ -17,7 +17,7 @@ from hocket_bus.wire import encode
 from hocket_daemon.aggregation.sampler import eta_device
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.heads import mix
-from hocket_daemon.serving.sources import TELL_S
+from hocket_daemon.serving.sources import SOURCES_WAIT_S
 
 Made = Callable[..., Sides]
 NEAR = 1e-4  # two bytes for each part that the cloud tells, and float32
@@ -192,7 +192,7 @@ def test_an_answer_that_is_written_ends_with_or_without_the_clouds_word(sides: M
     elif what == "deadline":
         leader.tick(both.clock.now + 120.1)
     elif what == "silence":
-        assert leader.due_s() - both.clock.now <= TELL_S
+        assert leader.due_s() - both.clock.now <= SOURCES_WAIT_S
         both.wait()
     else:
         both.run()

@@ -17,7 +17,8 @@ from simulation import token_of
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Sampling
 from hocket_bus.wire import decode, encode
-from hocket_daemon.aggregation import drafter, follower, leader, lean
+from hocket_daemon.aggregation import drafter, follower, leader
+from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.follower import Follower
 from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
@@ -238,7 +239,7 @@ def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
     explains = [heard(side, asked) for side in sides] if asked.options.weights == "likelihood" else [NOTHING_HEARD]
     if log_h is None or not all(map(len, explains)):
         return log_h
-    return log_h + lean.lean(*(lean.steps_of(explained(each)) for each in explains))
+    return log_h + ratio.likelihood_ratio(*(ratio.steps_of(explained(each)) for each in explains))
 
 
 def heard(side: Part, asked: Ask) -> NDArray[np.float64]:

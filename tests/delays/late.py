@@ -14,7 +14,7 @@ from pathlib import Path
 from hocket_bus.sockets import Bus, Event
 
 SEED = "HOCKET_TESTS_LATE"
-SHARE, MOST_S = 0.05, 0.06
+SHARE, MAX_S = 0.05, 0.06
 REST = 4  # times as long as a wait nothing waits again: who says much must get on, too
 
 
@@ -26,7 +26,7 @@ def begin(seed: str) -> None:
     def wait() -> None:
         nonlocal next_s
         if time.monotonic() >= next_s and chance.random() < SHARE:
-            wait_s = chance.uniform(0, MOST_S)
+            wait_s = chance.uniform(0, MAX_S)
             next_s = time.monotonic() + (1 + REST) * wait_s
             time.sleep(wait_s)
 

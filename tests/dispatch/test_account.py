@@ -57,7 +57,7 @@ def test_what_was_reserved_is_corrected() -> None:
 
 def test_dollars_are_of_one_day() -> None:
     """The next day begins at none; all of them together go on."""
-    account = Account(0.5, 0, most_per_day=1.0)
+    account = Account(0.5, 0, max_per_day=1.0)
     account.pay(0.6, 7)
     assert not account.exhausted(7)
     account.pay(0.4, 7)

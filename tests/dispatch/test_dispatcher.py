@@ -17,7 +17,7 @@ SERVER_DEAR, DEVICE_DEAR = Costs(1.0, 1.0, 0.1, 0.1, 0.0, 0.0), Costs(0.1, 0.1, 
 
 
 def made(settings: DispatchSettings, costs: Costs = DEVICE_DEAR) -> Dispatcher:
-    account = Account(settings.budget, settings.burst_tokens, settings.most_per_day)
+    account = Account(settings.budget, settings.burst_tokens, settings.max_per_day)
     return Dispatcher(
         settings, costs, account,
         server_profile=ServerProfile.seeded([0.3, 0.4, 0.5, 0.8, 3.0]), device_line=DeviceLine(0.02, 0.0),
@@ -67,7 +67,7 @@ def test_a_spent_account_leaves_the_answer_to_the_other_side() -> None:
 def test_at_the_day_s_dollars_the_device_answers_alone_until_the_next_day() -> None:
     """Whichever side is constrained."""
     costs = costs_of(DispatchSettings(price="o1-preview"), DEVICES["pixel-1.1b"].shape, 64)
-    dispatcher = made(DispatchSettings(most_per_day=0.01, budget=1.0), costs)
+    dispatcher = made(DispatchSettings(max_per_day=0.01, budget=1.0), costs)
     assert dispatcher.decide(100, 100, day=1).waits.server_s == 0
     dispatcher.book(Tokens(server_prefilled=100, server_decoded=200), day=1)
     decision = dispatcher.decide(100, 100, day=1)

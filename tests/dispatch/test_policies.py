@@ -110,9 +110,9 @@ def test_threshold_gives_the_server_the_longest_prompts(lengths: Ints, budget: f
     alone = np.array([policy.waits(length).server_s == NEVER for length in lengths.tolist()])
     assert lengths[alone].sum() <= (1 - budget) * lengths.sum() + 1e-6
     if not alone.all():
-        least = lengths[~alone].min()
-        assert lengths[lengths <= least].sum() >= (1 - budget) * lengths.sum() - 1e-6
-        assert alone.sum() == (lengths < least).sum()
+        minimum = lengths[~alone].min()
+        assert lengths[lengths <= minimum].sum() >= (1 - budget) * lengths.sum() - 1e-6
+        assert alone.sum() == (lengths < minimum).sum()
     assert all(policy.waits(length).device_s == 0 for length in lengths.tolist())
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_daemon.dispatch.line import DeviceLine
-from hocket_daemon.dispatch.profile import KEPT, MOST_QUANTILES, Lengths, ServerProfile
+from hocket_daemon.dispatch.profile import KEPT, MAX_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.ttfts import BEYOND, Ttfts
 from hocket_lab.bench.dispatch.samples import ttfts_of
 
@@ -87,7 +87,7 @@ def test_told_quantiles_are_a_profile_for_the_first_question() -> None:
     for ttft_s in source.lognormal(0, 0.5, 200).tolist():
         one.observe(ttft_s)
     told = one.quantiles(100)
-    assert len(told) == MOST_QUANTILES
+    assert len(told) == MAX_QUANTILES
     assert told == sorted(told)
     other = ServerProfile.seeded(told)
     for share in (0.1, 0.5, 0.9):

@@ -111,7 +111,7 @@ class FakeVoice:
             for distribution in self._append(row, tokens, every=segment.every or bool(given))
         ]
         if interrupt is not None:
-            interrupt.heed()
+            interrupt.raise_if_set()
         self.tokens_read += sum(len(tokens) for segment in segments for tokens in segment.tokens)
         return whole(np.stack(found), asked)
 

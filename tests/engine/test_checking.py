@@ -10,7 +10,7 @@ import pytest
 
 from exact import exact
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
-from hocket_daemon.engine.catalog.checking import MANY, MOST_BY_BATCH, MOST_NATS, TEXT, check, refusal, surprises
+from hocket_daemon.engine.catalog.checking import MANY, MAX_BY_BATCH, MAX_NATS, TEXT, check, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
@@ -57,9 +57,9 @@ def test_a_voice_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[Tran
 
 
 def test_the_bounds_are_in_themselves_allowed_and_no_number_is_not() -> None:
-    for dtype, most in MOST_BY_BATCH.items():
-        assert not refusal(MOST_NATS, most, dtype)
-        assert "batch" in refusal(0.0, most * 1.01, dtype)
+    for dtype, maximum in MAX_BY_BATCH.items():
+        assert not refusal(MAX_NATS, maximum, dtype)
+        assert "batch" in refusal(0.0, maximum * 1.01, dtype)
         assert refusal(0.0, float("nan"), dtype)
-    assert "nats" in refusal(MOST_NATS + 0.01, 0.0, "float32")
+    assert "nats" in refusal(MAX_NATS + 0.01, 0.0, "float32")
     assert refusal(float("nan"), 0.0, "float32")

@@ -37,7 +37,7 @@ class World:
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         """The stand-in for a forward pass: writes down whom it is for."""
-        interrupt.heed()
+        interrupt.raise_if_set()
         self.log.append("".join(sorted(name for segment in segments for name in segment.tokens)))  # type: ignore[misc]
         return [Heads(np.ones((len(segment.rows), 1), np.float32)) for segment in segments]
 

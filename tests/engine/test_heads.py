@@ -7,7 +7,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from hocket_daemon.engine.backends.cut import MASS, MOST_IDS, cut
+from hocket_daemon.engine.backends.cut import MASS, MAX_IDS, cut
 from hocket_daemon.engine.sampling.heads import Heads, made, stacked, whole
 from hocket_daemon.engine.segments import Segment, wanted
 
@@ -38,8 +38,8 @@ def test_a_head_has_the_likeliest_ids_and_as_few_as_hold_the_mass(spread: float)
         taken = ids[values > 0]
         np.testing.assert_array_equal(values[values > 0], all_of[place][taken])
         falling = np.sort(all_of[place])[::-1].astype(np.float64)
-        least = int(falling.cumsum().searchsorted(MASS)) + 1
-        assert len(set(taken.tolist())) == len(taken) == pytest.approx(min(least, MOST_IDS), abs=2)
+        minimum = int(falling.cumsum().searchsorted(MASS)) + 1
+        assert len(set(taken.tolist())) == len(taken) == pytest.approx(min(minimum, MAX_IDS), abs=2)
         assert values[values > 0].min() >= np.delete(all_of[place], taken).max()
     np.testing.assert_array_equal(
         found.dense(VOCABULARY) > 0,

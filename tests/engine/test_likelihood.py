@@ -10,7 +10,7 @@ from fake_voice import FakeVoice
 
 from exact import exact
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
-from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS, log_likelihoods
+from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM, log_likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.settings import KVSettings
 from hocket_lab.forcing import Forced, distribution, read_at_once
@@ -45,7 +45,7 @@ def test_a_group_hears_what_teacher_forcing_says(
 
 
 @pytest.mark.parametrize("most", [1, 5, 1000])
-def test_passes_of_any_size_give_the_same_probabilities(most: int) -> None:
+def test_passes_of_any_size_give_the_same_probabilities(maximum: int) -> None:
     """To the last bit, so that who else is served has no say in a weight."""
     voice, text = FakeVoice(seed=3), list(range(2, 40))
 
@@ -59,14 +59,14 @@ def test_passes_of_any_size_give_the_same_probabilities(most: int) -> None:
         return said
 
     alone = [float(voice.distribution(text[:at])[text[at]]) for at in range(1, len(text))]
-    assert given(most) == given(13) == alone * 3
+    assert given(maximum) == given(13) == alone * 3
 
 
 def test_no_token_is_less_likely_than_the_bound() -> None:
     """Of a long text the end counts; a text of one token has no part to count."""
-    never = np.zeros((1, MOST_TOKENS + 49), np.float32)
-    logs = log_likelihoods(never, range(MOST_TOKENS + 50))
-    np.testing.assert_allclose(logs, np.full((1, MOST_TOKENS), np.log(LEAST)))
+    never = np.zeros((1, MAX_TOKENS + 49), np.float32)
+    logs = log_likelihoods(never, range(MAX_TOKENS + 50))
+    np.testing.assert_allclose(logs, np.full((1, MAX_TOKENS), np.log(MINIMUM)))
     assert log_likelihoods(np.zeros((1, 0), np.float32), range(1)).shape == (1, 0)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hocket_bus.messages import Evidence, Gather, NoEvidence, Passage, Passages, Ready
 from hocket_bus.sockets import Received
 from hocket_daemon.graph.answering import AT_ONCE, Answering
-from hocket_daemon.serving.routing import MOST_TOLD, Route
+from hocket_daemon.serving.routing import MAX_TOLD, Route
 
 
 class Lookups:
@@ -16,7 +16,7 @@ class Lookups:
     def __init__(self) -> None:
         self.waiting: list[Any] = []
 
-    def asker(self, user: str) -> Lookups:
+    def lookups(self, user: str) -> Lookups:
         return self
 
     def search(self, query: str, k: int, scorer: str, done: Any) -> None:
@@ -30,7 +30,7 @@ class Lookups:
 def test_each_question_is_answered_and_few_are_searched_at_once() -> None:
     """Those beyond are told so at once, and there is room again behind an answer."""
     lookups, told = Lookups(), list[Any]()
-    answering = Answering(lookups, told.append, allowed=True, least=0.5)  # type: ignore[arg-type]
+    answering = Answering(lookups, told.append, allowed=True, minimum=0.5)  # type: ignore[arg-type]
     gather = Gather(session=bytes(16), question="Who?", k=2, deadline_s=10.0)
     for _ in range(3 * AT_ONCE):
         answering.on_gather(Received(None, b"", gather))  # type: ignore[arg-type] # it looks at the message alone
@@ -49,4 +49,4 @@ def test_a_cloud_cannot_tell_a_reader_without_end() -> None:
     for number in range(100):
         notices = [f"line {number} {each % 8}" for each in range(16)]
         told += route.hear(Ready(bytes(16), 0, 1, 0.5, "s", ["s"], 0.0, 0.0, [], notices))
-    assert len(told) == MOST_TOLD == len(set(told))
+    assert len(told) == MAX_TOLD == len(set(told))

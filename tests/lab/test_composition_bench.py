@@ -16,7 +16,7 @@ from hocket_lab.bench.composition.kinds import KINDS
 from hocket_lab.bench.composition.likeness import Likeness
 from hocket_lab.bench.composition.meteor import aligned, meteor, stems
 from hocket_lab.bench.composition.metrics import Metric, bleu4, gleu, rouge1, rouge_l, words_of
-from hocket_lab.bench.composition.pages import FILES, FILES_OF, LEAST_LEAD, Kind, Page, corpus, pages
+from hocket_lab.bench.composition.pages import FILES, FILES_OF, MIN_LEAD, Kind, Page, corpus, pages
 from hocket_lab.bench.composition.utility import (
     CLAIMED,
     FEWEST,
@@ -184,7 +184,7 @@ def test_pages_are_leads_and_other_sections(tmp_path: Path) -> None:
 )
 def test_a_mail_or_an_abstract_is_hidden_while_it_is_typed(tmp_path: Path, kind: Kind, name: str, text: str) -> None:
     """All are read, each once; those of a fit length are typed."""
-    words = [(30, "a"), (LEAST_LEAD, "b"), (200, "c"), (900, "d"), (200, "c")]
+    words = [(30, "a"), (MIN_LEAD, "b"), (200, "c"), (900, "d"), (200, "c")]
     rows = [json.dumps({name: str(at), text: f"{word}  " * count}) for at, (count, word) in enumerate(words)]
     for file in FILES_OF[kind]:
         (tmp_path / file).parent.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ from lsprotocol import types
 from scripted_device import ScriptedDevice, about
 
 from hocket_bus.messages import Compose
-from hocket_tools.lsp.drafts import MOST_COMPOSED
+from hocket_tools.lsp.drafts import MAX_COMPOSED
 from hocket_tools.main import run
 from processes import guarded
 from waiting import WAIT_S, until
@@ -76,14 +76,14 @@ def test_a_device_keeps_rows_for_few_texts(device: ScriptedDevice) -> None:
     """None for those that nothing was asked for, nor for those that were closed; the last ones asked for stay."""
 
     async def law(editor: Editor) -> None:
-        names = [f"draft {number}" for number in range(MOST_COMPOSED + 2)]
+        names = [f"draft {number}" for number in range(MAX_COMPOSED + 2)]
         for name in names:
             editor.open(name, name)
             editor.replace(name, name + "!")
         assert not device.got
         for name in [*names, names[0]]:
             assert await editor.told(name, END) == about(name + "!", 3)
-        expected = {name + "!" for name in [*names[1 - MOST_COMPOSED :], names[0]]}
+        expected = {name + "!" for name in [*names[1 - MAX_COMPOSED :], names[0]]}
         await asyncio.to_thread(until, lambda: {each.text for each in device.texts.values()} == expected)
         for name in names:
             editor.close(name)

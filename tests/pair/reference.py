@@ -14,7 +14,7 @@ from simulation import token_of
 
 from exact import exact
 from hocket_bus.messages import AggregationOptions, Ask, Passage, Search, Task
-from hocket_daemon.aggregation import lean
+from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -124,8 +124,8 @@ class Reference:
         weights = {side: self._weigh(ask, ids, found[side], side) for side in ("device", "cloud")}
         shares, log_h = weights["device"]
         if _options(ask).weights == "likelihood" and log_h is not None and weights["cloud"][1] is not None:
-            told = [lean.steps_of(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
-            weights["device"] = shares, log_h + lean.lean(*told)
+            told = [ratio.steps_of(explained(self._heard(ask, found[side], side))) for side in ("device", "cloud")]
+            weights["device"] = shares, log_h + ratio.likelihood_ratio(*told)
         return weights
 
     def _weigh(self, ask: Ask, ids: list[int], found: list[Passage], side: str) -> tuple[list[float], float | None]:

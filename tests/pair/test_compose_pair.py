@@ -31,8 +31,8 @@ from hocket_bus.messages import (
 from hocket_bus.wire import decode
 from hocket_client import AsyncClient, Composer
 from hocket_client.connection import Connection
-from hocket_daemon.composition import desk
-from hocket_daemon.composition.desk import Composing
+from hocket_daemon.composition import service
+from hocket_daemon.composition.service import Composing
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.privacy.egress import EgressSettings, read
@@ -132,13 +132,13 @@ def test_a_text_that_stays_open_is_no_work(
     """Behind a while without a change documents are read ahead, and a daemon that stops does not wait for it."""
     with pair(folder, tiny_models, start=False) as made:
         device = made.start_device()
-        monkeypatch.setattr(desk, "REST_S", WAIT_S)
+        monkeypatch.setattr(service, "REST_S", WAIT_S)
         with made.client().compose(TEXT, memory=False) as composer:
             suggested(composer)
             assert not device.idle()
-            monkeypatch.setattr(desk, "REST_S", 0.0)
+            monkeypatch.setattr(service, "REST_S", 0.0)
             assert device.idle()
-            monkeypatch.setattr(desk, "REST_S", WAIT_S)
+            monkeypatch.setattr(service, "REST_S", WAIT_S)
             composer.update(composer.text + " tano")
             suggested(composer)
             assert not device.idle()

@@ -25,7 +25,7 @@ from harness import Pair, pair
 
 from exact import exact
 from hocket_bus.errors import HocketError
-from hocket_daemon.composition.desk import Composing
+from hocket_daemon.composition.service import Composing
 from hocket_daemon.engine.settings import BUNDLED
 from waiting import WAIT_S
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.programs
 WORDS = ["kala", "mira", "duno", "soretu", "limba", "tano", "meku", "raso", "vilen", "okat"]
 EDITS = 20_000
 STORM = 40  # texts, one after the other, that are undone and done again
-MOST_TEXT = 20_000  # characters, from which on all of it is undone
+MAX_TEXT = 20_000  # characters, from which on all of it is undone
 GROWTH_BYTES = 24 << 20
 
 
@@ -36,7 +36,7 @@ def type_on(composer: Composer, typist: Typist, edits: int) -> None:
     """Letters, pastes, jumps and deletions; now and then a storm of undoing, and a rest until it is suggested for."""
     before: list[tuple[str, int]] = []
     for edit in typist.edits(edits):
-        if len(typist.text) > MOST_TEXT:
+        if len(typist.text) > MAX_TEXT:
             typist.text, typist.cursor = "", 0
         composer.update(typist.text, typist.cursor)
         before = [*before[-STORM:], (typist.text, typist.cursor)]

@@ -72,12 +72,12 @@ def has_ended(client: CurveClient) -> bool:
 
 def waiting(bus: Bus) -> list[int]:
     """Bytes of each connection that came and were not taken, once they have been looked at anew."""
-    door = bus.sockets.door
-    looks = door._look_s
-    until(lambda: door._look_s > looks)
-    looks = door._look_s
-    until(lambda: door._look_s > looks)
-    return [connection.came - connection.taken for connection in door._connections._all.values()]
+    limits = bus.sockets.limits
+    looks = limits._look_s
+    until(lambda: limits._look_s > looks)
+    looks = limits._look_s
+    until(lambda: limits._look_s > looks)
+    return [connection.came - connection.taken for connection in limits._connections._all.values()]
 
 
 def test_what_waits_is_counted_to_the_byte(

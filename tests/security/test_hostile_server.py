@@ -14,7 +14,7 @@ import zmq
 from hocket_bus.errors import ProtocolError
 from hocket_bus.keys import Peer
 from hocket_bus.messages import Hello, Pong
-from hocket_bus.sockets import Bus, LinkDown, inflow
+from hocket_bus.sockets import Bus, LinkDown, inbound
 from hocket_bus.wire import encode
 from machines import Machine
 from ports import free_port
@@ -47,11 +47,11 @@ def router(server: Machine, at: str) -> Iterator[zmq.Socket[bytes]]:
 def cut(at: str, port: int) -> Iterator[None]:
     """A relay from `at` to a port, which lets CUT bytes come back and no more."""
 
-    def carry(source: socket.socket, sink: socket.socket, most: int) -> None:
+    def carry(source: socket.socket, sink: socket.socket, maximum: int) -> None:
         with suppress(OSError):
-            while most and (piece := source.recv(min(65_536, most))):
+            while maximum and (piece := source.recv(min(65_536, maximum))):
                 sink.sendall(piece)
-                most -= len(piece)
+                maximum -= len(piece)
 
     def accept() -> None:
         with suppress(OSError):
@@ -91,7 +91,7 @@ def test_a_message_of_the_server_that_never_ends(
 ) -> None:
     """A real socket sends it, and a relay keeps its end back; the pings' echoes have not come either."""
     server, laptop, at = machines
-    monkeypatch.setattr(inflow, "MAX_WAITING_BYTES", CUT // 2)
+    monkeypatch.setattr(inbound, "MAX_WAITING_BYTES", CUT // 2)
     port = free_port()
     with router(server, f"tcp://127.0.0.1:{port}") as far, cut(at, port), laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
@@ -105,8 +105,8 @@ def test_a_server_that_sends_too_many_messages(
 ) -> None:
     """Each of them is right, and small."""
     server, laptop, at = machines
-    monkeypatch.setattr(inflow, "BURST_FRAMES", 1_000)
-    monkeypatch.setattr(inflow, "FRAMES_PER_S", 1)
+    monkeypatch.setattr(inbound, "BURST_FRAMES", 1_000)
+    monkeypatch.setattr(inbound, "FRAMES_PER_S", 1)
     with router(server, at) as far, laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
         route = far.recv_multipart()[0]

@@ -13,9 +13,9 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import claims
-from hocket_daemon.aggregation.sampler import LEAST_OF_DEVICE, eta_device
+from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device
 from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Steering, guard
-from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS
+from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.serving.prefix import PrefixChain
@@ -91,14 +91,14 @@ class Device:
 )
 def test_every_honest_claim_is_in_range(scores: list[float], temperature: float, fewer: int) -> None:
     """Whatever a cosine or a probability is, and where fewer passages were found than were asked for."""
-    least, most = claims("likelihood", len(scores) + fewer, temperature)
-    assert least <= (weigh(scores, temperature)[1] or 0.0) <= most
-    heard = np.random.default_rng(len(scores)).uniform(np.log(LEAST), 0.0, (len(scores), MOST_TOKENS))
+    minimum, maximum = claims("likelihood", len(scores) + fewer, temperature)
+    assert minimum <= (weigh(scores, temperature)[1] or 0.0) <= maximum
+    heard = np.random.default_rng(len(scores)).uniform(np.log(MINIMUM), 0.0, (len(scores), MAX_TOKENS))
     for at in range(len(scores)):
         explains_all = np.where(np.arange(len(scores))[:, None] == at, 0.0, heard)
-        assert least <= (weigh(scores, temperature, explains_all)[1] or 0.0) <= most
-    least, most = claims("off", len(scores) + fewer, temperature)
-    assert least <= (weigh([0.0] * len(scores), temperature)[1] or 0.0) <= most
+        assert minimum <= (weigh(scores, temperature, explains_all)[1] or 0.0) <= maximum
+    minimum, maximum = claims("off", len(scores) + fewer, temperature)
+    assert minimum <= (weigh([0.0] * len(scores), temperature)[1] or 0.0) <= maximum
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_claim_that_no_scorer_gives_is_refused(weights: str, log_h: float) -> 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_no_claim_silences_the_device(own: float, other: float) -> None:
     """While a device without documents says nothing, as before."""
-    assert LEAST_OF_DEVICE <= eta_device(own, other) <= 1
+    assert MIN_OF_DEVICE <= eta_device(own, other) <= 1
     assert eta_device(None, other) == 0
 
 

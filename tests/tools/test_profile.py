@@ -331,7 +331,7 @@ def test_the_real_ping_reaches_this_machine() -> None:
     except Unavailable as error:
         pytest.skip(str(error))
 
-    assert 0 <= found.least_s <= found.mean_s <= found.most_s < 5
+    assert 0 <= found.min_s <= found.mean_s <= found.max_s < 5
     assert found.loss < 1
 
 

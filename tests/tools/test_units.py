@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct
 
 from hocket_bus.config import load
-from hocket_bus.sockets.door import MAX_CONNECTIONS
+from hocket_bus.sockets.connection_limits import MAX_CONNECTIONS
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_retrieval.config import RetrievalConfig
 from waiting import WAIT_S
@@ -62,13 +62,18 @@ def test_systemd_finds_nothing_to_complain_about(placed: Path) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_expose_no_more_than_they_need(unit: str) -> None:
     """By the scale of `systemd-analyze security`, from 0 to 10."""
-    most = MOST_EXPOSED[unit]
+    maximum = MOST_EXPOSED[unit]
     done = run(
-        "systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={most * 10:g}", f"systemd/{unit}"
+        "systemd-analyze",
+        "security",
+        "--offline=true",
+        "--no-pager",
+        f"--threshold={maximum * 10:g}",
+        f"systemd/{unit}",
     )
     score = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
     assert score is not None, done.stderr
-    assert (done.returncode, float(score[1]) <= most) == (0, True), done.stdout
+    assert (done.returncode, float(score[1]) <= maximum) == (0, True), done.stdout
 
 
 @pytest.mark.parametrize("unit", UNITS)

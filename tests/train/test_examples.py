@@ -14,7 +14,7 @@ from hocket_lab.bench.composition.facts import make_facts
 from hocket_lab.bench.composition.kinds import KINDS as BENCH_KINDS
 from hocket_retrieval.chunking import sentences
 from hocket_tools.main import run
-from hocket_tools.train.documents import LEAST, MOST, WIKITEXT, sections
+from hocket_tools.train.documents import MAXIMUM, MINIMUM, WIKITEXT, sections
 from hocket_tools.train.examples import FACTS, SHARES, Example, Examples, cut
 from hocket_tools.train.facts import Facts, names
 from hocket_tools.train.labels import OWN, SUPPORTED, label_of, labelled, supported
@@ -67,7 +67,7 @@ def test_sections_are_parts_of_texts_and_of_wikitexts_training_file_alone(folder
     assert {section.name.split("#")[0].split("/")[0] for section in found} == {f"{n}.txt" for n in range(6)} | {
         WIKITEXT
     }
-    assert all(LEAST <= len(section.text.split()) <= MOST for section in found)
+    assert all(MINIMUM <= len(section.text.split()) <= MAXIMUM for section in found)
     read = " ".join(section.text for section in found)
     assert "It was old and grey. A word of it, said twice." in read
     assert "unk" not in read

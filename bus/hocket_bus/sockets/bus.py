@@ -17,13 +17,13 @@ from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import ANSWERS, REQUESTS, Hello, Message
 
-from .awake import LONGEST_STEP_S, Awake
+from .awake_clock import LONGEST_STEP_S, AwakeClock
 from .events import Event, Greeter, Received
 from .link import Link
-from .opened import Sockets
 from .port import Port
 from .probe import Probe
 from .server import Server
+from .socket_set import SocketSet
 
 CALL_S = 30.0
 REST_S = 0.5  # of a loop whose turns fail
@@ -64,13 +64,13 @@ class Bus:
 
     def __init__(self, on_event: Callable[[Event], None], keys: Path | None = None, *, own_thread: bool = True) -> None:
         """`keys` is the folder of this machine's keys, read when the first tcp endpoint is used."""
-        self.awake = Awake()
+        self.awake_clock = AwakeClock()
         self._on_event = on_event
         self._commands: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._woken = False
         self._posting = threading.RLock()  # a finalizer may post in the middle of a post
-        self.sockets = Sockets(keys or paths.keys(), self._wake, self._on_woken)
+        self.sockets = SocketSet(keys or paths.keys(), self._wake, self._on_woken)
         self._ports: list[Port] = []
         self._routes: dict[Port, Routes] = {}
         self._running = True
@@ -183,11 +183,11 @@ class Bus:
         while self._commands:
             self._commands.popleft()()
         now = time.monotonic()
-        if self.awake.step(now):
+        if self.awake_clock.step(now):
             log.info("the machine slept; connecting anew")
             for port in self._ports:
                 port.on_wake()
-        self.sockets.door.look(now)
+        self.sockets.limits.look(now)
         for port in self._ports:
             port.tick(now)
 
@@ -234,7 +234,7 @@ class Bus:
         if self._commands:  # left by a turn that failed
             return 0
         now = time.monotonic()
-        due = min([port.due_s for port in self._ports] + [self.sockets.door.due_s, now + LONGEST_STEP_S, until_s])
+        due = min([port.due_s for port in self._ports] + [self.sockets.limits.due_s, now + LONGEST_STEP_S, until_s])
         return int((due - now) * 1000) + 1 if due > now else 0
 
     def _stop(self, linger_s: float) -> None:

@@ -24,11 +24,11 @@ from hocket_bus.wire import decode, encode, kind_of
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
 from .events import LinkDown, LinkUp, Received
 from .greeting import Greeting
+from .inbound_limit import POLL_S, InboundLimit
 from .incoming import Incoming
-from .inflow import LOOK_S, Inflow
 from .loop import Loop
 from .names import Name
-from .opened import HANDSHAKE_S
+from .socket_set import HANDSHAKE_S
 
 PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
 LIVENESS_S = 3.0
@@ -36,7 +36,7 @@ LOCAL_LIVENESS_S = 15.0  # an end on this machine that ends hangs up at once: on
 BACKOFF_S = (0.1, 5.0)
 REFUSED_BACKOFF_S = 5.0
 _ALWAYS = (Welcome, Pong, Subscribed, Error)  # taken by every connecting end
-_LOOK_S = 0.02  # whether a name has been resolved
+_POLL_S = 0.02  # whether a name has been resolved
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +58,7 @@ class Link:
         self._loop = loop
         self._due_s = 0.0
         self._look_s = inf  # when to look at what has come
-        self._inflows: list[Inflow] = []  # of the sockets, over tcp
+        self._inflows: list[InboundLimit] = []  # of the sockets, over tcp
         self._hello = hello
         self._topic = topic
         self._gate = gate
@@ -112,7 +112,7 @@ class Link:
         if not self._sockets:
             self._try_open()
             return
-        if self._loop.awake.s - self._quiet_since_s > (self._liveness_s if self.up else self._opening_timeout_s):
+        if self._loop.awake_clock.s - self._quiet_since_s > (self._liveness_s if self.up else self._opening_timeout_s):
             self._fail(self._silence(), 0.0)
             return
         if not self._connected:
@@ -148,7 +148,7 @@ class Link:
         try:
             address = self._name.found(self._failures)
             if address is None:
-                self._due_s = time.monotonic() + _LOOK_S
+                self._due_s = time.monotonic() + _POLL_S
             else:
                 self._open(address)
         except HocketError as error:
@@ -163,13 +163,13 @@ class Link:
         now, self._address = time.monotonic(), address
         self._opening_timeout_s = min(LIVENESS_S * (1 + self._failures), HANDSHAKE_S)
         self._welcome, self._subscribed = None, not self._topic
-        self._opened_s, self._due_s, self._quiet_since_s = now, now, self._loop.awake.s
+        self._opened_s, self._due_s, self._quiet_since_s = now, now, self._loop.awake_clock.s
         self._sockets = [self._open_socket(zmq.DEALER)]
         self._drop_subscriber()
         self._inflows = []
-        inflow = self._watch(self._sockets[0], self._on_frames)
+        inbound = self._watch(self._sockets[0], self._on_frames)
         # libzmq would reconnect silently, and what was under way would be lost without anybody knowing.
-        self._loop.sockets.monitor(self._sockets[0], MONITORED, partial(self._on_monitored, inflow))
+        self._loop.sockets.monitor(self._sockets[0], MONITORED, partial(self._on_monitored, inbound))
         self._sockets[0].connect(address)
 
     def _open_socket(self, kind: zmq.SocketType) -> zmq.Socket[bytes]:
@@ -188,30 +188,30 @@ class Link:
             self._fail(self._lacking(error), REFUSED_BACKOFF_S)
             return
         subscriber.set(zmq.SUBSCRIBE, self._topic)
-        inflow = self._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
-        self._loop.sockets.monitor(subscriber, zmq.EVENT_CONNECTED, inflow.on_event)
+        inbound = self._watch(subscriber, lambda frames: self._on_frames(frames[1:]))
+        self._loop.sockets.monitor(subscriber, zmq.EVENT_CONNECTED, inbound.on_event)
         subscriber.connect(publish_endpoint(self._address, port))
 
-    def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> Inflow:
+    def _watch(self, socket: zmq.Socket[bytes], on_frames: Callable[[list[bytes]], None]) -> InboundLimit:
         """Read a socket. What comes over tcp is counted; over ipc, this machine's folders say who may send it."""
-        inflow = Inflow()
+        inbound = InboundLimit()
 
         def take(message: Incoming) -> None:
-            inflow.take(message)
+            inbound.take(message)
             on_frames(message.texts())
 
         if is_tcp(self.endpoint):
-            self._inflows.append(inflow)
+            self._inflows.append(inbound)
             self._look_s = 0.0
             self._loop.sockets.watch_whole(socket, take)
         else:
             self._loop.sockets.watch(socket, on_frames)
-        return inflow
+        return inbound
 
     def _look(self, now: float) -> None:
         """Have nothing more to do with an end that sends what cannot be read."""
-        self._look_s = now + LOOK_S
-        excess = next(filter(None, (inflow.excess() for inflow in self._inflows)), None)
+        self._look_s = now + POLL_S
+        excess = next(filter(None, (inbound.excess() for inbound in self._inflows)), None)
         if excess is not None:
             self._drop_subscriber()
             self._fail(ProtocolError(f"{self.endpoint}: {excess.text}", excess.remedy), REFUSED_S)
@@ -220,8 +220,8 @@ class Link:
         keys = self._loop.sockets.load_keys(self.endpoint)
         return None if keys is None else keys.server_key(self.endpoint)
 
-    def _on_monitored(self, inflow: Inflow, frames: list[bytes]) -> None:
-        if inflow.on_event(frames):
+    def _on_monitored(self, inbound: InboundLimit, frames: list[bytes]) -> None:
+        if inbound.on_event(frames):
             return
         if connected(frames):
             self._connected, self._due_s = True, 0.0
@@ -268,7 +268,7 @@ class Link:
                 self._fail(error, REFUSED_BACKOFF_S)
             return
         if self.up:
-            self._quiet_since_s = self._loop.awake.s
+            self._quiet_since_s = self._loop.awake_clock.s
         if isinstance(message, Pong | Welcome | Subscribed):
             self._on_greeting(message)
         elif isinstance(message, Error) and not message.request and (not self.up or message.code == "untrusted"):
@@ -297,7 +297,7 @@ class Link:
         else:
             self._subscribed = True
         if not self.up and self._welcome is not None and self._subscribed and self.rtt_s > 0:
-            self.up, self.reason, self._failures, self._quiet_since_s = True, None, 0, self._loop.awake.s
+            self.up, self.reason, self._failures, self._quiet_since_s = True, None, 0, self._loop.awake_clock.s
             self._due_s = 0.0  # the first ping that tells the round trip goes ahead of everything else
             self._loop.emit(LinkUp(self, self._welcome))
 

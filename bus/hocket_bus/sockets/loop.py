@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from .awake import Awake
+from .awake_clock import AwakeClock
 from .events import Event
-from .opened import Sockets
+from .socket_set import SocketSet
 
 
 class Loop(Protocol):
     """One thread that owns sockets, as Bus is."""
 
     @property
-    def awake(self) -> Awake:
+    def awake_clock(self) -> AwakeClock:
         """The clock of its turns."""
 
     @property
-    def sockets(self) -> Sockets:
+    def sockets(self) -> SocketSet:
         """The sockets that it owns; to be used in the loop only."""
 
     def do(self, command: Callable[[], None]) -> None:

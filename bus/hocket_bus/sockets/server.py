@@ -19,13 +19,13 @@ from hocket_bus.shares import REFUSED_S
 from hocket_bus.topics import Topics
 from hocket_bus.wire import decode, encode, kind_of, request_of
 
-from .door import Refusal
+from .connection_limits import Refusal
 from .events import Gone, Greeted, Greeter, Received
 from .listening import Listening
 from .loop import Loop
 
 TOPIC_BYTES = 16
-LOOK_S = 0.5  # between two looks for ends that have gone, and for sockets that were removed
+POLL_S = 0.5  # between two looks for ends that have gone, and for sockets that were removed
 # What comes faster than it is read waits at its sender: of each connection this many messages are here at most. libzmq
 # keeps a subscription's every byte 50-fold; its longest frame is the handshake's.
 ROUTER_OPTIONS = {zmq.ROUTER_MANDATORY: 1, zmq.SNDHWM: 1000, zmq.RCVHWM: 64}
@@ -71,7 +71,7 @@ class Server:
 
     def silence_s(self, route: bytes) -> float:
         """How long nothing has come from a connected end, not counting times in which nothing could be read."""
-        return self._loop.awake.s - self._ends.heard_s(route)
+        return self._loop.awake_clock.s - self._ends.heard_s(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
@@ -108,9 +108,9 @@ class Server:
     def tick(self, now: float) -> None:
         """Tell which ends have gone, and keep listening."""
         if now >= self._look_s:
-            self._look_s = now + LOOK_S
+            self._look_s = now + POLL_S
             self._listening.look()
-            self._tell(self._ends.leave(self._loop.awake.s))
+            self._tell(self._ends.leave(self._loop.awake_clock.s))
 
     def on_wake(self) -> None:
         """Whoever was connected comes again."""
@@ -124,7 +124,7 @@ class Server:
         if not self._allowed(user) and user != SELF:
             self._refuse(route, REVOKED)
             return
-        self._tell(self._ends.hear(route, user, self._loop.awake.s))
+        self._tell(self._ends.hear(route, user, self._loop.awake_clock.s))
         try:
             message = self._read(rest, user)
         except BadMessage as error:
@@ -168,7 +168,7 @@ class Server:
 
     def _on_malformed(self, route: bytes, user: str, error: BadMessage, request: bytes = b"") -> None:
         self.bad_messages.note(endpoint=self.endpoint, user=user, error=str(error))
-        if user and self._loop.sockets.door.malformed(user):
+        if user and self._loop.sockets.limits.malformed(user):
             log.warning("refused for bad messages", endpoint=self.endpoint, user=user, seconds=REFUSED_S)
         self._refuse(route, error, request)
 

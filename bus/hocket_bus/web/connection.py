@@ -136,9 +136,9 @@ class Connection:
         except OSError:
             with self._lock:
                 connecting.close()
-            self._heed()
+            self._check_interrupt()
             raise
-        self._heed()
+        self._check_interrupt()
         return connecting
 
     def _addresses(self, until_s: float) -> list[tuple[int, _Address]]:
@@ -165,7 +165,7 @@ class Connection:
         except TimeoutError:
             raise
         except OSError as error:
-            self._heed()
+            self._check_interrupt()
             raise ProtocolError(
                 f"{self.server.place} speaks no TLS", f"see {self.server.setting}: is it https?"
             ) from error
@@ -177,10 +177,10 @@ class Connection:
             self._socket = opened
             if self._is_closed:
                 _shut(opened)
-        self._heed()
+        self._check_interrupt()
         return opened
 
-    def _heed(self) -> None:
+    def _check_interrupt(self) -> None:
         if self._is_closed:
             raise Cancelled("the request was cancelled")
 

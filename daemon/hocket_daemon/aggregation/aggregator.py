@@ -82,7 +82,7 @@ class AggregatorExchange(Exchange):
             return super()._judge(step)
         own, remote = self._valid(self._own, step), self._valid(self._remote, step)
         if self.aggregator != self._side:
-            return self._heed(step, own, remote)
+            return self._check_interrupt(step, own, remote)
         if own is None or remote is None:
             return None
         found = self._observe(own, remote)
@@ -98,7 +98,7 @@ class AggregatorExchange(Exchange):
             return self._side
         return self.scheduler.next_side(self._side, ahead=self.window > 1)
 
-    def _heed(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
+    def _check_interrupt(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
         verdict = self._heard
         if verdict is None or (verdict.step, verdict.prefix) != (step, self.confirmed.digest):
             return None

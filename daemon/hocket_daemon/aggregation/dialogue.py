@@ -20,7 +20,7 @@ from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
 from ..serving.sources import Told, heard, telling
-from . import lean
+from . import likelihood_ratio as ratio
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
 from .relevance import HEARD, claims
@@ -75,7 +75,7 @@ class Dialogue:
 
     def hear(self, logs: NDArray[np.float64]) -> None:
         """How likely this side's passages make the question's tokens, [tokens]: known before the first own draft."""
-        self._compare(self._side, lean.steps_of(logs))
+        self._compare(self._side, ratio.steps_of(logs))
 
     def own(
         self,
@@ -199,7 +199,7 @@ class Dialogue:
     def _hear(self, message: wire.Draft) -> None:
         draft = self._draft(message)
         if message.likelihoods is not None:
-            self._compare(other(self._side), lean.decode(message.likelihoods))
+            self._compare(other(self._side), ratio.decode(message.likelihoods))
         if self._compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
             return  # what told them was lost: without them this side would judge otherwise than the other one
         self.exchange.add_remote(draft, message.confirmed, message.digest)
@@ -208,7 +208,9 @@ class Dialogue:
     def _compare(self, side: Side, likelihoods: list[int]) -> None:
         self._likelihoods[side] = likelihoods
         if self._compares and len(self._likelihoods) == 2:
-            self.exchange.lean = lean.lean(self._likelihoods["device"], self._likelihoods["cloud"])
+            self.exchange.likelihood_ratio = ratio.likelihood_ratio(
+                self._likelihoods["device"], self._likelihoods["cloud"]
+            )
 
     def _draft(self, message: wire.Draft) -> Draft:
         distribution = codec.decode(message.payload)
@@ -234,7 +236,7 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
-            likelihoods=None if heard is None else lean.encode(heard),
+            likelihoods=None if heard is None else ratio.encode(heard),
         )
 
     def _aggregated(self, verdict: Verdict) -> Aggregated:

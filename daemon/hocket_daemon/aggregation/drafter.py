@@ -199,7 +199,7 @@ class Drafter:
         self.weights: RelevanceWeights | None = None
         self._services = services
         self._owner = owner
-        self._lookups = services.retrieval.asker(owner.user)
+        self._lookups = services.retrieval.lookups(owner.user)
         self._find = find
         self._stop_finding: Callable[[], None] = _nothing
         self._grounded = Grounded(services.compute)

@@ -88,7 +88,7 @@ class Exchange:
         self.out_of_step = False
         self.steered = False  # by the other side: nothing more is decided with it
         self._doubted = self._warned = False  # the other side may have steered the answer, which goes on
-        self.lean = 0.0  # nats that the device's passages weigh more since they explain the question better
+        self.likelihood_ratio = 0.0  # nats that the device's passages weigh more since they explain the question better
         self.corrections = 0
         self.rollbacks = 0
         self.confirmed = PrefixChain(terms.session, terms.rule.seed)
@@ -279,7 +279,7 @@ class Exchange:
         return (own, remote) if self._side == "device" else (remote, own)
 
     def _log_h(self, device: Draft, cloud: Draft) -> tuple[float | None, float | None]:
-        return None if device.log_h is None else device.log_h + self.lean, cloud.log_h
+        return None if device.log_h is None else device.log_h + self.likelihood_ratio, cloud.log_h
 
     def _valid(self, drafts: dict[int, Draft], step: int) -> Draft | None:
         found = drafts.get(step)

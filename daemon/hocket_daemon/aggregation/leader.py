@@ -32,7 +32,7 @@ from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import TELL_S, Told
+from ..serving.sources import SOURCES_WAIT_S, Told
 from .account import Account, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
@@ -46,9 +46,9 @@ from .window import MAX_LOOKAHEAD
 class Evidence:
     """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
 
-    def __init__(self, begin: Begin, least: float, tell: Callable[[str], None]) -> None:
-        """`least` is a score in [-1, 1]; the reader hears of less by `tell`."""
-        self._begin, self._least, self._tell = begin, least, tell
+    def __init__(self, begin: Begin, minimum: float, tell: Callable[[str], None]) -> None:
+        """`minimum` is a score in [-1, 1]; the reader hears of less by `tell`."""
+        self._begin, self._minimum, self._tell = begin, minimum, tell
         self._looked = begin.task != "answer" or begin.documents == 0
 
     def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> None:
@@ -59,7 +59,7 @@ class Evidence:
         found = scores_of(own)
         if ready is not None and ready.documents and not alone:
             found.append((ready.scorer, ready.best))
-        if line := doubt(found, self._least):
+        if line := doubt(found, self._minimum):
             self._tell(line)
 
 
@@ -126,7 +126,7 @@ class Leader(Leading):
         terms = self._terms
         self._drafter = Drafter(self._services, self._begin, self, terms.scheduler, guard=terms.guard)
         self._known = _Known()
-        self._evidence = Evidence(self._begin, terms.least_evidence, self._reply.notice)
+        self._evidence = Evidence(self._begin, terms.min_evidence, self._reply.notice)
         required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""
         self._partner = Partner(terms.waits, exists=self._peer is not None, required=required, remedy=remedy)
 
@@ -305,7 +305,7 @@ class Leader(Leading):
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
         there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._drafter.dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
-            self._await_sources(finish, time.monotonic() + TELL_S + self.rtt_s)
+            self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + self.rtt_s)
             self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
             self._drafter.close()
         else:

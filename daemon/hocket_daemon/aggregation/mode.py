@@ -79,7 +79,7 @@ class AggregationMode:
         terms = LeaderTerms(
             self._waits,
             self._scheduler,
-            self._settings.least_evidence,
+            self._settings.min_evidence,
             guard(trusts=self._settings.trust_cloud, shares_drafts=self._services.shares_drafts),
             lambda scorer: self._opening(ask, scorer, escalates=escalates),
             agreed,

@@ -21,9 +21,9 @@ _ROUNDING = 1e-6
 
 def claims(weights: str, documents: int, temperature: float) -> tuple[float, float]:
     """The least and the largest log h of at most so many documents whose scores lie in [-1, 1]; all 0 with `off`."""
-    most = 0.0 if weights == "off" else 1.0 / temperature
-    rounding = _ROUNDING * (1.0 + most)
-    return -most - rounding, most + math.log(max(1, documents)) + rounding
+    maximum = 0.0 if weights == "off" else 1.0 / temperature
+    rounding = _ROUNDING * (1.0 + maximum)
+    return -maximum - rounding, maximum + math.log(max(1, documents)) + rounding
 
 
 def weighed_by(step: int, every: int) -> int:

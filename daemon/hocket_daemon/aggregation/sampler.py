@@ -14,18 +14,18 @@ from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule, draw
 
 _ETA_STEPS = 1 << 24
-LEAST_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it
+MIN_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it
 
 
 def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
     """The device's share of the mixture (paper §4.1, A.1), rounded to a multiple of 2^-24; None means no documents.
 
-    Where both have some it is no less than LEAST_OF_DEVICE.
+    Where both have some it is no less than MIN_OF_DEVICE.
     """
     if log_h_device is None or log_h_cloud is None:
         return float(log_h_device is not None or log_h_cloud is None)
     gap = max(-700.0, min(700.0, log_h_cloud - log_h_device))
-    return max(LEAST_OF_DEVICE, round(_ETA_STEPS / (1.0 + math.exp(gap))) / _ETA_STEPS)
+    return max(MIN_OF_DEVICE, round(_ETA_STEPS / (1.0 + math.exp(gap))) / _ETA_STEPS)
 
 
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

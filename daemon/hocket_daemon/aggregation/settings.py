@@ -34,7 +34,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     rejoin_wait_s: Annotated[
         float, Meta(gt=0, description="the same for the first joint step after a break"), FOR_EXPERTS
     ] = 1.0
-    least_evidence: Annotated[
+    min_evidence: Annotated[
         float,
         Meta(
             ge=-1,

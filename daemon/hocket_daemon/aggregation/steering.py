@@ -14,7 +14,7 @@ from ..engine.sampling.distribution import Distribution
 
 Guard = Literal["off", "warns", "leaves"]  # what a side does about an answer that the other one steers
 
-LEAST = 1e-4  # what a token has at least: none, however improbable, says more than 9.2 nats
+MINIMUM = 1e-4  # what a token has at least: none, however improbable, says more than 9.2 nats
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +72,4 @@ class Steering:
 
 
 def _log(distribution: Distribution, token: int) -> float:
-    return log(max(distribution.of(token) * distribution.kept, LEAST))
+    return log(max(distribution.of(token) * distribution.kept, MINIMUM))

@@ -29,7 +29,7 @@ class LeaderTerms:
 
     waits: Waits
     scheduler: Callable[[], Scheduler]
-    least_evidence: float  # the score below which no passage is taken to be about a question
+    min_evidence: float  # the score below which no passage is taken to be about a question
     guard: Guard  # what is done where the other side steers the answer
     opening: Callable[[str], Begin]  # by the scorer that both sides are known to have
     agreed: Callable[[str], None]  # is told the scorer that both sides have

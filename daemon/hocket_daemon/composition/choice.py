@@ -17,7 +17,7 @@ from ..engine.settings import AUTO, BUNDLED, TUNED
 from ..engine.voice import Voice
 from .completion import Lookup, Path, Row, complete
 from .reference import make_reference
-from .window import Pieces, Window
+from .window import TokenTexts, Window
 
 QUICK_S = 0.25  # for a suggestion
 SMALL = TUNED[BUNDLED]
@@ -65,12 +65,12 @@ def slowest_s(voice: Voice, quick_s: float) -> float:
 
 def _first_quick(took: Iterator[float], quick_s: float) -> float:
     """The first that is quick enough, or the least of them."""
-    least = inf
+    minimum = inf
     for each in took:
-        least = min(least, each)
-        if least <= quick_s:
+        minimum = min(minimum, each)
+        if minimum <= quick_s:
             break
-    return least
+    return minimum
 
 
 def _took_s(voice: Voice, row: Row, text: str) -> float:
@@ -81,7 +81,7 @@ def _took_s(voice: Voice, row: Row, text: str) -> float:
         row,
         make_reference(voice, (), "", None).ids,
         Path(window),
-        Pieces(voice),
+        TokenTexts(voice),
         eos=voice.eos,
         lookup=Lookup([window.ids]),
         enough=lambda path: len(path.tokens) >= SUGGESTED,

@@ -18,16 +18,16 @@ from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
 from ..engine.voice import Voice
-from .completion import PART, Kept, Lookup, Path, Row, complete, read, without_repeat
+from .completion import PART, Lookup, Path, PathCache, Row, complete, read, without_repeat
 from .document import Document
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
-from .window import Encoding, Pieces
+from .window import Encoding, TokenTexts
 
-LEAST_WINDOW = 128  # tokens before the cursor that are read when there are more
-LEAST_REFERENCE = 16  # tokens for which a context must have room
+MIN_WINDOW = 128  # tokens before the cursor that are read when there are more
+MIN_REFERENCE = 16  # tokens for which a context must have room
 LITTLE = 32  # where there are more, the row is made anew
-MOST_WINDOW = 384  # from which on the row is made anew
+MAX_WINDOW = 384  # from which on the row is made anew
 WORDS_AHEAD = 3  # of a suggestion, behind which paths are made ready
 _WORD_END = re.compile(r"(?<=\w) ")
 TAIL = 8  # tokens of a window that stand before its path where it is looked for
@@ -51,24 +51,24 @@ class Completer:
         self,
         compute: Compute,
         voice: Voice,
-        pieces: Pieces,
+        pieces: TokenTexts,
         *,
-        most: int,
+        maximum: int,
         tell: Callable[[Told], None],
         fail: Callable[[HocketError], None],
     ) -> None:
-        """Suggestions of at most `most` tokens beyond what is typed. Raises BadRequest for too short a context."""
-        if voice.slots.context - _beside(most) < LEAST_REFERENCE:
+        """Suggestions of at most `maximum` tokens beyond what is typed. Raises BadRequest for too short a context."""
+        if voice.slots.context - _beside(maximum) < MIN_REFERENCE:
             text = f"the model's context of {voice.slots.context} tokens is too short to compose with"
-            raise BadRequest(text, f"raise [model] context to {_beside(most) + LEAST_REFERENCE}")
+            raise BadRequest(text, f"raise [model] context to {_beside(maximum) + MIN_REFERENCE}")
         self._compute = compute
         self._voice = voice
         self._pieces = pieces
-        self._most = most
+        self._maximum = maximum
         self._tell = tell
         self._fail = fail
         self._encoding = Encoding(voice.continued, pieces.can_spell)
-        self._kept = Kept(pieces)
+        self._kept = PathCache(pieces)
         self._row, self._second = Row(voice), Row(voice)
         self._reference = make_reference(voice, (), "", None)
         self._next: Reference | None = None  # that is being read into the second row
@@ -95,7 +95,7 @@ class Completer:
         version, behind, passes = document.version, document.behind, self._row.passes
 
         def told(path: Path, passes: int) -> None:
-            text = without_repeat(path.suggested(self._pieces, self._most) or "", behind)
+            text = without_repeat(path.suggested(self._pieces, self._maximum) or "", behind)
             self._tell(Told(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path))
             self._go_ahead(path)
             if self._is_read:
@@ -109,14 +109,14 @@ class Completer:
     def renew(self, document: Document, items: tuple[Item, ...], changed_s: float | None) -> None:
         """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew."""
         last = self._next or self._reference
-        outgrown = self._outgrown(document, MOST_WINDOW)
+        outgrown = self._outgrown(document, MAX_WINDOW)
         if last.is_for(items, document.behind) and not (outgrown and self._next is None):
             return
         if self._reading is not None:
             self._reading.set()
-        room = self._voice.slots.context - _beside(self._most)
+        room = self._voice.slots.context - _beside(self._maximum)
         reference = fitting_reference(self._voice, items, document.behind, changed_s, room)
-        outgrown = self._outgrown(document, min(MOST_WINDOW, self._room(reference)))
+        outgrown = self._outgrown(document, min(MAX_WINDOW, self._room(reference)))
         document.next_anchor = self._start(document) if outgrown else document.anchor
         ids = [*reference.ids, *self._encoding.ids(document.text[document.next_anchor : document.cursor])]
         self._next, self._is_read, self._reading = reference, False, Interrupt()
@@ -189,10 +189,10 @@ class Completer:
         )
 
     def _is_enough(self, path: Path) -> bool:
-        return path.suggested(self._pieces, self._most) is not None
+        return path.suggested(self._pieces, self._maximum) is not None
 
     def _is_ahead(self, path: Path) -> bool:
-        return len(path.tokens) >= path.spelling(self._pieces) + 2 * self._most
+        return len(path.tokens) >= path.spelling(self._pieces) + 2 * self._maximum
 
     def _on_read(self, reference: Reference, outcome: object) -> None:
         if self._next is not reference:
@@ -218,15 +218,15 @@ class Completer:
 
     def _room(self, reference: Reference) -> int:
         """For what is read of the text."""
-        return self._voice.slots.context - len(reference.ids) - _beside(self._most) + LEAST_WINDOW
+        return self._voice.slots.context - len(reference.ids) - _beside(self._maximum) + MIN_WINDOW
 
-    def _outgrown(self, document: Document, most: int) -> bool:
-        """Whether more than `most` tokens are read of the text; a token has eight characters at most, as a rule."""
-        return len(document.read) > 8 * most or len(self.context(document)) > most
+    def _outgrown(self, document: Document, maximum: int) -> bool:
+        """Whether more than `maximum` tokens are read of the text; a token has eight characters at most, as a rule."""
+        return len(document.read) > 8 * maximum or len(self.context(document)) > maximum
 
     def _start(self, document: Document) -> int:
-        first = max(0, document.cursor - 16 * LEAST_WINDOW)
-        return first + self._encoding.start(document.text[first : document.cursor], LEAST_WINDOW)
+        first = max(0, document.cursor - 16 * MIN_WINDOW)
+        return first + self._encoding.start(document.text[first : document.cursor], MIN_WINDOW)
 
     def _stop(self) -> None:
         for interrupt in (self._running, self._ahead):
@@ -235,6 +235,6 @@ class Completer:
         self._running = self._ahead = None
 
 
-def _beside(most: int) -> int:
+def _beside(maximum: int) -> int:
     """Tokens of a row beside the reference: the least of a window, typed letters, what is decoded ahead of them."""
-    return LEAST_WINDOW + 3 * most + PART
+    return MIN_WINDOW + 3 * maximum + PART

@@ -21,7 +21,7 @@ from ..engine.runtime.sequences import Prefill
 from ..engine.segments import Segment
 from ..engine.voice import Voice
 from .reference import Reference
-from .window import HALF, Ids, Pieces, Window
+from .window import HALF, Ids, TokenTexts, Window
 
 _LINE = re.compile(r"[\r\n]")
 
@@ -38,11 +38,11 @@ class Path:
     tokens: tuple[int, ...] = ()
     ended: bool = False
 
-    def text(self, pieces: Pieces) -> str:
+    def text(self, pieces: TokenTexts) -> str:
         """What the tokens add to the window's text."""
         return pieces.text(self.tokens)
 
-    def spelling(self, pieces: Pieces) -> int:
+    def spelling(self, pieces: TokenTexts) -> int:
         """How many of the tokens spell nothing but typed letters."""
         length = 0
         for count, token in enumerate(self.tokens):
@@ -51,7 +51,7 @@ class Path:
                 return count
         return len(self.tokens)
 
-    def along(self, window: Window, pieces: Pieces) -> Path | None:
+    def along(self, window: Window, pieces: TokenTexts) -> Path | None:
         """The same path from a window further on; None where that does not lie on it, or is tokenised otherwise."""
         written = window.text.removeprefix(self.window.text)
         if len(self.window.text) + len(written) != len(window.text):
@@ -64,9 +64,9 @@ class Path:
         rest = Path(window, self.tokens[count:], self.ended)
         return rest if rest.tokens and rest.text(pieces).startswith(window.typed) else None
 
-    def suggested(self, pieces: Pieces, most: int) -> str | None:
-        """To the end of the line or sentence, or `most` tokens beyond typed letters; None while that is not known."""
-        length = self.spelling(pieces) + most
+    def suggested(self, pieces: TokenTexts, maximum: int) -> str | None:
+        """To the end of the line or sentence, or `maximum` tokens beyond typed letters; None while not known."""
+        length = self.spelling(pieces) + maximum
         text = pieces.text(self.tokens[:length])[len(self.window.typed) :].rstrip(HALF)
         border = _border(text)
         if border is not None:
@@ -90,9 +90,9 @@ def without_repeat(suggestion: str, behind: str) -> str:
     return suggestion[: next(repeated, len(suggestion))].rstrip(" ") if behind else suggestion
 
 
-MOST_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
+MAX_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
 DEPTH = 4  # tokens before a place by which it is compared
-WORTH = (0, 2, 6, MOST_PROPOSED, MOST_PROPOSED)  # tokens that are proposed where so many before a place are alike
+WORTH = (0, 2, 6, MAX_PROPOSED, MAX_PROPOSED)  # tokens that are proposed where so many before a place are alike
 TRIED = 8  # places that are spelled out against what is typed
 _BORDER = -1
 
@@ -103,8 +103,8 @@ class Lookup:
     def __init__(self, texts: Iterable[Sequence[int]]) -> None:
         self._ids = np.concatenate([np.array([*text, _BORDER], np.int64) for text in texts] or [np.empty(0, np.int64)])
 
-    def propose(self, before: Sequence[int], typed: str, pieces: Pieces) -> list[int]:
-        """At most MOST_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
+    def propose(self, before: Sequence[int], typed: str, pieces: TokenTexts) -> list[int]:
+        """At most MAX_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
         if not len(self._ids):
             return []
         depth = self._depth(before)
@@ -132,25 +132,25 @@ class Lookup:
         return [int(place) for place in order if worth[place] > 0]
 
     def _from(self, place: int) -> list[int]:
-        part = self._ids[place : place + MOST_PROPOSED]
+        part = self._ids[place : place + MAX_PROPOSED]
         ends = np.flatnonzero(part == _BORDER)
         return [int(token) for token in part[: ends[0] if len(ends) else None]]
 
 
-def _spells(ids: list[int], typed: str, pieces: Pieces) -> bool:
+def _spells(ids: list[int], typed: str, pieces: TokenTexts) -> bool:
     text = pieces.text(ids)
     return text.startswith(typed) or (bool(text) and typed.startswith(text))
 
 
-MOST_PATHS = 256  # paths
+MAX_PATHS = 256  # paths
 LATEST = 4  # of them that what is typed may lie on
 LATE = 128  # of them that proposals are taken from
 
 
-class Kept:
+class PathCache:
     """The paths behind one reference."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: TokenTexts) -> None:
         self._pieces = pieces
         self._paths: dict[tuple[str, str], Path] = {}
         self._reference: Reference | None = None
@@ -166,7 +166,7 @@ class Kept:
         place = path.window.text, path.window.typed
         known = self._paths.pop(place, None)
         self._paths[place] = known if known is not None and len(known.tokens) > len(path.tokens) else path
-        if len(self._paths) > MOST_PATHS:
+        if len(self._paths) > MAX_PATHS:
             del self._paths[next(iter(self._paths))]
 
     def find(self, reference: Reference, window: Window) -> Path | None:
@@ -234,7 +234,7 @@ def complete(
     row: Row,
     reference: Sequence[int],
     path: Path,
-    pieces: Pieces,
+    pieces: TokenTexts,
     *,
     eos: Sequence[int],
     lookup: Lookup,
@@ -262,7 +262,7 @@ def _verified(
     path: Path,
     behind: NDArray[np.float32],
     proposed: list[int],
-    pieces: Pieces,
+    pieces: TokenTexts,
     *,
     eos: Sequence[int],
     enough: Callable[[Path], bool],
@@ -278,14 +278,14 @@ def _verified(
     return path
 
 
-def _likeliest(probabilities: NDArray[np.float32], typed: str, pieces: Pieces) -> int:
+def _likeliest(probabilities: NDArray[np.float32], typed: str, pieces: TokenTexts) -> int:
     if not typed:
         return int(probabilities.argmax())
     fitting = pieces.fitting(typed)
     return int(fitting[probabilities[fitting].argmax()])
 
 
-def _untyped(path: Path, pieces: Pieces) -> str:
+def _untyped(path: Path, pieces: TokenTexts) -> str:
     """What is left to be spelled of the typed letters."""
     spelled = sum(len(pieces.of(token)) for token in path.tokens[: len(path.window.typed)])
     return path.window.typed[spelled:]

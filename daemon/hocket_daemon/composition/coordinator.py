@@ -15,8 +15,8 @@ from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.messages import MAX_QUERY_WORDS
 
 Threshold = int | Literal["auto"]
-FIRST, LEAST, MOST = 10, 5, 80  # of a threshold that sets itself
-LEAST_WORDS = 3  # of a query
+FIRST, MINIMUM, MAXIMUM = 10, 5, 80  # of a threshold that sets itself
+MIN_WORDS = 3  # of a query
 
 
 class Coordinator:
@@ -36,7 +36,7 @@ class Coordinator:
         if self.waiting or not self._is_new(ids):
             return ""
         query = new_part(self._answered, text)
-        if len(query.split()) < LEAST_WORDS:
+        if len(query.split()) < MIN_WORDS:
             return ""
         self._ids, self._text = list(ids), text
         self.waiting = True
@@ -46,7 +46,7 @@ class Coordinator:
         """The request has ended, and brought so many new takeaways."""
         self.waiting, self._answered = False, self._text
         if self._sets_itself:
-            self.tau = max(LEAST, self.tau // 2) if news else min(MOST, self.tau * 2)
+            self.tau = max(MINIMUM, self.tau // 2) if news else min(MAXIMUM, self.tau * 2)
 
     def failed(self) -> None:
         """The request has ended without a reply: what it asked for is part of the next query."""

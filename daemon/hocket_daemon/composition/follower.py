@@ -41,7 +41,7 @@ class Follower:
         self._asked = asked
         self._peer = peer
         self._writer = writer
-        self._asker = services.retrieval.asker(peer.user)
+        self._lookups = services.retrieval.lookups(peer.user)
         self._generating: Generating | None = None
         self._began_s = time.monotonic()
         self._due_s = inf
@@ -52,7 +52,7 @@ class Follower:
         if self._writer is None:
             self._extract()
         else:
-            self._asker.search(self._asked.query, self._asked.k, "", self._on_passages)
+            self._lookups.search(self._asked.query, self._asked.k, "", self._on_passages)
 
     def receive(self, message: Message) -> None:
         """A device says nothing more of it."""
@@ -85,7 +85,7 @@ class Follower:
     def close(self) -> None:
         """Nobody waits any more."""
         self.closed = True
-        self._asker.close()
+        self._lookups.close()
         if self._generating is not None:
             self._generating.cancel()
 
@@ -101,7 +101,7 @@ class Follower:
         return {**found, "seconds": round(time.monotonic() - self._began_s, 3)}
 
     def _extract(self) -> None:
-        self._asker.extract(self._asked.query, self._asked.k, self._asked.takeaways, self._on_extract)
+        self._lookups.extract(self._asked.query, self._asked.k, self._asked.takeaways, self._on_extract)
 
     def _on_extract(self, outcome: Extracted | HocketError) -> None:
         if isinstance(outcome, HocketError):

@@ -24,7 +24,7 @@ def question(passages: Sequence[Passage]) -> str:
     return f"{_ASKED}{''.join(paragraphs)}Key Takeaways: ### P1:\n"
 
 
-def believed(written: str, passages: Sequence[Passage], most: int) -> list[Takeaway]:
+def believed(written: str, passages: Sequence[Passage], maximum: int) -> list[Takeaway]:
     """The takeaways in a model's text that are sentences and have no name and no number but their passage's.
 
     Those of the first passage come first; a text that says nothing to go by gives none.
@@ -34,7 +34,7 @@ def believed(written: str, passages: Sequence[Passage], most: int) -> list[Takea
         for point in _POINT.finditer(part):
             if _is_of(point[1], passage.text):
                 found.setdefault(point[1], Takeaway(text=point[1], document=passage.document))
-    return list(found.values())[:most]
+    return list(found.values())[:maximum]
 
 
 def _parts(written: str, passages: Sequence[Passage]) -> Iterator[tuple[Passage, str]]:

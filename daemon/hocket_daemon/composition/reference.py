@@ -38,8 +38,8 @@ class Reference:
         words = _telling(suggestion) - _telling(written)
         read = self.items[self.unread :]
         shared = [len(words & _telling(item.takeaway.text)) for item in read]
-        most = max(shared, default=0)
-        best = [item for item, count in zip(read, shared, strict=True) if count == most and most]
+        maximum = max(shared, default=0)
+        best = [item for item, count in zip(read, shared, strict=True) if count == maximum and maximum]
         return [Source(side=side, document=name) for side, name in {(i.side, i.takeaway.document): 0 for i in best}]
 
 
@@ -63,12 +63,12 @@ def make_reference(reader: Reader, items: tuple[Item, ...], behind: str, changed
 
 
 def fitting_reference(
-    reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None, most: int
+    reader: Reader, items: tuple[Item, ...], behind: str, changed_s: float | None, maximum: int
 ) -> Reference:
-    """One of at most `most` ids: the oldest takeaways are left out for it, and then the end of `behind`."""
+    """One of at most `maximum` ids: the oldest takeaways are left out for it, and then the end of `behind`."""
     unread, seen = 0, behind
     reference = make_reference(reader, items, behind, changed_s)
-    while len(reference.ids) > most and (unread < len(items) or seen):
+    while len(reference.ids) > maximum and (unread < len(items) or seen):
         if unread < len(items):
             unread += 1
         else:

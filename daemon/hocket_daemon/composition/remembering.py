@@ -12,7 +12,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_QUERY_CHARS, Extracted, Memory, MemoryRequest, Side, Takeaway
 
 from ..serving.mode import Peer
-from ..serving.retrieval import Asker
+from ..serving.retrieval import Lookups
 from .coordinator import Coordinator
 from .memory import Takeaways
 from .redaction import Redaction
@@ -32,7 +32,7 @@ class Remembering:
         *,
         memory: Takeaways,
         redact: Redaction,
-        asker: Asker,
+        lookups: Lookups,
         peer: Peer | None,
         told: Callable[[Side, list[Takeaway], str], None],
     ) -> None:
@@ -42,7 +42,7 @@ class Remembering:
         self._settings = settings
         self._memory = memory
         self._redact = redact
-        self._asker = asker
+        self._lookups = lookups
         self._peer = peer
         self._told = told
         self._cloud = Coordinator(settings.distance)
@@ -78,7 +78,7 @@ class Remembering:
 
     def close(self) -> None:
         """Nobody waits any more."""
-        self._asker.close()
+        self._lookups.close()
 
     def _ask_cloud(self, ids: Sequence[int], text: str) -> None:
         if self._peer is None or not self._peer.up:
@@ -99,7 +99,7 @@ class Remembering:
     def _ask_own(self, ids: Sequence[int], text: str) -> None:
         query = self._own.ask(ids, text) if self._settings.own_documents else ""
         if query:
-            self._asker.extract(query, self._settings.passages, self._settings.takeaways, self._on_extract)
+            self._lookups.extract(query, self._settings.passages, self._settings.takeaways, self._on_extract)
 
     def _on_extract(self, outcome: Extracted | HocketError) -> None:
         if isinstance(outcome, HocketError):

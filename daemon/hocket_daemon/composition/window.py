@@ -23,7 +23,7 @@ _BEFORE = "a"  # a text's first token may read otherwise than one behind others
 _LAST = "\U0010ffff"  # above every character of a text
 
 
-class Pieces:
+class TokenTexts:
     """What each id of a voice's vocabulary adds to a text. From any thread."""
 
     def __init__(self, voice: Voice) -> None:
@@ -71,7 +71,7 @@ class Pieces:
 
 BLOCK = 200  # characters, from which on a block ends before the next word
 KEPT = 256  # blocks
-MOST_TYPED = 32  # letters of a word that decoding is bound to
+MAX_TYPED = 32  # letters of a word that decoding is bound to
 # Thai to Khmer, kana and the Han ideographs have no blanks between words: nothing is healed there.
 _TYPED = re.compile(
     r"\s{0,16}[^\s\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{0,32}\Z"
@@ -108,11 +108,11 @@ class Encoding:
         text = before[: len(before) - len(typed)]
         return Window(text, typed, self.ids(text))
 
-    def start(self, text: str, most_tokens: int) -> int:
-        """Where the last `most_tokens` of a text begin, or fewer: at the beginning of a word, if there is one."""
-        start = _word_from(text, max(0, len(text) - 8 * most_tokens))
-        while (count := len(self.ids(text[start:]))) > most_tokens:
-            surplus = 1 - most_tokens / count
+    def start(self, text: str, max_tokens: int) -> int:
+        """Where the last `max_tokens` of a text begin, or fewer: at the beginning of a word, if there is one."""
+        start = _word_from(text, max(0, len(text) - 8 * max_tokens))
+        while (count := len(self.ids(text[start:]))) > max_tokens:
+            surplus = 1 - max_tokens / count
             start = _word_from(text, start + max(1, int((len(text) - start) * surplus)))
         return start
 
@@ -136,7 +136,7 @@ def blocks(text: str) -> Iterator[str]:
 
 def typed_at_end(text: str) -> str:
     """The last word of a text with the blanks before it, as far as it is bound to be spelled."""
-    found = _TYPED.search(text, max(0, len(text) - MOST_TYPED - 16))
+    found = _TYPED.search(text, max(0, len(text) - MAX_TYPED - 16))
     return found[0] if found else ""
 
 

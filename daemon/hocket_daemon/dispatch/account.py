@@ -17,10 +17,10 @@ class Account:
     nothing may be spent until the sum allows it again.
     """
 
-    def __init__(self, budget: float, burst_tokens: float, most_per_day: float = 0.0) -> None:
+    def __init__(self, budget: float, burst_tokens: float, max_per_day: float = 0.0) -> None:
         self.budget = budget
         self.burst_tokens = burst_tokens
-        self.most_per_day = most_per_day
+        self.max_per_day = max_per_day
         self._all = 0.0
         self._spent = 0.0
         self._money = 0.0
@@ -74,7 +74,7 @@ class Account:
 
     def exhausted(self, day: int) -> bool:
         """Whether that day's dollars are spent."""
-        return self.most_per_day > 0 and self.spent_today(day) >= self.most_per_day
+        return self.max_per_day > 0 and self.spent_today(day) >= self.max_per_day
 
     def facts(self, day: int) -> dict[str, float]:
         """What status and metrics tell: tokens, their share, the budget, and dollars."""
@@ -87,7 +87,7 @@ class Account:
             "burst_tokens": self.burst_tokens,
             "money": self._money,
             "money_today": self.spent_today(day),
-            "most_per_day": self.most_per_day,
+            "max_per_day": self.max_per_day,
         }
 
     def state(self) -> State:

@@ -13,7 +13,7 @@ from hocket_bus.messages import Migration, Side
 from ..serving.mode import Facts
 from .cost import Bill, Tokens
 from .dispatcher import Decision
-from .far import FarWriter
+from .far import CloudWriter
 from .policy import NEVER
 from .terms import Terms
 from .work import Work
@@ -66,8 +66,8 @@ class Books:
         account = self._dispatcher.account
         if not account.exhausted(today()):
             return None
-        spent = f"${account.spent_today(today()):.4f} of ${account.most_per_day:g} a day are spent"
-        return Unavailable(spent, "raise [dispatch] most_per_day, or wait for tomorrow")
+        spent = f"${account.spent_today(today()):.4f} of ${account.max_per_day:g} a day are spent"
+        return Unavailable(spent, "raise [dispatch] max_per_day, or wait for tomorrow")
 
     def began(self, side: Side, now: float) -> None:
         """A side was asked for the first token; one that the account did not let is a fail-over, and paid back."""
@@ -113,7 +113,7 @@ class Books:
         self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
         self._terms.booked()
 
-    def tokens_of(self, writer: Writer, far: FarWriter | None) -> Tokens:
+    def tokens_of(self, writer: Writer, far: CloudWriter | None) -> Tokens:
         """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
         device, cloud = writer.work, _work(far)
         asked = far is not None and far.opened
@@ -125,7 +125,7 @@ class Books:
             exact=far is None or not asked or far.has_said_all,
         )
 
-    def facts(self, writer: Writer, far: FarWriter | None, migrations: Sequence[Migration]) -> Facts:
+    def facts(self, writer: Writer, far: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
         """The decision record; without text."""
         decision, device, cloud = self._decision, writer.work, _work(far)
         predicted = decision.predicted if decision is not None else {}
@@ -168,7 +168,7 @@ def _waits(decision: Decision | None) -> dict[str, Any]:
     return {side: None if wait_s == NEVER else wait_s for side, wait_s in waits.items()}
 
 
-def _work(far: FarWriter | None) -> Work:
+def _work(far: CloudWriter | None) -> Work:
     return far.work if far is not None else Work()
 
 

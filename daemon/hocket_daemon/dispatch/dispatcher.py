@@ -24,7 +24,7 @@ from .ttfts import Ttfts
 
 RESOLVED_EVERY = 8  # requests, between which the waits are those of one policy
 HORIZON = 64  # requests within which the spend is to be back at b · all
-LEAST_SHARE = 0.5  # of the budget, while debts are paid back: without any, the slowest servers are waited for
+MIN_SHARE = 0.5  # of the budget, while debts are paid back: without any, the slowest servers are waited for
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SLOW = 0.9
 
@@ -129,8 +129,8 @@ class Dispatcher:
 
     def _waits(self, policy: Policy, tokens: int, day: int) -> tuple[Waits, str]:
         if self.account.exhausted(day):
-            spent, most = self.account.spent_today(day), self.account.most_per_day
-            return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${most:g} a day are spent."
+            spent, maximum = self.account.spent_today(day), self.account.max_per_day
+            return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${maximum:g} a day are spent."
         if not self.account.may_spend(tokens):
             waits = Waits(NEVER, 0.0) if self.constraint == "device" else Waits(0.0, NEVER)
             other = "cloud" if self.constraint == "device" else "device"
@@ -175,7 +175,7 @@ class Dispatcher:
         allowed = self.account.budget * float(prompts.sum())
         if self.policy_name == "priced":
             owed = self.account.excess_tokens * len(own) / HORIZON
-            allowed = max(LEAST_SHARE * allowed, allowed - owed)
+            allowed = max(MIN_SHARE * allowed, allowed - owed)
             if self.constraint == "server":
                 within = own[own <= self.account.burst_tokens - self.account.excess_tokens]
                 own = within if within.any() else own

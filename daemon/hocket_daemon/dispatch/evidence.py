@@ -5,12 +5,12 @@ from __future__ import annotations
 from hocket_bus.messages import Passages, Side
 
 from ..serving.evidence import doubt, scores_of
-from .far import FarWriter
+from .far import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
 
 
-def told_of(writer: Side, found: Passages | None, far: FarWriter | None, least: float) -> str:
+def told_of(writer: Side, found: Passages | None, far: CloudWriter | None, minimum: float) -> str:
     """A line, or nothing; `found` is what the device has found. That a server reads nothing goes without saying."""
     if writer == "device":
         scores = scores_of(found) if found is not None else []
@@ -19,4 +19,4 @@ def told_of(writer: Side, found: Passages | None, far: FarWriter | None, least: 
     else:
         standing = far.standing
         scores = [(standing.scorer, standing.best)] if standing is not None and standing.documents else []
-    return doubt(scores, least) if scores else MODELS_OWN
+    return doubt(scores, minimum) if scores else MODELS_OWN

@@ -11,7 +11,7 @@ from ..serving.sources import Told
 from .work import Work
 
 
-class FarOwner(Protocol):
+class CloudOwner(Protocol):
     """Whose answer it is."""
 
     def on_cloud_read(self, standing: Standing) -> None:
@@ -30,7 +30,7 @@ class FarOwner(Protocol):
         """It cannot take part, or not now."""
 
 
-class FarWriter(Protocol):
+class CloudWriter(Protocol):
     """Told what to do behind all tokens that the answer has; what is told raises Unavailable, or Forbidden."""
 
     opened: bool  # it was told anything

@@ -18,13 +18,13 @@ from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import TELL_S
+from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .brake import Brake
 from .evidence import told_of
-from .far import FarWriter
+from .far import CloudWriter
+from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
-from .remote import NO_CLOUD, SAY_S
+from .remote import NO_CLOUD, WORK_WAIT_S
 from .strategy import Strategy
 from .terms import Terms, options_of
 from .writer import Writer
@@ -45,7 +45,7 @@ class Leader(Leading):
         self._far = terms.far(chain, self) if terms.far is not None else None
         self._race = Race(SIDES if self._far is not None else ("device",))
         self._mover = strategy.mover(terms, self._to_read)
-        self._brake = Brake(options_of(reply.ask).pace)
+        self._pacer = Pacer(options_of(reply.ask).pace)
 
     @property
     def id(self) -> bytes:
@@ -148,12 +148,12 @@ class Leader(Leading):
     # --- time
 
     def _due_s(self) -> float:
-        return min(self._race.due_s, self._brake.until_s)
+        return min(self._race.due_s, self._pacer.until_s)
 
     def _on_time(self, now: float) -> None:
         self._do(self._race.tick(now))
-        if now >= self._brake.until_s and self._race.writer is not None:
-            self._brake.release()
+        if now >= self._pacer.until_s and self._race.writer is not None:
+            self._pacer.release()
             self._have(self._race.writer, Writer.write, lambda far: far.write())
 
     # --- tokens
@@ -169,7 +169,7 @@ class Leader(Leading):
         if is_first:
             self._books.won(side, now)
             if opening.documents and opening.task == "answer":
-                self._tell(told_of(side, self._writer.found, self._far, self._terms.least_evidence))
+                self._tell(told_of(side, self._writer.found, self._far, self._terms.min_evidence))
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
         self._do(actions if finish is not None else together(actions, self._move(now)))
@@ -184,7 +184,7 @@ class Leader(Leading):
         far = self._far
         if self._race.moving is None or self._race.writer != writer or far is None or not far.stands:
             return
-        if self._brake.pull(len(self._answer), self._answer.first_s, now, far.rtt_s):
+        if self._pacer.pull(len(self._answer), self._answer.first_s, now, far.rtt_s):
             self._hold(writer, pause=True)
 
     def _source_of(self, side: Side) -> Side:
@@ -232,7 +232,7 @@ class Leader(Leading):
                 case Stand(side):
                     self._have(side, Writer.stand, lambda far: far.stand())
                 case Write(side):
-                    self._brake.release()
+                    self._pacer.release()
                     self._answer.hand_over()
                     self._have(side, Writer.write, lambda far: far.write())
                 case Hold(side):
@@ -247,7 +247,7 @@ class Leader(Leading):
             self._books.told.append(text)
             self._reply.notice(text)
 
-    def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[FarWriter], None]) -> None:
+    def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[CloudWriter], None]) -> None:
         """Have a side do this behind all tokens that there are."""
         if side == "device":
             own(self._writer, self._answer.ids)
@@ -260,7 +260,7 @@ class Leader(Leading):
         elif self._far is not None:
             self._say(lambda far: far.hold(), self._far)
 
-    def _say(self, what: Callable[[FarWriter], None], far: FarWriter) -> None:
+    def _say(self, what: Callable[[CloudWriter], None], far: CloudWriter) -> None:
         try:
             what(far)
         except Unavailable as error:  # or Forbidden
@@ -276,7 +276,7 @@ class Leader(Leading):
         if far is None or not far.is_linked or far.obstacle is not None or not (wrote or owes):
             self._conclude(finish)
             return
-        self._await_sources(finish, time.monotonic() + far.rtt_s + (TELL_S if wrote else SAY_S))
+        self._await_sources(finish, time.monotonic() + far.rtt_s + (SOURCES_WAIT_S if wrote else WORK_WAIT_S))
         self._writer.close()
         try:
             far.end(finish)

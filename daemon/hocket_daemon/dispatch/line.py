@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _DECAY = 0.98  # of what was seen, with every observation: 50 count
-_LEAST_SPREAD = 0.1  # of the lengths, relative to their mean; below it they tell nothing of k
+_MIN_SPREAD = 0.1  # of the lengths, relative to their mean; below it they tell nothing of k
 _GUESS_K, _GUESS_C = 0.01, 0.05  # of a device that was never measured
 _GUESS_LENGTHS = (16, 512)
 
@@ -51,7 +51,7 @@ class DeviceLine:
     def _solve(self) -> None:
         n, l, t, ll, lt = self._sums  # noqa: E741 # the paper's name
         mean, spread = l / n, ll / n - (l / n) ** 2
-        if spread > (_LEAST_SPREAD * mean) ** 2:
+        if spread > (_MIN_SPREAD * mean) ** 2:
             self.k = max(0.0, (lt / n - mean * t / n) / spread)
         else:  # of alike lengths only the level is learnt
             self.k = min(self.k, t / l if l else 0.0)

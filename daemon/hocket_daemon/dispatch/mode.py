@@ -34,7 +34,7 @@ from .account_file import AccountFile
 from .booking import today
 from .cost import costs_of
 from .dispatcher import Dispatcher
-from .far import FarOwner, FarWriter
+from .far import CloudOwner, CloudWriter
 from .follower import Follower, rows_of
 from .leader import Leader
 from .line import DeviceLine
@@ -55,7 +55,7 @@ class Weighing:
 
     temperature: float
     wire_mass: float
-    least_evidence: float
+    min_evidence: float
     trusts: bool
 
 
@@ -79,7 +79,7 @@ class DispatchMode:
         self._weighing = weighing
         self._cloud_prompts: deque[int] = deque(maxlen=LATEST)
         self._told: tuple[float, ...] = ()
-        self._account = Account(settings.budget, settings.burst_tokens, settings.most_per_day)
+        self._account = Account(settings.budget, settings.burst_tokens, settings.max_per_day)
         self._file = AccountFile(Path(settings.account) if settings.account else None)
         self._file.read_into(self._account)
         self._dispatcher = Dispatcher(
@@ -98,7 +98,7 @@ class DispatchMode:
         if self._services.side == "cloud":
             return {}
         found = account.facts(today())
-        limit = f" of ${account.most_per_day:g}" if account.most_per_day else ""
+        limit = f" of ${account.max_per_day:g}" if account.max_per_day else ""
         return {
             "dispatch": (
                 f"{found['share']:.0%} of all prompt tokens on the {dispatcher.constrained}, whose budget is "
@@ -137,7 +137,7 @@ class DispatchMode:
             migration=self._settings.migration,
             pace=options.pace or self._settings.pace,
             opening=opening,
-            least_evidence=self._weighing.least_evidence,
+            min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
             far=None if options.alone else self._far(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
@@ -170,7 +170,7 @@ class DispatchMode:
 
     def _far(
         self, ask: Ask, peer: Peer | None, opening: Dispatch
-    ) -> Callable[[PrefixChain, FarOwner], FarWriter] | None:
+    ) -> Callable[[PrefixChain, CloudOwner], CloudWriter] | None:
         """The server where one is configured, or else the cloud daemon."""
         server, voice = self._services.server, self._services.voice
         if server is not None:

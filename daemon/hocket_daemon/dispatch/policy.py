@@ -127,10 +127,10 @@ class Threshold:
     def __init__(self, lengths: Ints, budget: float) -> None:
         found, share = lottery(lengths)
         place = int(np.cumsum(share).searchsorted(1 - budget + 1e-12, side="right"))
-        self._least = float(found[place]) if place < len(found) else NEVER
+        self._minimum = float(found[place]) if place < len(found) else NEVER
         if place == 0:  # where all known ones start, a shorter one does
-            self._least = 0.0
+            self._minimum = 0.0
 
     def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
         """Shorter prompts never start the server."""
-        return Waits(0.0, 0.0 if length >= self._least else NEVER)
+        return Waits(0.0, 0.0 if length >= self._minimum else NEVER)

@@ -19,8 +19,8 @@ from .line import DeviceLine
 from .policy import Ints, Waits, lottery
 from .ttfts import Floats, Ttfts
 
-_MOST_WAITS = 192  # that are tried, evenly in F and finer in its tail
-_MOST_LENGTHS = 48  # groups of like lengths while the price is looked for
+_MAX_WAITS = 192  # that are tried, evenly in F and finer in its tail
+_MAX_LENGTHS = 48  # groups of like lengths while the price is looked for
 _HALVINGS = 14  # of the price's logarithm
 _NEARLY_NOTHING = 1e-7  # of the highest price
 
@@ -75,8 +75,8 @@ class Priced:
     def _highest(self, means_s: Floats, lengths: Floats) -> float:
         """A price at which no start is worth its tokens: what is gained by the best one for the likeliest server."""
         gain_s = means_s[:, -1] - means_s.min(axis=1)
-        least = self._left[self._left > 0].min(initial=1.0)
-        return float((gain_s / np.maximum(lengths, 1.0)).max() / least) + 1e-9
+        minimum = self._left[self._left > 0].min(initial=1.0)
+        return float((gain_s / np.maximum(lengths, 1.0)).max() / minimum) + 1e-9
 
 
 class _Prices(NamedTuple):
@@ -92,9 +92,9 @@ def _around(spend: Callable[[float], float], budget: float, high: float) -> _Pri
     dear, cheap = spend(0.0), spend(high)
     if dear <= budget:
         return _Prices(0.0, 0.0, 0.0)
-    low, least = 0.0, high * _NEARLY_NOTHING
+    low, minimum = 0.0, high * _NEARLY_NOTHING
     for _ in range(_HALVINGS):
-        price = math.sqrt(max(low, least) * high)
+        price = math.sqrt(max(low, minimum) * high)
         found = spend(price)
         if found <= budget:
             high, cheap = price, found
@@ -106,9 +106,9 @@ def _around(spend: Callable[[float], float], budget: float, high: float) -> _Pri
 def _tried(ttfts: Ttfts) -> Floats:
     """0 and the steps of F, or as many of them as are tried."""
     steps = ttfts.times_s
-    if len(steps) >= _MOST_WAITS:
-        evenly = np.linspace(0, 1, _MOST_WAITS * 3 // 4)
-        finer = 1 - 0.1 * np.linspace(0, 1, _MOST_WAITS // 4) ** 2
+    if len(steps) >= _MAX_WAITS:
+        evenly = np.linspace(0, 1, _MAX_WAITS * 3 // 4)
+        finer = 1 - 0.1 * np.linspace(0, 1, _MAX_WAITS // 4) ** 2
         places = ttfts.cdf.searchsorted(np.concatenate((evenly, finer)) - 1e-12)
         steps = steps[np.minimum(places, len(steps) - 1)]
     return np.unique(np.concatenate(([0.0], steps)))
@@ -116,9 +116,9 @@ def _tried(ttfts: Ttfts) -> Floats:
 
 def _grouped(lengths: Ints, share: Floats) -> tuple[Floats, Floats]:
     """Mean length of each group of neighbours with nearly equal shares of all tokens, and its share."""
-    if len(lengths) <= _MOST_LENGTHS:
+    if len(lengths) <= _MAX_LENGTHS:
         return lengths.astype(float), share
-    group = np.minimum((np.cumsum(share) - share / 2) * _MOST_LENGTHS, _MOST_LENGTHS - 1).astype(int)
+    group = np.minimum((np.cumsum(share) - share / 2) * _MAX_LENGTHS, _MAX_LENGTHS - 1).astype(int)
     starts = np.flatnonzero(np.diff(group, prepend=-1))
     sums = np.add.reduceat(share, starts)
     return np.add.reduceat(share * lengths, starts) / np.maximum(sums, 1e-300), sums

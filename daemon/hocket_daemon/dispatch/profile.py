@@ -12,7 +12,7 @@ from .ttfts import Ttfts
 
 KEPT = 256  # requests that a profile looks back on at most
 HALF_LIFE = 64.0  # requests after which one counts half: some 92 count in all, as all their weights' sum
-MOST_QUANTILES = 32  # that are told between daemons
+MAX_QUANTILES = 32  # that are told between daemons
 _SEED_WEIGHT = 8.0  # requests that quantiles told by the other side count as, all together
 _SEED_FORGOTTEN = 16 * HALF_LIFE  # requests behind which nothing of them is left
 _UNKNOWN_S = (0.2, 0.3, 0.5, 0.8, 1.3, 2.0, 5.0)  # of a server that nobody has told anything about
@@ -69,9 +69,9 @@ class ServerProfile:
         """The seconds within which `share` (0 to 1) of the first tokens are there."""
         return self.ttfts().quantile(share)
 
-    def quantiles(self, number: int = MOST_QUANTILES) -> list[float]:
-        """At most MOST_QUANTILES equally likely seconds, ascending, to be told; none before the first observation."""
-        number = min(number, MOST_QUANTILES)
+    def quantiles(self, number: int = MAX_QUANTILES) -> list[float]:
+        """At most MAX_QUANTILES equally likely seconds, ascending, to be told; none before the first observation."""
+        number = min(number, MAX_QUANTILES)
         return [self.quantile((place + 0.5) / number) for place in range(number)] if self._number else []
 
     def _add(self, seconds: float, *, seen: bool) -> None:
@@ -99,7 +99,7 @@ class Lengths:
     """How many tokens prompts and answers had lately. Before enough are known, guesses stand in for them."""
 
     KEPT = 128
-    LEAST = 8  # requests before which the guesses count
+    MINIMUM = 8  # requests before which the guesses count
     PROMPTS = (8, 16, 32, 64, 128, 256, 512, 1024)
     ANSWER = 128.0
 
@@ -131,8 +131,8 @@ class Lengths:
         Of the answers that were longer; where there are too few of them, the guess: an answer without memory.
         """
         longer = [tokens - step for tokens in self._answers if tokens > step]
-        known = sum(longer) + self.ANSWER * max(0, self.LEAST - len(longer))
-        return known / max(len(longer), self.LEAST)
+        known = sum(longer) + self.ANSWER * max(0, self.MINIMUM - len(longer))
+        return known / max(len(longer), self.MINIMUM)
 
     def _known(self, lengths: deque[int]) -> NDArray[np.int64]:
-        return np.fromiter(lengths if len(lengths) >= self.LEAST else self.PROMPTS, np.int64)
+        return np.fromiter(lengths if len(lengths) >= self.MINIMUM else self.PROMPTS, np.int64)

@@ -11,11 +11,11 @@ from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sou
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told, heard
-from .far import FarOwner
+from .far import CloudOwner
 from .work import Work
 
 NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
-SAY_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
+WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
 
 
 class RemoteWriter:
@@ -24,7 +24,7 @@ class RemoteWriter:
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
-    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: FarOwner) -> None:
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: CloudOwner) -> None:
         """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True

@@ -17,7 +17,7 @@ from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.voice import Voice
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told
-from .far import FarOwner
+from .far import CloudOwner
 from .work import Work
 
 
@@ -29,7 +29,7 @@ class ServerWriter:
     rtt_s = 0.0
 
     def __init__(
-        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: FarOwner
+        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: CloudOwner
     ) -> None:
         """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
         self.opened = False

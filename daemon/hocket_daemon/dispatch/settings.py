@@ -26,7 +26,7 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     burst_tokens: Annotated[
         int, Meta(ge=0, description="prompt tokens that the constrained side may be ahead of the budget"), FOR_EXPERTS
     ] = 4_000
-    most_per_day: Annotated[
+    max_per_day: Annotated[
         float, Meta(ge=0, description="dollars a day; at this the device answers alone; 0: no limit")
     ] = 0.0
     constraint: Annotated[

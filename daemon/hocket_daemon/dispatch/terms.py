@@ -10,7 +10,7 @@ from hocket_bus.messages import Ask, Dispatch, DispatchOptions
 
 from ..serving.prefix import PrefixChain
 from .dispatcher import Dispatcher
-from .far import FarOwner, FarWriter
+from .far import CloudOwner, CloudWriter
 from .settings import Migration
 
 
@@ -22,9 +22,9 @@ class Terms:
     migration: Migration
     pace: float  # tokens a second that the reader reads
     opening: Dispatch
-    least_evidence: float  # the score below which no passage is taken to be about a question
+    min_evidence: float  # the score below which no passage is taken to be about a question
     trusts: bool  # a cloud that has written may have back what the device goes on with
-    far: Callable[[PrefixChain, FarOwner], FarWriter] | None  # of an answer with these tokens; None: there is no cloud
+    far: Callable[[PrefixChain, CloudOwner], CloudWriter] | None  # of these tokens; None: there is no cloud
     cloud_prompts: deque[int]  # tokens of the cloud's latest prompts, for each session to add to
     booked: Callable[[], None]  # is told that the account has changed
 

@@ -67,7 +67,7 @@ class Writer:
         self._opening = opening
         self._owner = owner
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
-        self._lookups = services.retrieval.asker(owner.user)
+        self._lookups = services.retrieval.lookups(owner.user)
         self._weights: list[float] = []
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0

@@ -35,7 +35,7 @@ class Interrupt:
         """Whether the stop was asked for."""
         return self._event.is_set()
 
-    def heed(self) -> None:
+    def raise_if_set(self) -> None:
         """Raise Preempted if the stop was asked for."""
         if self._event.is_set():
             raise Preempted
@@ -62,7 +62,7 @@ class Together(Interrupt):
         for member in self._members:
             member.when_set(lambda: tell() if self.is_set else None)
 
-    def heed(self) -> None:
+    def raise_if_set(self) -> None:
         """Raise Preempted if nobody wants the result any more."""
         if self.is_set:
             raise Preempted

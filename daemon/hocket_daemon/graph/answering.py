@@ -23,11 +23,11 @@ class Answering:
     """Answers every Gather once, or not at all behind its deadline."""
 
     def __init__(
-        self, retrieval: RetrievalClient, send: Callable[[Message], None], *, allowed: bool, least: float
+        self, retrieval: RetrievalClient, send: Callable[[Message], None], *, allowed: bool, minimum: float
     ) -> None:
-        """Passages that score less than `least` stay: they are about something else."""
+        """Passages that score less than `minimum` stay: they are about something else."""
         self._retrieval, self._send = retrieval, send
-        self._allowed, self._least = allowed, least
+        self._allowed, self._minimum = allowed, minimum
         self._under_way = 0
         self.told_total = 0
 
@@ -49,12 +49,12 @@ class Answering:
             if time.monotonic() < until_s:
                 self._tell(self._answer(gather, outcome))
 
-        self._retrieval.asker(ASKER).search(gather.question, gather.k, "", found)
+        self._retrieval.lookups(ASKER).search(gather.question, gather.k, "", found)
 
     def _answer(self, gather: Gather, outcome: Passages | HocketError) -> Message:
         if isinstance(outcome, HocketError):
             return NoEvidence(session=gather.session, why=notice_text(outcome.text))
-        near = [_as_it_leaves(passage) for passage in outcome.passages if passage.score >= self._least]
+        near = [_as_it_leaves(passage) for passage in outcome.passages if passage.score >= self._minimum]
         if not near:
             why = "none of its passages is near the question" if outcome.documents_total else "it has no documents"
             return NoEvidence(session=gather.session, why=why)

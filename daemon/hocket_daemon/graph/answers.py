@@ -18,8 +18,8 @@ from statistics import fmean
 from hocket_bus.messages import GateDecision, Verdict
 
 THRESHOLD = 0.75  # of similarity; not in the paper's first version, and chosen by nobody here
-LEAST_LOG_PROBABILITY = -1.5  # nats a token
-MOST_ENTROPY = 2.5  # nats
+MIN_LOG_PROBABILITY = -1.5  # nats a token
+MAX_ENTROPY = 2.5  # nats
 _UNSURE = re.compile(
     r"(?i)\b(?:(?:do|does|did)(?: not|n['’]t) (?:know|say|mention|provide|contain|specify)"
     r"|(?:am|are|is) not (?:sure|clear|known)"
@@ -66,9 +66,9 @@ def _doubt(candidates: Sequence[Candidate]) -> str:
         return "an answer at home is empty"
     if any(_UNSURE.search(each.text) for each in candidates):
         return "an answer at home says that it does not know"
-    if (likely := fmean(each.log_probability for each in candidates)) < LEAST_LOG_PROBABILITY:
+    if (likely := fmean(each.log_probability for each in candidates)) < MIN_LOG_PROBABILITY:
         return f"the answers at home are unlikely to the model itself: {likely:.2f} nats a token"
-    if (flat := fmean(each.entropy for each in candidates)) > MOST_ENTROPY:
+    if (flat := fmean(each.entropy for each in candidates)) > MAX_ENTROPY:
         return f"the answers at home were drawn from flat distributions: {flat:.2f} nats"
     return ""
 

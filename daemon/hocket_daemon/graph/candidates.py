@@ -13,7 +13,7 @@ from ..engine.generators.generation import Drawn, Generated, Generation
 from ..engine.runtime.sequences import read_text
 from ..engine.sampling.drawing import Rule
 from ..engine.text.detokenizer import Detokenizer, Transcript
-from ..serving.retrieval import Asker
+from ..serving.retrieval import Lookups
 from ..serving.services import Services
 from .answers import Candidate, judge
 
@@ -26,7 +26,7 @@ class Candidates:
     """Writes them, compares them, and tells the gate's decision once; nothing is told behind `close`."""
 
     def __init__(
-        self, services: Services, lookups: Asker, number: int, done: Callable[[GateDecision | HocketError], None]
+        self, services: Services, lookups: Lookups, number: int, done: Callable[[GateDecision | HocketError], None]
     ) -> None:
         self._services, self._lookups, self._number, self._done = services, lookups, number, done
         self._writing: list[Generation] = []

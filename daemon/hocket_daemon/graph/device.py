@@ -36,12 +36,12 @@ class GraphDevice:
     """Everything runs on the main thread."""
 
     def __init__(
-        self, retrieval: RetrievalClient, server: Server, peer: Peer | None, egress: EgressSettings, *, least: float
+        self, retrieval: RetrievalClient, server: Server, peer: Peer | None, egress: EgressSettings, *, minimum: float
     ) -> None:
         """Without a `peer` there is nobody to share with."""
         self._server, self._peer = server, peer
         self._sharing = Sharing(retrieval, self._send, allowed=egress.summaries)
-        self._answering = Answering(retrieval, self._send, allowed=egress.evidence, least=least)
+        self._answering = Answering(retrieval, self._send, allowed=egress.evidence, minimum=minimum)
         self._recalls: dict[bytes, tuple[float, Callable[[Recalled | HocketError], None]]] = {}
 
     def add_to(self, at_server: Routes, at_peer: Routes) -> None:

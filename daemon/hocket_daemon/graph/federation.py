@@ -113,7 +113,7 @@ class Federation:
             asker=asker,
             members=self.members,
             settings=self._settings,
-            lookups=self._retrieval.asker(peer.user),
+            lookups=self._retrieval.lookups(peer.user),
             send=send,
             done=ended,
         )

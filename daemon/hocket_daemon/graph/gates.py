@@ -8,7 +8,7 @@ from typing import Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import GateDecision, Passages
 
-from ..serving.retrieval import Asker
+from ..serving.retrieval import Lookups
 from ..serving.services import Services
 from .answers import THRESHOLD
 from .candidates import Candidates
@@ -18,7 +18,7 @@ from .gate import Calibration, decide
 class Gate(Protocol):
     """Whether home is enough."""
 
-    def decide(self, question: str, found: Passages, lookups: Asker, done: Callable[[GateDecision], None]) -> None:
+    def decide(self, question: str, found: Passages, lookups: Lookups, done: Callable[[GateDecision], None]) -> None:
         """By what a search at home has found; `done` is called once, perhaps before this returns."""
 
     def close(self) -> None:
@@ -31,7 +31,7 @@ class EvidenceGate:
     def __init__(self, calibration: Calibration) -> None:
         self._calibration = calibration
 
-    def decide(self, question: str, found: Passages, _: Asker, done: Callable[[GateDecision], None]) -> None:
+    def decide(self, question: str, found: Passages, _: Lookups, done: Callable[[GateDecision], None]) -> None:
         """At once."""
         done(decide(question, found, self._calibration))
 
@@ -46,7 +46,7 @@ class AnswersGate:
         self._services, self._number = services, number
         self._candidates: Candidates | None = None
 
-    def decide(self, question: str, found: Passages, lookups: Asker, done: Callable[[GateDecision], None]) -> None:
+    def decide(self, question: str, found: Passages, lookups: Lookups, done: Callable[[GateDecision], None]) -> None:
         """When they are written; where they cannot be, the question goes on."""
 
         def judged(outcome: GateDecision | HocketError) -> None:

@@ -26,7 +26,7 @@ from hocket_bus.messages import (
 )
 
 from ..serving.gathering import Gathered
-from ..serving.retrieval import Asker
+from ..serving.retrieval import Lookups
 from .members import Members
 from .settings import FederationSettings
 
@@ -45,7 +45,7 @@ class Gathering:
         asker: str,
         members: Members,
         settings: FederationSettings,
-        lookups: Asker,
+        lookups: Lookups,
         send: Send,
         done: Callable[[Gathered | HocketError], None],
     ) -> None:

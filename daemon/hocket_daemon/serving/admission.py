@@ -103,9 +103,9 @@ class Admission:
         return min(1.0, max(0.0, 2 * (1 - load)))
 
     def _check_rows(self, rows: int) -> None:
-        most = self._rows - self._kept_rows
-        if rows > most:
-            share = f", of which one machine may have {most}" if self._kept_rows else ""
+        maximum = self._rows - self._kept_rows
+        if rows > maximum:
+            share = f", of which one machine may have {maximum}" if self._kept_rows else ""
             text = f"{rows} documents were asked for, the model has {self._rows} slots{share}"
             raise BadRequest(text, "ask for fewer")
 

@@ -19,14 +19,14 @@ def nearest(found: Passages) -> float:
     return max((passage.score for passage in found.passages), default=-1.0)
 
 
-def doubt(found: Sequence[tuple[str, float]], least: float) -> str:
-    """What to tell where no passage scores `least`, in [-1, 1]; empty for others, and by scorers of another scale."""
+def doubt(found: Sequence[tuple[str, float]], minimum: float) -> str:
+    """What to tell where no passage scores `minimum`, in [-1, 1]; empty for others, and by scorers of another scale."""
     if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):
         return ""
     best = max(score for _, score in found)
-    if best >= least:
+    if best >= minimum:
         return ""
     return (
         "probably not in your documents, so the answer may be invented: the nearest passage matches by "
-        f"{best:.2f}, less than {least:g}"
+        f"{best:.2f}, less than {minimum:g}"
     )

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..engine.runtime.likelihood import NOTHING_HEARD
 
-LEAST_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
+MIN_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
 ROUNDS = 30  # of expectation maximisation
 
 
@@ -31,14 +31,14 @@ def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much of a text each document explains, summing to 1, from the logs of its tokens, [documents, tokens].
 
     They are the weights of the mixture of the documents' distributions that makes the text likeliest, by expectation
-    maximisation from equal ones (Dempster, Laird and Rubin 1977), and no less than about LEAST_PART.
+    maximisation from equal ones (Dempster, Laird and Rubin 1977), and no less than about MIN_PART.
     """
     said = np.exp(likelihoods - likelihoods.max(axis=0, initial=-np.inf))
     found = np.full(len(said), 1.0 / len(said))
     for _ in range(ROUNDS if said.size else 0):
         responsible = found[:, None] * said
         found = (responsible / responsible.sum(axis=0)).mean(axis=1)
-    return np.asarray((found + LEAST_PART) / (1.0 + len(found) * LEAST_PART))
+    return np.asarray((found + MIN_PART) / (1.0 + len(found) * MIN_PART))
 
 
 def explained(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:

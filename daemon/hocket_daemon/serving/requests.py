@@ -85,7 +85,7 @@ class Streams:
         self._ended.put(self._in_work.pop(stream.request))
 
 
-class Host(Protocol):
+class ComposingDaemon(Protocol):
     """The daemon, as far as requests know it."""
 
     def check_taking(self) -> None:
@@ -100,7 +100,7 @@ class Requests:
 
     def __init__(
         self,
-        host: Host,
+        host: ComposingDaemon,
         services: Services,
         server: Server,
         sessions: Sessions,

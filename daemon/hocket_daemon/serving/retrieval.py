@@ -68,7 +68,7 @@ class _Lookup:
     reason: HocketError | None = None  # why it was not answered yet
 
 
-class Asker:
+class Lookups:
     """Asks for one session; what is under way when it is closed is dropped."""
 
     def __init__(self, client: RetrievalClient, user: str) -> None:
@@ -123,9 +123,9 @@ class RetrievalClient:
         self._was_up = False
         self._settled_s = time.monotonic() + RESTART_S
 
-    def asker(self, user: str) -> Asker:
+    def lookups(self, user: str) -> Lookups:
         """For one session, on behalf of the key `user`."""
-        return Asker(self, user)
+        return Lookups(self, user)
 
     def ask(self, user: str, asked: Asked, done: Callable[[Any], None]) -> None:
         """Ask in `user`'s turn; `done` gets the reply or an error, within a deadline."""

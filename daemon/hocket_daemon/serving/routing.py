@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hocket_bus.messages import AggregationOutcome, GateDecision, Outcome, Ready, Routing
 
-MOST_TOLD = 64  # lines of the other side's that a reader is told
+MAX_TOLD = 64  # lines of the other side's that a reader is told
 
 
 class Route:
@@ -20,7 +20,7 @@ class Route:
         """Take which devices may know more; what the reader was not told of them yet."""
         self._matched = ready.matched
         news = [line for line in dict.fromkeys(ready.notices) if line not in self._told]
-        news = news[: MOST_TOLD - len(self._told)]
+        news = news[: MAX_TOLD - len(self._told)]
         self._told.update(news)
         return news
 

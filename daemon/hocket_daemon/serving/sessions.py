@@ -3,7 +3,7 @@
 A session that the other side leads is ended when
 - that side has said nothing of it for `silence_s`, unless it has said nothing yet and may be reading;
 - no token has come of it in the time that the other side may take to read its prompt behind this one;
-- others wait who hold less (`Admission.pressed`), and it has stood still for STILL_S or been held for TURN_S.
+- others wait who hold less (`Admission.pressed`), and it has stood still for QUIET_S or been held for TURN_S.
 In the last two cases the other side is told when to come back: it goes on alone meanwhile, and joins again.
 """
 
@@ -25,7 +25,7 @@ from .mode import Facts, FollowedSession, Peer, Session
 
 READING_S = 60.0  # what the other side may take to read when this one has read, and
 READING_ROW_S = 20.0  # for each of its rows: 2,000 tokens at 100 a second
-STILL_S = 10.0  # without a token while others wait
+QUIET_S = 10.0  # without a token while others wait
 TURN_S = 60.0  # altogether while others wait
 log = structlog.get_logger(__name__)
 
@@ -74,7 +74,7 @@ class Followed:
 
     def overstays(self, now: float) -> bool:
         """Whether it has to go where others wait."""
-        return now - self.moved_s >= STILL_S or now - self.read_s >= TURN_S
+        return now - self.moved_s >= QUIET_S or now - self.read_s >= TURN_S
 
 
 Entry = Led | Followed

@@ -20,7 +20,7 @@ from ..engine.sampling.heads import Table
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 
-TELL_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
+SOURCES_WAIT_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
 _SCALE = 65_535  # what two bytes hold
 

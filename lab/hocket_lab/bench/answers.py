@@ -173,7 +173,7 @@ def claim(report: Report, weights: Weights) -> None:
         report.claim(f"{pair}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
-def _compare(report: Report, of: str, who: tuple[str, str], target: float, least: float) -> None:
+def _compare(report: Report, of: str, who: tuple[str, str], target: float, minimum: float) -> None:
     """The pair's share of right answers over another's, question by question."""
     right: dict[str, Mapping[object, bool]] = {
         each: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, each)}
@@ -182,13 +182,13 @@ def _compare(report: Report, of: str, who: tuple[str, str], target: float, least
     ours, theirs = (right[each] for each in who)
     both = [(float(mine), float(theirs[at])) for at, mine in ours.items() if at in theirs]
     name = f"{of}: {who[0]} over {who[1]}"
-    wanted = f">= {target:g}" + (f", lower end >= {least:g}" if least else "")
+    wanted = f">= {target:g}" + (f", lower end >= {minimum:g}" if minimum else "")
     if not any(theirs for _, theirs in both):
         report.claim(name, wanted, "nothing to compare", None)
         return
     ratio = _ratio(both)
     low, high = bootstrap(range(len(both)), lambda drawn: _ratio([both[int(at)] for at in drawn]))
-    report.claim(name, wanted, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", ratio >= target and low >= least)
+    report.claim(name, wanted, f"{ratio:.2f} [{low:.2f}, {high:.2f}]", ratio >= target and low >= minimum)
 
 
 def _ratio(both: Sequence[tuple[float, float]]) -> float:

@@ -78,7 +78,7 @@ class LyingCloud:
         self._group = group
         self._at = 0
         settings = AggregationSettings()
-        self._most = 1 / settings.relevance_temperature
+        self._maximum = 1 / settings.relevance_temperature
         self._mass = settings.wire_mass
 
     def heard(self, token: int) -> None:
@@ -93,8 +93,8 @@ class LyingCloud:
 
     def says(self, ids: list[int]) -> tuple[Distribution, float]:
         """Its draft's distribution behind `ids`, and its log h."""
-        high = {"loud": 1e6, "steady": _STEADY}.get(self._manner, self._most)
-        low = {"loud": -1e6, "steady": _STEADY}.get(self._manner, -self._most)
+        high = {"loud": 1e6, "steady": _STEADY}.get(self._manner, self._maximum)
+        low = {"loud": -1e6, "steady": _STEADY}.get(self._manner, -self._maximum)
         return (self._sharp(ids), high) if self.forces else (self._yielding(ids), low)
 
     def _sharp(self, ids: list[int]) -> Distribution:

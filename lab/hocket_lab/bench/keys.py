@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 PACE_S, SPREAD = 0.15, 0.5  # median of the times between two keys, and σ of their logarithms
-LEAST_S, MOST_S = 0.03, 2.0
+MIN_S, MAX_S = 0.03, 2.0
 TYPOS, JUMPS, PASTES = 0.02, 0.003, 0.002  # of all keys
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -53,4 +53,4 @@ def _jump(chance: random.Random, text: str, at: int) -> Iterator[Key]:
 
 def _key(chance: random.Random, text: str, cursor: int, rest: str) -> Key:
     wait_s = PACE_S * math.exp(SPREAD * chance.gauss(0, 1))
-    return Key(min(max(wait_s, LEAST_S), MOST_S), text, cursor, rest)
+    return Key(min(max(wait_s, MIN_S), MAX_S), text, cursor, rest)

@@ -30,7 +30,7 @@ SYSTEMS = ("device alone", "coupled")
 QUESTION_CHARS = 60
 CHUNK_WORDS = 512
 TEXTS = 10  # articles for each passage
-COMPUTE_S, LOOK_S = 600.0, 0.2
+COMPUTE_S, POLL_S = 600.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def wait_computed(pair: BenchPair, side: str, number: int) -> None:
     while not deadline.passed:
         if len(list(pair.stored(side).glob("*.kv"))) >= number:
             return
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     raise DeadlineExceeded(f"the {side} has not computed its passages within {COMPUTE_S:g} s", "take fewer passages")
 
 

@@ -155,8 +155,8 @@ def _claim(report: Report) -> None:
     summary = _summary(report.rows)
     lying = [row for row in summary if row["cloud"] != "honest" and not row["drafts"] and row["guard"] == "leaves"]
     for row in [max(lying, key=lambda row: int(row["heard"] or 0))] if lying else []:
-        most, limit = int(row["heard"] or 0), int(row["answers"] or 0) // 10
-        report.claim("values heard at most, drafts at home, on guard", f"<= {limit}", most, most <= limit)
+        maximum, limit = int(row["heard"] or 0), int(row["answers"] or 0) // 10
+        report.claim("values heard at most, drafts at home, on guard", f"<= {limit}", maximum, maximum <= limit)
     for row in summary:
         if row["cloud"] == "honest" and row["drafts"]:
             share = int(row["left"] or 0) / int(row["answers"] or 1)

@@ -249,8 +249,8 @@ def _claim(report: Report, number: int) -> None:
         assert row is not None
         name = f"drafts = {json.dumps(drafts)}"
         alone, equal = float(row["ended alone"] or 0), row["ledger"] == row["bytes"]
-        most = _ALONE * number
-        report.claim(f"{name}: answers with steps of the device alone", f"<= {most:g}", alone, alone <= most)
+        maximum = _ALONE * number
+        report.claim(f"{name}: answers with steps of the device alone", f"<= {maximum:g}", alone, alone <= maximum)
         report.claim(f"{name}: sentences in any text, or room for more", of, row["in texts"] or 0, not row["in texts"])
         report.claim(f"{name}: names of documents in any frame", "0", row["names"] or 0, not row["names"])
         report.claim(f"{name}: answers that name one to the reader", "some", row["sourced"] or 0, bool(row["sourced"]))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, Side, Task, Weights
-from hocket_daemon.aggregation import lean
+from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -52,7 +52,7 @@ class _Writing:
     asked: Asked
     rule: Rule
     groups: dict[Side, SequenceGroup]
-    lean: float  # to the device
+    likelihood_ratio: float  # to the device
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -95,13 +95,13 @@ class TwoSides:
     def _begin(self, asked: Asked, rule: Rule) -> _Writing:
         texts = {"device": asked.device, "cloud": asked.cloud}
         groups = {side: self._read(side, asked.question, list(texts[side])) for side in SIDES}
-        return _Writing(asked, rule, groups, self._lean(groups))
+        return _Writing(asked, rule, groups, self._likelihood_ratio(groups))
 
-    def _lean(self, groups: dict[Side, SequenceGroup]) -> float:
+    def _likelihood_ratio(self, groups: dict[Side, SequenceGroup]) -> float:
         heard = [groups[side].likelihoods for side in SIDES]
         if not all(map(len, heard)):
             return 0.0
-        return lean.lean(*(lean.steps_of(explained(each)) for each in heard))
+        return ratio.likelihood_ratio(*(ratio.steps_of(explained(each)) for each in heard))
 
     def _read(self, side: Side, question: str, texts: list[str]) -> SequenceGroup:
         heard = self._weights in HEARD and bool(texts)
@@ -122,7 +122,7 @@ class TwoSides:
                 found[id(one), side] = made(taken, weights, self._settings.wire_mass).distribution, log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
-            own = None if own is None else own + one.lean
+            own = None if own is None else own + one.likelihood_ratio
             token = target(one.rule, len(one.ids), device, cloud, (own, other))
             one.steps.append(Step(token, (own, other), device, cloud))
 

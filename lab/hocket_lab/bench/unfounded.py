@@ -27,10 +27,10 @@ def claim(report: Report, data: Path, half: str, asked: Sequence[Question], righ
     squad = [(at, question) for at, question in enumerate(asked) if question.of.startswith("squad")]
     if not squad:
         return
-    scores, least = Scores(), AggregationSettings().least_evidence
+    scores, minimum = Scores(), AggregationSettings().min_evidence
 
     def said(texts: Sequence[str], passages: Sequence[str]) -> float:
-        return sum(max(scores(text, passages)) < least for text in texts) / max(1, len(texts))
+        return sum(max(scores(text, passages)) < minimum for text in texts) / max(1, len(texts))
 
     read = [*squad[0][1].device, *squad[0][1].cloud]
     other = _passages(data, next(name for name in HALVES if name != half))

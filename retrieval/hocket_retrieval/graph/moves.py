@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from .network import Network
 
-LEAST_GAIN = 1e-9
+MIN_GAIN = 1e-9
 WORTH = 1.2  # what such a change gains at least for each subgraph, in weight
 
 
@@ -80,18 +80,18 @@ class Moves:
         network = self._network
         here = network.home.get(entity)
         drawn = network.strength[entity] / max(network.total, 1)
-        best, most = here, float("-inf")
+        best, maximum = here, float("-inf")
         if here is not None:
             own = network.strengths[here] - network.strength[entity]
-            most = weights.get(here, 0) - drawn * own + LEAST_GAIN
+            maximum = weights.get(here, 0) - drawn * own + MIN_GAIN
         for subgraph in sorted(weights, key=lambda each: (-weights[each], each)):
             weight = weights[subgraph]
-            if weight <= most:  # no gain is larger than the weight
+            if weight <= maximum:  # no gain is larger than the weight
                 break
             if subgraph != here and len(network.members[subgraph]) < self._limit:
                 gain = weight - drawn * network.strengths[subgraph]
-                if gain > most:
-                    best, most = subgraph, gain + LEAST_GAIN
+                if gain > maximum:
+                    best, maximum = subgraph, gain + MIN_GAIN
         return self.new() if best is None else best
 
     def _exchange(self, entity: int, weights: Mapping[int, int]) -> list[tuple[int, int]]:

@@ -61,7 +61,7 @@ class Network:
 
     def beside(self, entity: int) -> set[int]:
         """All who are awake in a chunk that names it, itself too."""
-        return {other for chunk in self._chunks.get(entity, ()) for other in self._awake(chunk)}
+        return {other for chunk in self._chunks.get(entity, ()) for other in self._awake_clock(chunk)}
 
     def put(self, entity: int, subgraph: int) -> None:
         """Let an entity live in a subgraph, wherever it lived before."""
@@ -112,7 +112,7 @@ class Network:
     def _wakes(self, entity: int) -> int:
         return 1 if entity in self._names else WAKES_A_TERM
 
-    def _awake(self, chunk: int) -> list[int]:
+    def _awake_clock(self, chunk: int) -> list[int]:
         return [entity for entity in self._named.get(chunk, ()) if entity in self.near]
 
     def _wake(self, entity: int) -> None:
@@ -129,12 +129,12 @@ class Network:
 
     def _partners(self, entity: int, chunk: int) -> list[int]:
         """All others who are awake in a chunk that names it; those whom the chunk relates to it come twice."""
-        beside = [other for other in self._awake(chunk) if other != entity]
+        beside = [other for other in self._awake_clock(chunk) if other != entity]
         related = {other for pair in self._related.get(chunk, ()) if entity in pair for other in pair}
         return [*beside, *(other for other in beside if other in related)]
 
     def _pair(self, chunk: int, change: int) -> None:
-        entities = self._awake(chunk)
+        entities = self._awake_clock(chunk)
         for at, entity in enumerate(entities):
             self._link(entity, entities[at + 1 :], change)
         for one, other in self._related.get(chunk, ()):

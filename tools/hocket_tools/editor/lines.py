@@ -15,7 +15,7 @@ from hocket_client import Client, Composer, Remembered, Suggestion
 from hocket_tools.console import error_record, print_json
 
 LAST_S = 10.0  # for the suggestion for the last line
-LOOK_S = 0.1  # between two looks whether the lines have ended
+POLL_S = 0.1  # between two looks whether the lines have ended
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ class _Session:
     def records(self) -> Iterator[dict[str, Any]]:
         """What is to be printed, up to the suggestion for the last line."""
         while not self._over():
-            for event in self._composer.events(LOOK_S):
+            for event in self._composer.events(POLL_S):
                 if isinstance(event, Remembered):
                     yield _remembered(event)
                 elif event.version in self._numbers:

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from hocket_client import Remembered, Suggestion
 
-MOST_SOURCES = 3
+MAX_SOURCES = 3
 
 
 class Status:
@@ -35,5 +35,5 @@ class Status:
         if suggestion is None or not suggestion.memory_age_s:
             return "no memory yet"
         age = f"memory {suggestion.memory_age_s:.0f} s old"
-        named = [f"{PurePath(each.document).name} ({each.side})" for each in suggestion.sources[:MOST_SOURCES]]
+        named = [f"{PurePath(each.document).name} ({each.side})" for each in suggestion.sources[:MAX_SOURCES]]
         return f"from {', '.join(named)}; {age}" if named else age

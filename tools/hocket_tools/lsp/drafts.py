@@ -12,7 +12,7 @@ from hocket_client import AsyncClient, Suggestion
 from .draft import Draft
 from .text import Text
 
-MOST_COMPOSED = 3  # texts at once; a device keeps two rows for each
+MAX_COMPOSED = 3  # texts at once; a device keeps two rows for each
 WAIT_S = 5.0  # for a suggestion
 REST_S = 1.0  # after a fault
 
@@ -104,7 +104,7 @@ class Drafts:
         """This document is asked for last; where it is one too many, those asked for before the others rest."""
         self._drafts[uri] = self._drafts.pop(uri)
         composed = [each for each in self._drafts.values() if each.is_composed or each is self._drafts[uri]]
-        for draft in composed[:-MOST_COMPOSED]:
+        for draft in composed[:-MAX_COMPOSED]:
             draft.rest()
 
     def _fail(self, error: HocketError) -> None:

@@ -21,9 +21,9 @@ _NO_HOST = ("Name or service not known", "failure in name resolution", "unknown 
 class Pings:
     """Round trips in seconds; `loss` is the share of packets without an answer."""
 
-    least_s: float
+    min_s: float
     mean_s: float
-    most_s: float
+    max_s: float
     loss: float
 
 
@@ -36,8 +36,8 @@ def ping(host: str, packets: int = 10) -> Pings:
     times, loss = _TIMES.search(ended.stdout), _LOSS.search(ended.stdout)
     if times is None:
         raise _failure(host, ended.stderr + ended.stdout)
-    least, mean, most = (float(group) / 1000 for group in times.groups())
-    return Pings(least, mean, most, float(loss[1]) / 100 if loss else 0.0)
+    minimum, mean, maximum = (float(group) / 1000 for group in times.groups())
+    return Pings(minimum, mean, maximum, float(loss[1]) / 100 if loss else 0.0)
 
 
 def _failure(host: str, said: str) -> HocketError:

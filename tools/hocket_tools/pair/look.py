@@ -75,7 +75,7 @@ def _states(home: Home, connect_s: float) -> list[DaemonState]:
 
 def _of_this_machine(home: Home, states: list[DaemonState]) -> list[DaemonState]:
     """Without a side of which nothing answers, where the two sides of the home are no pair and another side does."""
-    awake = {side_of(state.name) for state in states if state.answering or state.pid is not None}
-    if not awake or home.is_pair:
+    awake_clock = {side_of(state.name) for state in states if state.answering or state.pid is not None}
+    if not awake_clock or home.is_pair:
         return states
-    return [state for state in states if side_of(state.name) in awake]
+    return [state for state in states if side_of(state.name) in awake_clock]

@@ -12,7 +12,7 @@ from hocket_tools.train.wikitext import plain, wikitext
 
 WIKITEXT = "wiki.train.tokens"  # of WikiText's files the only one that may be learned from
 SUFFIXES = (".txt", ".md")
-LEAST, MOST = 60, 200  # words of a section
+MINIMUM, MAXIMUM = 60, 200  # words of a section
 _UNKNOWN = "<unk>"
 
 
@@ -28,8 +28,8 @@ def sections(folder: Path) -> list[Section]:
     found = [
         Section(f"{name}#{number}", part)
         for name, text in _documents(folder)
-        for number, part in enumerate(chunk(text, MOST))
-        if len(part.split()) >= LEAST
+        for number, part in enumerate(chunk(text, MAXIMUM))
+        if len(part.split()) >= MINIMUM
     ]
     if not found:
         raise BadRequest(

@@ -33,7 +33,7 @@ def label_of(name: str, model: str, key_file: Path | None) -> Label:
         return lambda example: example.rest
     if name == SUPPORTED:
         return supported
-    return Served(ServerSettings(url=name, model=model, key_file=str(key_file or "")))
+    return ServedModel(ServerSettings(url=name, model=model, key_file=str(key_file or "")))
 
 
 def labelled(examples: Iterable[Example], label: Label) -> Iterator[Example]:
@@ -56,7 +56,7 @@ def supported(example: Example) -> str:
     return example.rest[:end]
 
 
-class Served:
+class ServedModel:
     """A large model behind OpenAI's API goes on with a text (HybridRAG, Table 2): text and memory leave for it."""
 
     def __init__(self, settings: ServerSettings) -> None:

@@ -21,7 +21,7 @@ from .reading import Lesson
 
 WARM_UP = 0.05  # of the steps, in which the rate grows
 CHECKPOINT_EVERY = 25  # steps
-MOST_GRADIENT = 1.0
+MAX_GRADIENT = 1.0
 BETAS = (0.9, 0.95)
 
 
@@ -71,7 +71,7 @@ class Learner:
             loss = nats(self._model, lesson) / len(lessons)
             loss.backward()
             total += loss.detach().item()
-        clip_grad_norm_(self._weights.values(), MOST_GRADIENT)
+        clip_grad_norm_(self._weights.values(), MAX_GRADIENT)
         self._optimizer.param_groups[0]["lr"] = self._plan.rate_at(self.step)
         self._optimizer.step()
         self._optimizer.zero_grad()

@@ -14,7 +14,7 @@ from hocket_daemon.engine.text.tokenizer import Worded
 
 from .examples import Example
 
-MOST_LEARNED = 96  # ids of a completion
+MAX_LEARNED = 96  # ids of a completion
 
 
 class Lesson(NamedTuple):
@@ -35,5 +35,5 @@ class Reading:
         """The reference, and what is typed behind it."""
         items = tuple(Item("cloud", Takeaway(text=text, document=""), 0) for text in example.takeaways)
         reference = make_reference(self._worded, items, "", None)
-        label = self._worded.continued(example.rest)[:MOST_LEARNED]
+        label = self._worded.continued(example.rest)[:MAX_LEARNED]
         return Lesson([*reference.ids, *self.encode(example.typed)], label)

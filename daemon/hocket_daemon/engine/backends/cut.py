@@ -8,19 +8,19 @@ from torch import Tensor
 from ..sampling.heads import Heads
 from ..segments import Wanted
 
-MOST_IDS = 4096  # of a head
+MAX_IDS = 4096  # of a head
 MASS = 0.999  # of a head, where so many ids hold it
 
 
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """Of each segment as few ids as hold MASS, the crossing one included, and at most MOST_IDS, of more that there are.
+    """Of each segment as few ids as hold MASS, the crossing one included, and at most MAX_IDS, of more that there are.
 
     `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for.
     """
     places = [at for heads in wanted.heads for at in heads]
     given = [pair for pairs in wanted.given for pair in pairs]
     found = probabilities if len(places) == len(probabilities) else probabilities[places]
-    values, ids = found.topk(MOST_IDS)
+    values, ids = found.topk(MAX_IDS)
     beyond = values.cumsum(-1) - values >= MASS
     ids, order = ids.masked_fill(beyond, probabilities.shape[1]).sort()
     values = values.masked_fill(beyond, 0.0).gather(-1, order)
@@ -41,9 +41,9 @@ def _on_the_processor(numbers: Tensor) -> Tensor:
 
 
 def _shared(numbers: Tensor, wanted: Wanted, places: int) -> list[Heads]:
-    size = places * MOST_IDS
-    values = numbers[:size].view(places, MOST_IDS).numpy()
-    ids = numbers[size : 2 * size].view(torch.int32).view(places, MOST_IDS).numpy()
+    size = places * MAX_IDS
+    values = numbers[:size].view(places, MAX_IDS).numpy()
+    ids = numbers[size : 2 * size].view(torch.int32).view(places, MAX_IDS).numpy()
     said, heads, first, start = numbers[2 * size :].numpy(), [], 0, 0
     for own, given in zip(wanted.heads, wanted.given, strict=True):
         last, end = first + len(own), start + len(given)

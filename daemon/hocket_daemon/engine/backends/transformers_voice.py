@@ -22,7 +22,7 @@ from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from ..voice import Shape
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
-from .cut import MOST_IDS, cut
+from .cut import MAX_IDS, cut
 from .graphs import Capture, cuda_graphs
 from .loading import dtype_of, load, place_of
 from .slots import Plan, Slots
@@ -66,7 +66,7 @@ class TransformersVoice(Worded):
         self._interrupt: Interrupt | None = None
         self._no_mask = torch.zeros(1, 1, 1, 1, device=self.device)  # transformers makes one unless it is given one
         for layer in decoder_layers(self._weights):
-            layer.register_forward_pre_hook(self._heed)
+            layer.register_forward_pre_hook(self._check_interrupt)
         self.open_slots(settings.slots, settings.kv_bytes)
         if self._captured is not None:
             self.prefill_tokens = self._captured.part_tokens
@@ -116,7 +116,7 @@ class TransformersVoice(Worded):
         asked = wanted(segments)
         logits = self._forward(segments, asked)[:, : self.vocabulary]
         found = torch.softmax(logits.float(), dim=-1)
-        if self.device.type == "cpu" or self.vocabulary <= MOST_IDS:
+        if self.device.type == "cpu" or self.vocabulary <= MAX_IDS:
             return whole(found.cpu().numpy(), asked)
         return cut(found, asked)
 
@@ -137,9 +137,9 @@ class TransformersVoice(Worded):
         assert self.stored is not None
         return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
 
-    def _heed(self, *_: object) -> None:
+    def _check_interrupt(self, *_: object) -> None:
         if self._interrupt is not None:
-            self._interrupt.heed()
+            self._interrupt.raise_if_set()
 
     @torch.inference_mode()
     def _forward(self, segments: Sequence[Segment], asked: Wanted) -> Tensor:
@@ -147,7 +147,7 @@ class TransformersVoice(Worded):
         if self._captured is not None:
             fed = [Fed(row, ids) for segment in segments for row, ids, _ in segment.each()]
             if all(map(self._captured.fits, fed)):
-                self._heed()
+                self._check_interrupt()
                 return self._captured.run(fed, asked.places)
         plan = self.slots.plan_pass(segments, self._weights.dtype, self.device)
         ids = [token for segment in segments for row in segment.tokens for token in row]

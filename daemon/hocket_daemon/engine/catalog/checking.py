@@ -15,12 +15,12 @@ TEXT = (
     "The lighthouse at the mouth of the river was built in 1874, after two ships were lost within a single winter. "
     "Its keeper wrote down the weather every evening, and his notebooks are still read by people who study storms."
 )
-MOST_NATS = 0.2  # a token, worse than the float weights
+MAX_NATS = 0.2  # a token, worse than the float weights
 # Nats at any token, chosen: seen were 6e-6, 0.05, 0.006 and 0 with llama.cpp, and 0 with transformers.
-MOST_BY_BATCH = {"float32": 0.001, "bfloat16": 0.1, "float16": 0.02, "quantised": 0.1}
+MAX_BY_BATCH = {"float32": 0.001, "bfloat16": 0.1, "float16": 0.02, "quantised": 0.1}
 MANY = 8  # a CPU reads up to four rows in one shape
 PAIR = 2  # rows of a side in a question over two passages
-_LEAST = 1e-30  # of a probability: below it float32 has none
+_MINIMUM = 1e-30  # of a probability: below it float32 has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Check:
             f"nats a token of a fixed text       {self.nats:.4f}",
             "these are the float weights"
             if self.worse_by is None
-            else f"worse than the float weights by    {self.worse_by:.4f} (at most {MOST_NATS:g})",
+            else f"worse than the float weights by    {self.worse_by:.4f} (at most {MAX_NATS:g})",
             f"a batch of {MANY} changes a token by    {self.batch_changes:.2g} at most",
             f"a decode step of {PAIR} rows             {self.step_ms:.1f} ms",
         ]
@@ -61,10 +61,10 @@ def check(voice: Voice, reference: Voice | None) -> Check:
 
 def refusal(worse_by: float, batch_changes: float, dtype: str) -> str:
     """Why a voice with these figures is not to be used; empty where nothing is wrong."""
-    if not worse_by <= MOST_NATS:  # not a number is no figure either
-        return f"its tokens cost {worse_by:.2f} nats more than those of the float weights, {MOST_NATS:g} is the most"
-    if not batch_changes <= MOST_BY_BATCH[dtype]:
-        return f"a batch changes a token by {batch_changes:.2g} nats, {dtype} explains {MOST_BY_BATCH[dtype]:g}"
+    if not worse_by <= MAX_NATS:  # not a number is no figure either
+        return f"its tokens cost {worse_by:.2f} nats more than those of the float weights, {MAX_NATS:g} is the most"
+    if not batch_changes <= MAX_BY_BATCH[dtype]:
+        return f"a batch changes a token by {batch_changes:.2g} nats, {dtype} explains {MAX_BY_BATCH[dtype]:g}"
     return ""
 
 
@@ -91,7 +91,7 @@ def surprises(voice: Voice, ids: list[int], rows: int) -> NDArray[np.float64]:
         said = [voice.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
     finally:
         voice.slots.give_back(taken)
-    return np.asarray(-np.log(np.maximum(np.array(said, np.float64), _LEAST)))
+    return np.asarray(-np.log(np.maximum(np.array(said, np.float64), _MINIMUM)))
 
 
 def _beside(rows: list[int], ids: list[int], at: int) -> Segment:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_TOKENS = 128  # of the text's end are counted
-LEAST = 1e-12  # of a probability: no single token decides alone
+MAX_TOKENS = 128  # of the text's end are counted
+MINIMUM = 1e-12  # of a probability: no single token decides alone
 NOTHING_HEARD: NDArray[np.float64] = np.zeros((0, 0))
 
 
@@ -16,6 +16,6 @@ def log_likelihoods(given: NDArray[np.float32], part: range) -> NDArray[np.float
     `given` [rows, tokens - 1] are the probabilities of all its tokens but the first, and `part` is which of its tokens
     are to count, of which the first cannot.
     """
-    counted = range(max(1, part.start, part.stop - MOST_TOKENS), part.stop)
+    counted = range(max(1, part.start, part.stop - MAX_TOKENS), part.stop)
     said = given[:, counted.start - 1 : counted.stop - 1].astype(np.float64)
-    return np.asarray(np.minimum(0.0, np.log(np.maximum(said, LEAST))))
+    return np.asarray(np.minimum(0.0, np.log(np.maximum(said, MINIMUM))))

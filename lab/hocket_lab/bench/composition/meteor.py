@@ -11,7 +11,7 @@ from itertools import pairwise
 
 Words = Sequence[str]
 RECALL = 0.9  # the weight of recall in the mean of precision and recall
-MOST_PENALTY, EXPONENT = 0.5, 3.0  # of matches that stand in runs of one
+MAX_PENALTY, EXPONENT = 0.5, 3.0  # of matches that stand in runs of one
 
 
 def meteor(label: Words, written: Words) -> float:
@@ -22,7 +22,7 @@ def meteor(label: Words, written: Words) -> float:
     precision, recall = len(pairs) / len(written), len(pairs) / len(label)
     mean = precision * recall / (RECALL * precision + (1 - RECALL) * recall)
     breaks = sum((after[0] - before[0], after[1] - before[1]) != (1, 1) for before, after in pairwise(pairs))
-    penalty: float = MOST_PENALTY * ((1 + breaks) / len(pairs)) ** EXPONENT
+    penalty: float = MAX_PENALTY * ((1 + breaks) / len(pairs)) ** EXPONENT
     return mean * (1 - penalty)
 
 

@@ -26,8 +26,8 @@ def words_of(text: str) -> list[str]:
 def gleu(label: Words, written: Words) -> float:
     """Common n-grams of one to four words over those of the longer text (Wu et al., 2016)."""
     common, of_label, of_written = (sum(counts) for counts in zip(*_counts(label, written), strict=True))
-    most = max(of_label, of_written)
-    return common / most if most else 0.0
+    maximum = max(of_label, of_written)
+    return common / maximum if maximum else 0.0
 
 
 def bleu4(label: Words, written: Words) -> float:

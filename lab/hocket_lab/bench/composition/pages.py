@@ -21,8 +21,8 @@ FILES = (Path("wikitext2/wiki.test.raw"), Path("wikitext2/wiki.valid.raw"))
 MAILS = (Path("comp_enron_aeslc/dev.jsonl"), Path("comp_enron_aeslc/test.jsonl"))
 ABSTRACTS = (Path("comp_nih_exporter/nih_sample_100.jsonl"),)
 FILES_OF: Mapping[Kind, Sequence[Path]] = {"wikitext2": FILES, "enron": MAILS, "nih": ABSTRACTS}
-LEAST_LEAD, LEAST_SECTIONS = 80, 200  # words
-MOST_TEXT = 400  # words of a mail or an abstract that is typed
+MIN_LEAD, MIN_SECTIONS = 80, 200  # words
+MAX_TEXT = 400  # words of a mail or an abstract that is typed
 _HEADING = re.compile(r"(?m)^ *=( =)+ .*$")
 
 
@@ -64,7 +64,7 @@ def corpus(data: Path, kind: Kind, count: int) -> Corpus:
         found = pages(data, count)
         return Corpus(found, {page.name: page.sections for page in found})
     texts = _texts(data, kind)
-    fit = [Page(name, text) for name, text in texts.items() if LEAST_LEAD <= len(text.split()) <= MOST_TEXT]
+    fit = [Page(name, text) for name, text in texts.items() if MIN_LEAD <= len(text.split()) <= MAX_TEXT]
     return Corpus(_evenly(fit, count), texts)
 
 
@@ -76,7 +76,7 @@ def pages(data: Path, count: int) -> list[Page]:
         for document in wikitext(data / file):
             parts = _HEADING.split(document.text)[:: _HEADING.groups + 1]
             lead, sections = _clean(parts[0]), "\n\n".join(_clean(part) for part in parts[1:] if part.strip())
-            if len(lead.split()) >= LEAST_LEAD and len(sections.split()) >= LEAST_SECTIONS:
+            if len(lead.split()) >= MIN_LEAD and len(sections.split()) >= MIN_SECTIONS:
                 found.append(Page(document.name.replace("/", "-") + ".txt", lead, sections))
     return _evenly(found, count)
 

@@ -27,7 +27,7 @@ from hocket_daemon.composition.completion import Lookup, complete
 from hocket_daemon.composition.completion import Path as Continuation
 from hocket_daemon.composition.completion import Row as Slot
 from hocket_daemon.composition.reference import Reference, make_reference
-from hocket_daemon.composition.window import Encoding, Pieces, Window
+from hocket_daemon.composition.window import Encoding, TokenTexts, Window
 from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
 from hocket_daemon.engine.catalog.published import resolved
 from hocket_daemon.engine.runtime.sequences import at_once
@@ -79,7 +79,7 @@ class Writer:
         self._forced = Forced(self.voice)
         self._how = how
         self._likeness = likeness
-        self._pieces = Pieces(self.voice)
+        self._pieces = TokenTexts(self.voice)
         self._slot = Slot(self.voice)
         self._encoding = Encoding(self.voice.continued, self._pieces.can_spell)
         self.encode = self._encoding.ids
@@ -104,7 +104,7 @@ class Writer:
         }
 
     def _written(self, reference: Reference, window: Window) -> Sequence[int]:
-        most = self._how.written_tokens
+        maximum = self._how.written_tokens
         passes = complete(
             self._slot,
             reference.ids,
@@ -112,7 +112,7 @@ class Writer:
             self._pieces,
             eos=self.voice.eos,
             lookup=Lookup([reference.ids, window.ids]),
-            enough=lambda path: len(path.tokens) >= most,
+            enough=lambda path: len(path.tokens) >= maximum,
         )
         return at_once(self.voice, passes).tokens
 

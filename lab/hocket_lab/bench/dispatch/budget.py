@@ -34,7 +34,7 @@ DEVICE = PAPERS[1]
 BUDGETS = (0.2, 0.5)
 CONSTRAINTS: tuple[Constraint, ...] = ("device", "server")
 BURST_PROMPTS = 20
-LEAST_SPENT, OVER_REBUILT, COVERED = 0.95, 1.10, (0.85, 0.95)
+MIN_SPENT, OVER_REBUILT, COVERED = 0.95, 1.10, (0.85, 0.95)
 CONTROL_TRACE, CONTROL_BUDGET, CONTROL_RUNS = "replicate_13b", 0.3, 10
 SETTLED = 5  # of the requests the first part, which is not counted
 KEPT, DROPPED = 1.05, 1.3
@@ -147,7 +147,7 @@ def claim(report: Report) -> list[Row]:
     worst = max(_number(row, "worst_excess_tokens") for row in own)
     report.claim("budget: tokens of priced beyond b · all, at any request", f"<= {burst:g}", worst, worst <= burst)
     spent = min(_number(row, "spend_ratio") for row in own)
-    report.claim("budget: spend_ratio of priced, least", f">= {LEAST_SPENT:g}", spent, spent >= LEAST_SPENT)
+    report.claim("budget: spend_ratio of priced, least", f">= {MIN_SPENT:g}", spent, spent >= MIN_SPENT)
     _claim_times(report, rows)
     for constraint in CONSTRAINTS:
         _claim_coverage(report, [row for row in own if row["constraint"] == constraint], constraint)
@@ -157,10 +157,10 @@ def claim(report: Report) -> list[Row]:
 
 def _claim_times(report: Report, rows: Sequence[Row]) -> None:
     over = _over_rebuilt(rows)
-    mean, most = fmean(over), max(over)
+    mean, maximum = fmean(over), max(over)
     goal = f"<= {OVER_REBUILT:g}"
     report.claim("budget: mean TTFT of priced over rebuilt's, mean of cells", goal, mean, mean <= OVER_REBUILT)
-    report.claim("budget: mean TTFT of priced over rebuilt's, worst cell", goal, most, most <= OVER_REBUILT)
+    report.claim("budget: mean TTFT of priced over rebuilt's, worst cell", goal, maximum, maximum <= OVER_REBUILT)
 
 
 def _over_rebuilt(rows: Sequence[Row]) -> list[float]:

@@ -187,7 +187,7 @@ def _noticed(answers: Sequence[Answer]) -> Row:
 def claim(report: Report) -> list[Row]:
     """State the claims; what is shown: the best savings, and what the reader notices, by migration and constraint."""
     shown: list[Row] = []
-    for constraint, least in SAVED.items():
+    for constraint, minimum in SAVED.items():
         for migration in MIGRATIONS[1:]:
             rows = [
                 row for row in report.rows
@@ -198,9 +198,9 @@ def claim(report: Report) -> list[Row]:
                 continue
             shown += _shown(rows, constraint, migration)
             if migration == "overlap":
-                saved, late = (_most(rows, figure) for figure in ("saving", "late_most"))
+                saved, late = (_maximum(rows, figure) for figure in ("saving", "late_most"))
                 name = f"cost: best saving of overlap over off, {constraint}-constrained"
-                report.claim(name, f">= {least:g}", saved, saved >= least)
+                report.claim(name, f">= {minimum:g}", saved, saved >= minimum)
                 report.claim(f"cost: late tokens of overlap, {constraint}-constrained, most", "0", late, late == 0)
     return shown
 
@@ -208,11 +208,11 @@ def claim(report: Report) -> list[Row]:
 def _shown(rows: Sequence[Row], constraint: str, migration: str) -> list[Row]:
     case = f"{migration}, {constraint}-constrained"
     figures = {
-        "saving over off, best": _most(rows, "saving"),
+        "saving over off, best": _maximum(rows, "saving"),
         "saving over off, mean": fmean(float(row["saving"] or 0) for row in rows),
         "late tokens, mean": fmean(float(row["late_mean"] or 0) for row in rows),
-        "late tokens, P99 of the worst": _most(rows, "late_p99"),
-        "P99 TBT of the worst, s": _most(rows, "tbt_p99_s"),
+        "late tokens, P99 of the worst": _maximum(rows, "late_p99"),
+        "P99 TBT of the worst, s": _maximum(rows, "tbt_p99_s"),
     }
     return [
         {"part": PART, "case": case, "figure": figure, "value": value, "beside": _BESIDE.get(figure, "")}
@@ -220,5 +220,5 @@ def _shown(rows: Sequence[Row], constraint: str, migration: str) -> list[Row]:
     ]
 
 
-def _most(rows: Sequence[Row], figure: str) -> float:
+def _maximum(rows: Sequence[Row], figure: str) -> float:
     return max(float(row[figure] or 0) for row in rows)

@@ -17,7 +17,7 @@ from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Ints, Policy, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
-from hocket_daemon.dispatch.profile import MOST_QUANTILES, Lengths, ServerProfile
+from hocket_daemon.dispatch.profile import MAX_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_daemon.dispatch.ttfts import Floats
 from hocket_lab.bench.dispatch.inputs import Requests
@@ -241,6 +241,6 @@ def static(constraint: Constraint, before: Requests, line: DeviceLine, budget: f
 
 def told(before: Requests) -> list[float]:
     """The quantiles that a server tells of earlier requests."""
-    places = (np.arange(MOST_QUANTILES) + 0.5) / MOST_QUANTILES
+    places = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
     found: list[float] = np.quantile(before.ttft_s, places).tolist()
     return found

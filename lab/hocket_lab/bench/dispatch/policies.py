@@ -183,8 +183,8 @@ def claim(report: Report) -> list[Row]:
         return []
     is_whole = len({(row["trace"], row["device"]) for row in rows.values()}) == PROVIDERS * len(PAPERS)
     shown = []
-    for ours, baseline, *least in CLAIMS:
-        for figure, name, goal in zip(("ttft_p99_s", "ttft_mean_s"), ("P99", "mean"), least, strict=True):
+    for ours, baseline, *minimum in CLAIMS:
+        for figure, name, goal in zip(("ttft_p99_s", "ttft_mean_s"), ("P99", "mean"), minimum, strict=True):
             found = _reduction(rows, ours, baseline, figure)
             holds = found >= goal if is_whole else None
             report.claim(f"policies: mean of 1 − {ours} / {baseline}, {name}", f">= {goal:g}", found, holds)

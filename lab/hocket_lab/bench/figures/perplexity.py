@@ -142,8 +142,8 @@ class _Bench:
     def _context(self, documents: list[list[int]]) -> list[int]:
         """Context aggregation: documents one behind the other, cut at the budget."""
         bos = list(self._layout.bos)
-        most = self._settings.document_tokens
-        joined = [token for document in documents for token in document[len(bos) :][:most]]
+        maximum = self._settings.document_tokens
+        joined = [token for document in documents for token in document[len(bos) :][:maximum]]
         return bos + joined[: self._settings.context_tokens]
 
     def _gold(self, model: TransformersVoice, before: list[int], ids: list[int], gold: NDArray[np.int64]) -> Floats:
@@ -272,10 +272,10 @@ def _judge(rows: Sequence[Row]) -> list[Claim]:
     """Growth with documents, and the order of methods; told only where the paired 95 % interval leaves out 0."""
     counts = sorted({int(row["documents"] or 0) for row in rows} - {0})
     base = _values(rows, NONE, 0)
-    most, least = _values(rows, OWN, counts[-1]), _values(rows, OWN, counts[0])
+    maximum, minimum = _values(rows, OWN, counts[-1]), _values(rows, OWN, counts[0])
     claims = [
-        _better(f"{OWN}: {counts[-1]} documents a side against none", base, most),
-        _better(f"{OWN}: {counts[-1]} documents a side against {counts[0]}", least, most),
+        _better(f"{OWN}: {counts[-1]} documents a side against none", base, maximum),
+        _better(f"{OWN}: {counts[-1]} documents a side against {counts[0]}", minimum, maximum),
     ]
     for count in counts:
         for rival in RIVALS:

@@ -34,9 +34,9 @@ from hocket_tools.train.wikitext import Document
 
 PASSAGES = 1_000
 CHANGES = {"sentence": 60, "passage": 60, "removal": 85}
-MOST_REWRITTEN = {"sentence": 0.02, "passage": 0.04, "removal": 0.02}
-LEAST_MODULARITY = 0.99  # of a rebuild's
-LEAST_PACE = 1_000
+MAX_REWRITTEN = {"sentence": 0.02, "passage": 0.04, "removal": 0.02}
+MIN_MODULARITY = 0.99  # of a rebuild's
+MIN_PACE = 1_000
 MIN_WORDS = 5  # of a sentence
 ALL = 1 << 30
 COLUMNS = ("kind", "changes", "rewritten", "rewritten_most", "modularity_of_rebuilt", "subgraphs", "milliseconds")
@@ -85,11 +85,11 @@ def claim(report: Report) -> None:
     report.summary = summary(report.rows)
     for row in report.summary:
         kind, share = str(row["kind"]), float(row["rewritten"] or 0)
-        most = MOST_REWRITTEN[kind]
-        report.claim(f"summaries rewritten by a {kind}, mean share", f"<= {most}", share, share <= most)
+        maximum = MAX_REWRITTEN[kind]
+        report.claim(f"summaries rewritten by a {kind}, mean share", f"<= {maximum}", share, share <= maximum)
         kept = float(row["modularity_of_rebuilt"] or 0)
         name = f"modularity after each {kind}, of a rebuild's"
-        report.claim(name, f">= {LEAST_MODULARITY}", kept, kept >= LEAST_MODULARITY)
+        report.claim(name, f">= {MIN_MODULARITY}", kept, kept >= MIN_MODULARITY)
     changes = [row for row in report.rows if row["kind"] in CHANGES]
     for name, what in (
         ("moved_ids", "untouched subgraphs with another id"),
@@ -98,7 +98,7 @@ def claim(report: Report) -> None:
         count = sum(int(row[name] or 0) for row in changes)
         report.claim(what, "0", count, count == 0)
     pace = float(report.rows[0]["chunks_per_s"] or 0)
-    report.claim("chunks a second of one core", f">= {LEAST_PACE}", pace, pace >= LEAST_PACE)
+    report.claim("chunks a second of one core", f">= {MIN_PACE}", pace, pace >= MIN_PACE)
 
 
 def _pace(collection: Collection, store: Store, limit: int) -> Row:

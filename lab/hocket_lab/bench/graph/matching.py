@@ -77,9 +77,9 @@ def claim(report: Report) -> None:
         report.claim(f"{of}: right device first", "≥ 0.90", first, first >= 0.90)
         report.claim(f"{of}: right device among two", "≥ 0.97", two, two >= 0.97)
         place = float(row["one_place"] or 1)
-        for name, least in (("recall_1", 0.93), ("recall_2", 0.97)):
+        for name, minimum in (("recall_1", 0.93), ("recall_2", 0.97)):
             ratio = float(row[name] or 0) / place
-            report.claim(f"{of}: {name} over one place", f"≥ {least}", ratio, ratio >= least)
+            report.claim(f"{of}: {name} over one place", f"≥ {minimum}", ratio, ratio >= minimum)
 
 
 def cost(report: Report, sets: Sets, world: World) -> None:

@@ -20,7 +20,7 @@ from hocket_lab.bench.graph.sets import Sets
 from hocket_lab.bench.report import Report, Row
 from hocket_retrieval.embedder import Embedder
 from hocket_retrieval.graph.extract import mentions
-from hocket_retrieval.graph.summary_index import Summary as Kept
+from hocket_retrieval.graph.summary_index import Summary as PathCache
 from hocket_retrieval.graph.summary_index import SummaryIndex
 from hocket_tools.train.wikitext import Document
 
@@ -34,16 +34,16 @@ def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: i
     if report.find(part="canaries") is None:
         report.add(_canaries(number, seed))
     domains = [name for name in sets.documents if name.startswith(DOMAINS)]
-    for least in MIN_DOCUMENTS:
+    for minimum in MIN_DOCUMENTS:
         shared: dict[str, list[str]] = {}
         for domain in domains:
             sources = by_source(sets.documents[domain])
-            if report.find(part="membership", min_documents=least, domain=domain) is None:
-                report.add(_membership(domain, sources, least, seed))
-            if report.find(part="matching", min_documents=least) is None:
-                shared[domain] = summaries_of(sources.values(), least)
+            if report.find(part="membership", min_documents=minimum, domain=domain) is None:
+                report.add(_membership(domain, sources, minimum, seed))
+            if report.find(part="matching", min_documents=minimum) is None:
+                shared[domain] = summaries_of(sources.values(), minimum)
         if shared:
-            report.add(_matching(sets, shared, least, embedder))
+            report.add(_matching(sets, shared, minimum, embedder))
 
 
 def claim(report: Report) -> None:
@@ -51,7 +51,7 @@ def claim(report: Report) -> None:
     row = report.find(part="canaries") or {}
     told = int(row["told"] or 0)
     report.claim("sentences with five words in a row in a frame", "0", told, told == 0)
-    of = {least: _mean_advantage(report, least) for least in MIN_DOCUMENTS}
+    of = {minimum: _mean_advantage(report, minimum) for minimum in MIN_DOCUMENTS}
     ratio = of[5] / of[1] if of[1] else 0.0
     report.claim("membership advantage at 5 over that at 1", "≤ 0.6", ratio, ratio <= 0.6)
 
@@ -82,13 +82,13 @@ def _canaries(number: int, seed: int) -> Row:
     return {"part": "canaries", "documents": number, "summaries": len(texts), "told": told}
 
 
-def _membership(domain: str, sources: dict[str, Document], least: int, seed: int) -> Row:
+def _membership(domain: str, sources: dict[str, Document], minimum: int, seed: int) -> Row:
     names = sorted(sources)
     random.Random(seed).shuffle(names)
     inside, outside = names[: len(names) // 2], names[len(names) // 2 :]
-    said = "\n".join(summaries_of([sources[name] for name in inside], least)).lower()
+    said = "\n".join(summaries_of([sources[name] for name in inside], minimum)).lower()
     scores = [[_known(sources[name].text, said) for name in part] for part in (inside, outside)]
-    row: Row = {"part": "membership", "min_documents": least, "domain": domain, "documents": len(names)}
+    row: Row = {"part": "membership", "min_documents": minimum, "domain": domain, "documents": len(names)}
     return row | {"advantage": advantage(*scores)}
 
 
@@ -98,21 +98,21 @@ def _known(text: str, said: str) -> float:
     return sum(mention in said for mention in own) / len(own) if own else 0.0
 
 
-def _matching(sets: Sets, shared: dict[str, list[str]], least: int, embedder: Embedder) -> Row:
+def _matching(sets: Sets, shared: dict[str, list[str]], minimum: int, embedder: Embedder) -> Row:
     """How often the right domain is first by what all of its documents may say."""
     with tempfile.TemporaryDirectory() as folder:
         index = SummaryIndex(Path(folder) / "summaries.sqlite", embedder)
         for domain, texts in shared.items():
-            index.keep(domain, "bench", [Kept(id, 1, text) for id, text in enumerate(texts)])
+            index.keep(domain, "bench", [PathCache(id, 1, text) for id, text in enumerate(texts)])
         asked = [question for question in sets.questions if question.device in shared]
         first = [index.match(question.text, list(shared))[:1] for question in asked]
         index.close()
     right = [bool(best) and best[0].device == question.device for best, question in zip(first, asked, strict=True)]
-    return {"part": "matching", "min_documents": least, "documents": len(asked), "first": sum(right) / len(right)}
+    return {"part": "matching", "min_documents": minimum, "documents": len(asked), "first": sum(right) / len(right)}
 
 
-def _mean_advantage(report: Report, least: int) -> float:
-    rows = [row for row in report.rows if row["part"] == "membership" and row["min_documents"] == least]
+def _mean_advantage(report: Report, minimum: int) -> float:
+    rows = [row for row in report.rows if row["part"] == "membership" and row["min_documents"] == minimum]
     return sum(float(row["advantage"] or 0) for row in rows) / max(1, len(rows))
 
 

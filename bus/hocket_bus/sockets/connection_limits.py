@@ -25,8 +25,8 @@ from .descriptors import ends_of, hang_up, received
 from .incoming import Incoming
 
 EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED
-LOOK_S = 0.1
-TELL_S = 1.0  # two pings: so long who is refused is told why, by an answer to what comes
+POLL_S = 0.1
+SOURCES_WAIT_S = 1.0  # two pings: so long who is refused is told why, by an answer to what comes
 MAX_CONNECTIONS = 4_096
 _EVENT = struct.Struct("=Hi")
 
@@ -43,7 +43,7 @@ class Refusal:
     first: bool
 
 
-class Door:
+class ConnectionLimits:
     """Keeps each key within its share. Everything here runs in the loop of the bus."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Door:
         if error is None and connection.refusal is not None:
             error = connection.refusal
             if error is not connection.told:
-                self._leaving.append((now + TELL_S, connection, error.text))
+                self._leaving.append((now + SOURCES_WAIT_S, connection, error.text))
         if topics and error is not None and not connection.going:  # who subscribes cannot be told
             self._hang_up(connection, error.text)
         first, connection.told = error is not connection.told, error
@@ -103,12 +103,12 @@ class Door:
         """Show out who must go."""
         if now < self.due_s:
             return
-        self._look_s = now + LOOK_S
+        self._look_s = now + POLL_S
         for connection, why in self._connections.look(_came, now):
             if why == ENDLESS and connection.user is not None:
                 self._shares.refuse(connection.user, NO_END, now)
             self._hang_up(connection, why)
-        for user in self._shares.refused_for(TELL_S, now):
+        for user in self._shares.refused_for(SOURCES_WAIT_S, now):
             for connection in self._connections.of(user):
                 self._hang_up(connection, "its key is refused")
         while self._leaving and self._leaving[0][0] <= now:

@@ -17,13 +17,13 @@ from hocket_bus.shares import Bucket
 from .descriptors import ends_of, received
 from .incoming import Incoming
 
-LOOK_S = 0.25
+POLL_S = 0.25
 FRAMES_PER_S = 16_384
 BURST_FRAMES = 131_072  # a stream that is read again after a break comes at once
 _EVENT = struct.Struct("=Hi")
 
 
-class Inflow:
+class InboundLimit:
     """Of one socket that connects to one place, and connects anew."""
 
     def __init__(self) -> None:

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import BadMessage
 
-from ..engine.runtime.likelihood import LEAST, MOST_TOKENS
-from ..serving.relevance import LEAST_PART, ROUNDS
+from ..engine.runtime.likelihood import MAX_TOKENS, MINIMUM
+from ..serving.relevance import MIN_PART, ROUNDS
 
 _STEPS = 2_000  # to a nat: two bytes hold the log of any probability from LEAST on
-_MOST = round(-math.log(LEAST) * _STEPS)
+_MAXIMUM = round(-math.log(MINIMUM) * _STEPS)
 
 
 def steps_of(logs: NDArray[np.float64]) -> list[int]:
     """What travels of natural logs in [log LEAST, 0], [tokens], and what is compared."""
-    steps: list[int] = np.clip(np.rint(-logs * _STEPS), 0, _MOST).astype(int).tolist()
+    steps: list[int] = np.clip(np.rint(-logs * _STEPS), 0, _MAXIMUM).astype(int).tolist()
     return steps
 
 
@@ -29,15 +29,15 @@ def encode(steps: list[int]) -> bytes:
 
 def decode(payload: bytes) -> list[int]:
     """The steps in `payload`. Raises BadMessage."""
-    if len(payload) % 2 or len(payload) > 2 * MOST_TOKENS:
+    if len(payload) % 2 or len(payload) > 2 * MAX_TOKENS:
         raise BadMessage("likelihoods of half a token, or of too many")
     steps: list[int] = np.frombuffer(payload, ">u2").tolist()
-    if max(steps, default=0) > _MOST:
+    if max(steps, default=0) > _MAXIMUM:
         raise BadMessage("a likelihood below the least one")
     return steps
 
 
-def lean(device: list[int], cloud: list[int]) -> float:
+def likelihood_ratio(device: list[int], cloud: list[int]) -> float:
     """The log of the device's part in the question over the cloud's; 0 where the two read it as other tokens.
 
     The parts are as in serving/relevance.py. They are computed without numpy, since both sides need the same ones.
@@ -48,4 +48,4 @@ def lean(device: list[int], cloud: list[int]) -> float:
     part = 0.5
     for _ in range(ROUNDS if ratios else 0):
         part = math.fsum(part / (part + (1.0 - part) * ratio) for ratio in ratios) / len(ratios)
-    return math.log(part + LEAST_PART) - math.log(1.0 - part + LEAST_PART)
+    return math.log(part + MIN_PART) - math.log(1.0 - part + MIN_PART)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadMessage
-from hocket_daemon.aggregation.lean import decode, encode, lean, steps_of
+from hocket_daemon.aggregation.likelihood_ratio import decode, encode, likelihood_ratio, steps_of
 from hocket_daemon.aggregation.relevance import compared
-from hocket_daemon.engine.runtime.likelihood import LEAST, MOST_TOKENS
-from hocket_daemon.serving.relevance import LEAST_PART, explained, parts, weigh
+from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
+from hocket_daemon.serving.relevance import MIN_PART, explained, parts, weigh
 
 STEP = 0.5 / 2_000  # half of what two bytes tell apart
-MOST_LEAN = math.log((1 + LEAST_PART) / LEAST_PART)
-logs = st.lists(st.floats(math.log(LEAST), 0.0), max_size=MOST_TOKENS).map(np.array)
+MOST_LEAN = math.log((1 + MIN_PART) / MIN_PART)
+logs = st.lists(st.floats(math.log(MINIMUM), 0.0), max_size=MAX_TOKENS).map(np.array)
 tables = st.tuples(st.integers(1, 5), st.integers(1, 40), st.integers(0, 1000)).map(
     lambda drawn: np.log(np.random.default_rng(drawn[2]).uniform(1e-6, 1.0, drawn[:2]))
 )
@@ -31,7 +31,7 @@ def test_what_is_told_is_what_was_heard(heard: np.ndarray) -> None:
     np.testing.assert_allclose(np.array(told) / -2_000, heard, atol=STEP)
 
 
-@pytest.mark.parametrize("payload", [b"\x00", bytes(2 * MOST_TOKENS + 2), b"\xff\xff"])
+@pytest.mark.parametrize("payload", [b"\x00", bytes(2 * MAX_TOKENS + 2), b"\xff\xff"])
 def test_what_nobody_tells_is_refused(payload: bytes) -> None:
     """Half a token, too many tokens, a token less likely than the least."""
     with pytest.raises(BadMessage):
@@ -42,11 +42,11 @@ def test_what_nobody_tells_is_refused(payload: bytes) -> None:
 def test_neither_side_is_favoured(one: np.ndarray, other: np.ndarray) -> None:
     """Changing places changes the sign; no claim leans further than the least part allows."""
     device, cloud = steps_of(one), steps_of(other)
-    assert lean(device, cloud) == pytest.approx(-lean(cloud, device), abs=1e-9)
-    assert abs(lean(device, cloud)) <= MOST_LEAN + 1e-9
-    assert lean(device, device) == pytest.approx(0.0, abs=1e-12)
+    assert likelihood_ratio(device, cloud) == pytest.approx(-likelihood_ratio(cloud, device), abs=1e-9)
+    assert abs(likelihood_ratio(device, cloud)) <= MOST_LEAN + 1e-9
+    assert likelihood_ratio(device, device) == pytest.approx(0.0, abs=1e-12)
     if len(device) != len(cloud):
-        assert lean(device, cloud) == 0.0
+        assert likelihood_ratio(device, cloud) == 0.0
 
 
 def test_who_explains_half_of_the_question_has_half_a_say() -> None:
@@ -54,8 +54,8 @@ def test_who_explains_half_of_the_question_has_half_a_say() -> None:
     sure, unsure = [0] * 10, [10_000] * 10  # 0 and 5 nats a token
     device, cloud = sure + unsure, unsure + [2_000] * 10
     assert sum(device) - sum(cloud) < -2_000 * 2.25
-    assert lean(device, cloud) == pytest.approx(0.0, abs=0.1)
-    assert lean(sure, unsure) == pytest.approx(MOST_LEAN, abs=1e-6)
+    assert likelihood_ratio(device, cloud) == pytest.approx(0.0, abs=0.1)
+    assert likelihood_ratio(sure, unsure) == pytest.approx(MOST_LEAN, abs=1e-6)
 
 
 @given(tables)
@@ -63,9 +63,9 @@ def test_parts_make_the_text_likeliest(heard: np.ndarray) -> None:
     """No step from them towards a single document makes it likelier; they sum to 1, whatever the documents' order."""
     found = parts(heard)
     assert found.sum() == pytest.approx(1.0)
-    assert found.min() >= LEAST_PART / (1 + len(found) * LEAST_PART)
+    assert found.min() >= MIN_PART / (1 + len(found) * MIN_PART)
     np.testing.assert_allclose(parts(heard[::-1]), found[::-1], atol=1e-9)
-    fitted = found * (1 + len(found) * LEAST_PART) - LEAST_PART
+    fitted = found * (1 + len(found) * MIN_PART) - MIN_PART
     said = np.exp(heard)
     for document in said:
         assert np.log(fitted @ said).mean() >= np.log(0.95 * fitted @ said + 0.05 * document).mean() - 0.005
@@ -84,7 +84,7 @@ def test_no_token_counted_says_nothing() -> None:
     """A question of one token."""
     assert list(parts(np.zeros((4, 0)))) == [0.25] * 4
     assert encode(steps_of(explained(np.zeros((4, 0))))) == b""
-    assert lean([], []) == 0.0
+    assert likelihood_ratio([], []) == 0.0
 
 
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), max_size=6))

@@ -22,7 +22,7 @@ from .memory import Item, Takeaways
 from .redaction import Redaction
 from .remembering import Remembering
 from .settings import CompositionSettings
-from .window import Pieces
+from .window import TokenTexts
 
 REST_S = 5.0  # behind a change, from which on other work may be done
 COUNTED = ("suggestions", "computed", "passes", "memory_requests", "memory_replies")
@@ -38,7 +38,7 @@ class Composing:
         *,
         settings: CompositionSettings,
         redact: Redaction,
-        pieces: Pieces,
+        pieces: TokenTexts,
         peer: Peer | None,
         user: str,
         route: bytes,
@@ -55,16 +55,18 @@ class Composing:
         self._document = Document.of(whole)
         voice = services.voice
         self._memory = Takeaways(settings.memory_tokens, lambda text: len(voice.continued(text)))
-        asker = services.retrieval.asker(user)
+        lookups = services.retrieval.lookups(user)
         self._remembering = Remembering(
             settings,
             memory=self._memory,
             redact=redact,
-            asker=asker,
+            lookups=lookups,
             peer=peer if whole.remembers else None,
             told=self._on_remembered,
         )
-        self._completer = Completer(services.compute, voice, pieces, most=whole.tokens, tell=self._tell, fail=self.fail)
+        self._completer = Completer(
+            services.compute, voice, pieces, maximum=whole.tokens, tell=self._tell, fail=self.fail
+        )
         self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = self._changed_s = time.monotonic()
 
@@ -189,7 +191,7 @@ NAME = "composition"
 ROWS = 2  # one that is read, and one that is made ready
 
 
-class Host(Protocol):
+class ComposingDaemon(Protocol):
     """The daemon, as far as composing knows it."""
 
     def check_taking(self) -> None:
@@ -199,12 +201,12 @@ class Host(Protocol):
         """The cloud, where memory may be asked of it."""
 
 
-class Desk:
+class CompositionService:
     """Clients' texts on this device."""
 
     def __init__(
         self,
-        host: Host,
+        host: ComposingDaemon,
         services: Services,
         server: Server,
         sessions: Sessions,
@@ -266,8 +268,8 @@ class Desk:
         self._forget()
 
     @cached_property
-    def _pieces(self) -> Pieces:
-        return Pieces(self._services.voice)
+    def _pieces(self) -> TokenTexts:
+        return TokenTexts(self._services.voice)
 
     def _on_compose(self, event: Received) -> None:
         message = event.message

@@ -14,8 +14,8 @@ from hocket_bus.endpoints import is_tcp
 from hocket_bus.keys import Keys
 from hocket_bus.wire import MAX_BODY_BYTES
 
+from .connection_limits import EVENTS, ConnectionLimits, Refusal
 from .curve import guard, open_judge, user_of
-from .door import EVENTS, Door, Refusal
 from .incoming import Incoming, receive
 
 HANDSHAKE_S = 12.0  # a handshake takes five round trips
@@ -30,13 +30,13 @@ OnRequest = Callable[[list[bytes], str], None]
 OnRefused = Callable[[bytes, Refusal], None]
 
 
-class Sockets:
+class SocketSet:
     """All sockets of a bus. Everything but the constructor runs on the thread that turns its loop."""
 
     def __init__(self, keys_folder: Path, wake: int, on_wake: Callable[[], None]) -> None:
         """`on_wake` is called when the descriptor `wake` is readable."""
         self.keys: Keys | None = None  # of this machine, once tcp has needed them
-        self.door = Door()
+        self.limits = ConnectionLimits()
         self._keys_folder = keys_folder
         self._context = zmq.Context(io_threads=1)
         self._context.set(zmq.MAX_SOCKETS, 1023)
@@ -54,7 +54,7 @@ class Sockets:
             judge = open_judge(self._context)
 
             def decide(frames: list[bytes]) -> None:
-                judge.send_multipart([*frames[:2], *zap.let_in(zap.answer(frames[2:], keys), self.door.lets_in)])
+                judge.send_multipart([*frames[:2], *zap.let_in(zap.answer(frames[2:], keys), self.limits.lets_in)])
 
             self.watch(judge, decide)
         return self.keys
@@ -74,7 +74,7 @@ class Sockets:
         if keys is not None:
             guard(socket, keys, server)
             if server is None:
-                self.monitor(socket, EVENTS, self.door.on_event)
+                self.monitor(socket, EVENTS, self.limits.on_event)
         return socket
 
     def open_plain(self, endpoint: str) -> Socket:
@@ -115,7 +115,7 @@ class Sockets:
         topics = socket.type == zmq.XPUB
 
         def take(message: Incoming) -> None:
-            refusal = self.door.refuses(message, topics=topics)
+            refusal = self.limits.refuses(message, topics=topics)
             if refusal is None:
                 on_request(message.texts(), user_of(message.frames[-1]))
             else:

@@ -13,7 +13,7 @@ def suspended_s() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
 
 
-class Awake:
+class AwakeClock:
     """A clock of one thread: it stands still while the machine sleeps and while the process is stopped."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from .migration import lead_tokens
 STEP_S = 0.1  # what a target takes to its first token, beyond the round trip, once it stands
 
 
-class Brake:
+class Pacer:
     """Times are the monotonic clock's."""
 
     def __init__(self, pace: float) -> None:

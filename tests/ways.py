@@ -50,7 +50,7 @@ LATE_S = 0.05  # a step of the cloud's: what its draft leads to is no part of th
 CLIENT, LOOP, COMPUTE = "client", "loop", "compute"
 UPKEEP = {
     ("*", "tick"), ("*", "_tick"), ("*", "due_s"), ("*", "_due_s"),  # when something is due, and acting on it
-    ("awake.py", "step"), ("background.py", "step"),  # a machine that slept; texts that are read while nobody asks
+    ("awake_clock.py", "step"), ("background.py", "step"),  # a machine that slept; what is read at rest
     ("*", "sweep"), ("*", "idle"),  # what is over, and whether nobody asks
 }  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Composing: a text goes to the device as it is typed, suggestions come back. What both clients' composers are.
 
-Manuscript is the text as it was sent, Mail what has come of it.
+EditedText is the text as it was sent, Mail what has come of it.
 """
 
 from __future__ import annotations

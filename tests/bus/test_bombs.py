@@ -144,7 +144,7 @@ def _traced() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_traced")
-@pytest.mark.parametrize("most", [2, pytest.param(ALL, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("maximum", [2, pytest.param(ALL, marks=pytest.mark.long)], ids=["some", "all"])
 def test_bombs_in_any_field_of_any_message_take_little_memory(maximum: int) -> None:
     """Refused before anything large is built of them."""
     for name, frames in bombs(maximum):

@@ -109,7 +109,7 @@ def test_what_cannot_be_spelled_is_read() -> None:
     assert (window.text, window.typed) == ("ok 🙂", "")
 
 
-@pytest.mark.parametrize("most", [1, 10, 64])
+@pytest.mark.parametrize("maximum", [1, 10, 64])
 def test_a_window_starts_with_a_word_and_holds_no_more_than_it_may(maximum: int) -> None:
     text = " ".join(random.Random(maximum).choices(["ferry", "the", "Brightholm"], k=500))
     start = Encoding(letters, lambda _: True).start(text, maximum)

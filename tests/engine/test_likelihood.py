@@ -44,7 +44,7 @@ def test_a_group_hears_what_teacher_forcing_says(
     assert plain.likelihoods.shape == (0, 0)
 
 
-@pytest.mark.parametrize("most", [1, 5, 1000])
+@pytest.mark.parametrize("maximum", [1, 5, 1000])
 def test_passes_of_any_size_give_the_same_probabilities(maximum: int) -> None:
     """To the last bit, so that who else is served has no say in a weight."""
     voice, text = FakeVoice(seed=3), list(range(2, 40))

@@ -14,7 +14,7 @@ import zmq
 from hocket_bus.errors import ProtocolError
 from hocket_bus.keys import Peer
 from hocket_bus.messages import Hello, Pong
-from hocket_bus.sockets import Bus, LinkDown, inbound
+from hocket_bus.sockets import Bus, LinkDown, inbound_limit
 from hocket_bus.wire import encode
 from machines import Machine
 from ports import free_port
@@ -91,7 +91,7 @@ def test_a_message_of_the_server_that_never_ends(
 ) -> None:
     """A real socket sends it, and a relay keeps its end back; the pings' echoes have not come either."""
     server, laptop, at = machines
-    monkeypatch.setattr(inbound, "MAX_WAITING_BYTES", CUT // 2)
+    monkeypatch.setattr(inbound_limit, "MAX_WAITING_BYTES", CUT // 2)
     port = free_port()
     with router(server, f"tcp://127.0.0.1:{port}") as far, cut(at, port), laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
@@ -105,8 +105,8 @@ def test_a_server_that_sends_too_many_messages(
 ) -> None:
     """Each of them is right, and small."""
     server, laptop, at = machines
-    monkeypatch.setattr(inbound, "BURST_FRAMES", 1_000)
-    monkeypatch.setattr(inbound, "FRAMES_PER_S", 1)
+    monkeypatch.setattr(inbound_limit, "BURST_FRAMES", 1_000)
+    monkeypatch.setattr(inbound_limit, "FRAMES_PER_S", 1)
     with router(server, at) as far, laptop.bus() as bus:
         bus.dial(at, Hello(role="client"))
         route = far.recv_multipart()[0]

@@ -103,7 +103,7 @@ def test_sessions_in_which_nothing_is_said_make_room(
     ordinary: tuple[Pair, Reach], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Alice has the place that is kept; Bob comes again when told to, and one of Mallory's is sent back for him."""
-    monkeypatch.setattr(sessions, "STILL_S", 0.2)
+    monkeypatch.setattr(sessions, "QUIET_S", 0.2)
     made, reach = ordinary
     assert made.cloud is not None
     mallory, alice, bob = reach("mallory"), reach("alice"), reach("bob")

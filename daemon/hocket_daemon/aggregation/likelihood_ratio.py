@@ -12,12 +12,12 @@ from hocket_bus.errors import BadMessage
 from ..engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from ..serving.relevance import MIN_PART, ROUNDS
 
-_STEPS = 2_000  # to a nat: two bytes hold the log of any probability from LEAST on
+_STEPS = 2_000  # to a nat: two bytes hold the log of any probability from MINIMUM on
 _MAXIMUM = round(-math.log(MINIMUM) * _STEPS)
 
 
 def steps_of(logs: NDArray[np.float64]) -> list[int]:
-    """What travels of natural logs in [log LEAST, 0], [tokens], and what is compared."""
+    """What travels of natural logs in [log MINIMUM, 0], [tokens], and what is compared."""
     steps: list[int] = np.clip(np.rint(-logs * _STEPS), 0, _MAXIMUM).astype(int).tolist()
     return steps
 

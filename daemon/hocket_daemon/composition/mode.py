@@ -1,6 +1,7 @@
 """Composition, Hybrid-RACA's way: a device completes prose, a cloud writes memory for it.
 
-A text is no question: what a client types comes in by the composition service alone, and what passes between the sides is here.
+A text is no question: what a client types comes in by the composition service alone. What passes between the sides is
+here.
 """
 
 from __future__ import annotations

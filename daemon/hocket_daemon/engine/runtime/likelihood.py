@@ -11,7 +11,7 @@ NOTHING_HEARD: NDArray[np.float64] = np.zeros((0, 0))
 
 
 def log_likelihoods(given: NDArray[np.float32], part: range) -> NDArray[np.float64]:
-    """Natural logs [rows, tokens], in [log LEAST, 0], of those tokens of a text that count.
+    """Natural logs [rows, tokens], in [log MINIMUM, 0], of those tokens of a text that count.
 
     `given` [rows, tokens - 1] are the probabilities of all its tokens but the first, and `part` is which of its tokens
     are to count, of which the first cannot.

@@ -137,9 +137,7 @@ LUA = {  # what users have in their configuration, each writes "own"
 
 def test_where_nothing_is_grey_a_key_is_what_its_user_mapped_it_to(device: ScriptedDevice, writing: Neovim) -> None:
     """Before a suggestion, behind one that was taken or not, and where a text changes faster than we are told."""
-    device.suggest = lambda text, cursor: (
-        story(text, cursor) if text else ""
-    )  # or else it may come before the first key
+    device.suggest = lambda text, cursor: story(text, cursor) if cursor else ""  # it may come before a key
     for number, how in enumerate(LUA):
         key, taken = ("<Tab>", "Dear Ms Varga, the ferry") if number % 2 else ("<C-Right>", "Dear Ms")
         writing.lua(f"vim.cmd('edit! text{number}.txt'); KEY = '{key}'; {LUA[how]}")

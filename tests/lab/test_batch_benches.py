@@ -1,4 +1,4 @@
-"""Laws of `hocket bench engine`, `determinism`, `load` and `soak`, each on a small scale."""
+"""Laws of `hocket bench engine`, `gpu`, `determinism`, `load` and `soak`, each on a small scale."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transformers import Qwen2Config
 
 from hocket_bus.errors import Unavailable
 from hocket_client import Client
-from hocket_lab.bench import determinism, engine, load, soak
+from hocket_lab.bench import determinism, engine, gpu, load, soak
 from hocket_lab.bench.report import Report, Row
 from hocket_tools.pair.home import NAMES
 from waiting import WAIT_S
@@ -45,6 +45,24 @@ def test_the_measure_of_a_gpu_runs_on_any_processor() -> None:
         num_key_value_heads=2, tie_word_embeddings=True,
     )  # fmt: skip
     assert engine.over_memory(small, 3) > 1
+
+
+def test_passes_of_a_gpus_model_are_measured_on_any_processor(tmp_path: Path) -> None:
+    """With a model of its shape, small; without a GPU the claims say so, and nothing is measured."""
+    small = Qwen2Config(
+        vocab_size=2048, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    settings = gpu.Settings(rows=[1, 32], length=8, prompt=40, steps=3)
+    rows = gpu.measured(small, settings)
+    assert [(row["kind"], row["rows"]) for row in rows] == [("step", 1), ("step", 32), ("mixed", 32), ("prompt", 1)]
+    assert all(float(row["ms"] or 0) > float(row["floor_ms"] or 0) > 0 for row in rows)
+    if not torch.cuda.is_available():
+        assert gpu.run(gpu.Settings(), tmp_path / "g.json")
+        content = json.loads((tmp_path / "g.json").read_text())
+        assert not content["rows"]
+        assert {claim["measured"] for claim in content["claims"]} == {"no GPU was present"}
+        assert len(content["claims"]) == 2
 
 
 @pytest.mark.slow

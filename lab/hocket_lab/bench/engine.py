@@ -128,10 +128,10 @@ def over_memory(config: Qwen2Config, steps: int) -> float:
     rows = model.slots.take(1)
     model.read([Segment(rows, [[7] * 64])])
     step_s = median(_wall_s(lambda: model.read([Segment(rows, [[7]])])) for _ in range(min(steps, 150)))
-    return step_s / (model.weight_bytes / _copied_bytes_per_s(model.device))
+    return step_s / (model.weight_bytes / copied_bytes_per_s(model.device))
 
 
-def _copied_bytes_per_s(device: torch.device) -> float:
+def copied_bytes_per_s(device: torch.device) -> float:
     """Bytes read and written each second by copying within the device's memory."""
     source = torch.zeros(1 << (28 if device.type == "cuda" else 24), dtype=torch.uint8, device=device)
     target = torch.empty_like(source)

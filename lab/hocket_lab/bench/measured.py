@@ -35,6 +35,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench figure 7": _METHODS,
     "bench figure 8": (*_SIMULATED, *_STREAMED),
     "bench figure 9": _SIMULATED,
+    "bench gpu": ("daemon/engine", "lab/bench/gpu.py"),
     "bench graph": (*_JOINT, "daemon/graph", "lab/bench/graph", "tools/embedding.py"),
     "bench invented": (*_JOINT, "lab/bench/invented.json", "lab/bench/invented.py"),
     "bench kv": (*_STREAMED, "lab/bench/kv.py"),

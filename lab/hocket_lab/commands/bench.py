@@ -48,6 +48,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "A decode step of a batch beside the bare forward pass; on a GPU, beside its memory's speed.",
         "--rows 2,32 --json engine.json",
     ),
+    "gpu": (
+        "Steps, prompts and both together on a GPU, for models of published shapes and random weights.",
+        "--shapes 1.5B,7B --json gpu.json",
+    ),
     "voices": (
         "A step and a prompt in each voice of a model, beside llama.cpp's own loop; and the pair of two such voices.",
         "--data FOLDER --json voices.json",

@@ -13,9 +13,9 @@ MASS = 0.999  # of a head, where so many ids hold it
 
 
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """Of each segment as few ids as hold MASS, the crossing one included, and at most MAX_IDS, of more that there are.
+    """Of each segment as few ids as hold MASS, the crossing one included, and at most MAX_IDS.
 
-    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for.
+    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for; a vocabulary has more ids.
     """
     places = [at for heads in wanted.heads for at in heads]
     given = [pair for pairs in wanted.given for pair in pairs]

@@ -58,10 +58,16 @@ def composing(settings: DeviceSettings, answering: Voice) -> Choice:
 
 
 def composition(
-    host: ComposingDaemon, services: Services, server: Server, sessions: Sessions, settings: DeviceSettings, *, why: str
+    daemon: ComposingDaemon,
+    services: Services,
+    server: Server,
+    sessions: Sessions,
+    settings: DeviceSettings,
+    *,
+    why: str,
 ) -> CompositionService:
     """Where clients compose texts on a device; `why` its model does that."""
-    return CompositionService(host, services, server, sessions, settings.composition, why=why)
+    return CompositionService(daemon, services, server, sessions, settings.composition, why=why)
 
 
 def _dispatch(settings: DaemonSettings) -> DispatchSettings:

@@ -16,7 +16,7 @@ from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from hocket_daemon.serving.relevance import MIN_PART, explained, parts, weigh
 
 STEP = 0.5 / 2_000  # half of what two bytes tell apart
-MOST_LEAN = math.log((1 + MIN_PART) / MIN_PART)
+MAX_RATIO = math.log((1 + MIN_PART) / MIN_PART)
 logs = st.lists(st.floats(math.log(MINIMUM), 0.0), max_size=MAX_TOKENS).map(np.array)
 tables = st.tuples(st.integers(1, 5), st.integers(1, 40), st.integers(0, 1000)).map(
     lambda drawn: np.log(np.random.default_rng(drawn[2]).uniform(1e-6, 1.0, drawn[:2]))
@@ -43,7 +43,7 @@ def test_neither_side_is_favoured(one: np.ndarray, other: np.ndarray) -> None:
     """Changing places changes the sign; no claim leans further than the least part allows."""
     device, cloud = steps_of(one), steps_of(other)
     assert likelihood_ratio(device, cloud) == pytest.approx(-likelihood_ratio(cloud, device), abs=1e-9)
-    assert abs(likelihood_ratio(device, cloud)) <= MOST_LEAN + 1e-9
+    assert abs(likelihood_ratio(device, cloud)) <= MAX_RATIO + 1e-9
     assert likelihood_ratio(device, device) == pytest.approx(0.0, abs=1e-12)
     if len(device) != len(cloud):
         assert likelihood_ratio(device, cloud) == 0.0
@@ -55,7 +55,7 @@ def test_who_explains_half_of_the_question_has_half_a_say() -> None:
     device, cloud = sure + unsure, unsure + [2_000] * 10
     assert sum(device) - sum(cloud) < -2_000 * 2.25
     assert likelihood_ratio(device, cloud) == pytest.approx(0.0, abs=0.1)
-    assert likelihood_ratio(sure, unsure) == pytest.approx(MOST_LEAN, abs=1e-6)
+    assert likelihood_ratio(sure, unsure) == pytest.approx(MAX_RATIO, abs=1e-6)
 
 
 @given(tables)

@@ -39,7 +39,7 @@ MAXIMUM = 15
 
 
 @dataclass
-class CompositionService:
+class Completing:
     """A text, its completer and what was told."""
 
     voice: TransformersVoice
@@ -66,12 +66,12 @@ def voice() -> TransformersVoice:
 
 
 @pytest.fixture
-def service(voice: TransformersVoice) -> Iterator[CompositionService]:
+def completing(voice: TransformersVoice) -> Iterator[Completing]:
     main = MainThread()
     with main.compute(voice) as compute:
-        service = CompositionService(voice, compute, main)
-        yield service
-        service.completer.close()
+        completing = Completing(voice, compute, main)
+        yield completing
+        completing.completer.close()
         main.settle(compute)
         rows = voice.slots.take(4)  # all of them are free again
         voice.slots.give_back(rows)
@@ -80,58 +80,56 @@ def service(voice: TransformersVoice) -> Iterator[CompositionService]:
 @pytest.mark.parametrize(
     ("seed", "edits"), [pytest.param(0, 60, marks=pytest.mark.slow), pytest.param(7, 2_000, marks=pytest.mark.long)]
 )
-def test_suggestions_are_those_of_plain_greedy_decoding(service: CompositionService, seed: int, edits: int) -> None:
+def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, seed: int, edits: int) -> None:
     """Random edits, with memory that comes now and then, checked one by one."""
     chance = random.Random(seed)
     typist = Typist(seed, WORDS, "The ferry to")
     document = Document(typist.text, typist.cursor, 0)
-    memory = Takeaways(120, lambda text: len(service.voice.continued(text)))
+    memory = Takeaways(120, lambda text: len(completing.voice.continued(text)))
     computed = kept = renewed = 0
-    service.completer.suggest(document)
+    completing.completer.suggest(document)
     for edit in typist.edits(edits):
         assert document.apply(edit)
         assert (document.text, document.cursor) == (typist.text, typist.cursor)
-        service.completer.suggest(document)
+        completing.completer.suggest(document)
         if chance.random() < 0.1:
             memory.add("cloud", [Takeaway(text=chance.choice(SENTENCES), document="d")], float(edit.version))
-        service.completer.renew(document, memory.items, memory.changed_s)
+        completing.completer.renew(document, memory.items, memory.changed_s)
         if chance.random() < 0.3:
-            service.suggested(document.version)
+            completing.suggested(document.version)
         if chance.random() < 0.2:
-            service.main.settle(service.compute)  # at rest: what is decoded ahead, and newer memory, is there
-            typist.follow(service.told[-1].text)
-    service.suggested(document.version)
-    service.main.settle(service.compute)
-    assert not service.failed
-    for told in service.told:
+            completing.main.settle(completing.compute)  # at rest: what is decoded ahead, and newer memory, is there
+            typist.follow(completing.told[-1].text)
+    completing.suggested(document.version)
+    completing.main.settle(completing.compute)
+    assert not completing.failed
+    for told in completing.told:
         computed, kept = computed + (told.passes > 0), kept + (told.passes == 0)
         renewed += bool(told.reference.items)
-        tokens, lead = plain(service.voice, service.pieces, told)
+        tokens, lead = plain(completing.voice, completing.pieces, told)
         assert tokens == list(told.path.tokens) or lead < TIE
-        assert told.path.suggested(service.pieces, MAXIMUM) is not None
+        assert told.path.suggested(completing.pieces, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
 
 
 @pytest.mark.parametrize(("remembered", "behind"), [(60, ""), (0, "\U0001f600" * 200), (60, "\U0001f600" * 200)])
-def test_what_has_no_room_before_the_text_is_left_unread(
-    service: CompositionService, remembered: int, behind: str
-) -> None:
+def test_what_has_no_room_before_the_text_is_left_unread(completing: Completing, remembered: int, behind: str) -> None:
     """More memory than the context holds, and a text behind the cursor whose every letter is several tokens: the row
     never outgrows the context, where it would write into its neighbour's, and the newest takeaways are read."""
-    memory = Takeaways(10_000, lambda text: len(service.voice.continued(text)))
+    memory = Takeaways(10_000, lambda text: len(completing.voice.continued(text)))
     for number in range(remembered):
         memory.add("cloud", [Takeaway(text=f"Mill {number} was built in {1_700 + number}.", document=str(number))], 0.0)
     text = " ".join(SENTENCES * 12)
     document = Document(text + behind, len(text), 0)
-    service.completer.suggest(document)
-    service.suggested(0)
-    service.completer.renew(document, memory.items, memory.changed_s)
-    service.main.settle(service.compute)
-    told = service.suggested(0)
-    assert not service.failed
+    completing.completer.suggest(document)
+    completing.suggested(0)
+    completing.completer.renew(document, memory.items, memory.changed_s)
+    completing.main.settle(completing.compute)
+    told = completing.suggested(0)
+    assert not completing.failed
     assert told.reference.is_for(memory.items, behind)
-    assert len(told.reference.ids) < service.voice.slots.context
-    tokens, lead = plain(service.voice, service.pieces, told)
+    assert len(told.reference.ids) < completing.voice.slots.context
+    tokens, lead = plain(completing.voice, completing.pieces, told)
     assert tokens == list(told.path.tokens) or lead < TIE
     if remembered:
         named = {source.document for source in told.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))}
@@ -139,54 +137,54 @@ def test_what_has_no_room_before_the_text_is_left_unread(
         assert 0 < told.reference.unread <= 60
 
 
-def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(service: CompositionService) -> None:
+def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(completing: Completing) -> None:
     """One key falls into each pass, and what the pass reads is there for the next key."""
     text = " ".join(SENTENCES * 12)
     document = Document(text, len(text), 0)
     begun, typed = threading.Event(), threading.Event()
     passes: list[int] = []
-    read = service.compute._read
+    read = completing.compute._read
 
     def read_slowly(segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
         begun.set()
-        service.main.post(lambda: None)
+        completing.main.post(lambda: None)
         assert typed.wait(WAIT_S)
         typed.clear()
         behind = read(segments, interrupt)
         passes.append(sum(len(row) for segment in segments for row in segment.tokens))
         return behind
 
-    service.compute._read = read_slowly
-    service.completer.suggest(document)
-    tokens = len(service.completer.context(document))
+    completing.compute._read = read_slowly
+    completing.completer.suggest(document)
+    tokens = len(completing.completer.context(document))
     for version in range(1, tokens // PART + 2):
-        service.main.until(begun.is_set)
+        completing.main.until(begun.is_set)
         begun.clear()
         at = document.cursor
         assert document.apply(Edit(REQUEST, version - 1, version, at, 0, "z", at + 1))
-        service.completer.suggest(document)
+        completing.completer.suggest(document)
         typed.set()
-    service.main.until(begun.is_set)
+    completing.main.until(begun.is_set)
     have_read = sum(passes)
-    service.compute._read = read
+    completing.compute._read = read
     typed.set()
-    assert service.suggested(document.version).passes
+    assert completing.suggested(document.version).passes
     assert have_read > tokens - PART
 
 
-def test_a_text_that_is_closed_takes_no_row_again(service: CompositionService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_is_closed_takes_no_row_again(completing: Completing, monkeypatch: pytest.MonkeyPatch) -> None:
     """Newer memory that was read is heard of too late: the fixture finds all rows free."""
     document = Document("The ferry to", 12, 0)
-    service.completer.suggest(document)
-    service.suggested(0)
+    completing.completer.suggest(document)
+    completing.suggested(0)
     memory = Takeaways(120, len)
     memory.add("cloud", [Takeaway(text=SENTENCES[0], document="d")], 0.0)
     heard: list[tuple[Any, ...]] = []
-    on_read = service.completer._on_read
-    monkeypatch.setattr(service.completer, "_on_read", lambda *outcome: heard.append(outcome))
-    service.completer.renew(document, memory.items, memory.changed_s)
-    service.main.until(lambda: bool(heard))
-    service.completer.close()
+    on_read = completing.completer._on_read
+    monkeypatch.setattr(completing.completer, "_on_read", lambda *outcome: heard.append(outcome))
+    completing.completer.renew(document, memory.items, memory.changed_s)
+    completing.main.until(lambda: bool(heard))
+    completing.completer.close()
     on_read(*heard[0])
-    service.main.settle(service.compute)
-    assert len(service.told) == 1
+    completing.main.settle(completing.compute)
+    assert len(completing.told) == 1

@@ -117,12 +117,13 @@ def test_the_text_is_the_servers(sides: Made) -> None:
         assert record["cost"]["exact"]
 
 
-@pytest.mark.parametrize("at", range(1, 26, 4))  # later the text may end before the device has caught up
+@pytest.mark.parametrize("at", range(1, 30, 4))
 def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) -> None:
     """The device's tokens are its own behind the server's; the server is stopped, and paid for as an estimate."""
     settings = DispatchSettings(migration="overlap")
     order = random.Random(at)
     both, server = sides(ask(max_tokens=50), settings=settings, order=order, script=f"cloud,{at}:device")
+    both.device.voice.prefill_tokens = 128  # in shorter parts the text may end before the device has caught up
     both.begin()
     both.run_to_the_end()
     ids = both.reader.done.token_ids

@@ -42,7 +42,7 @@ needs_llama_server = pytest.mark.skipif(
 )
 
 
-class Lookups:
+class Asker:
     """A generator for a server on this machine, and this thread as the main one."""
 
     def __init__(self, port: int, **settings: str) -> None:
@@ -73,7 +73,7 @@ def test_transformers_serve_streams_stops_and_dies(tmp_path: Path) -> None:
     port = free_port()
     with started(serve(port), tmp_path) as process:
         until(lambda: listens(process, port))
-        asker = Lookups(port)
+        asker = Asker(port)
         whole = its_text_is_streamed(asker, port)
         it_goes_on_from_a_prefix(asker, whole)
         it_is_free_once_it_is_left(asker, whole)
@@ -81,7 +81,7 @@ def test_transformers_serve_streams_stops_and_dies(tmp_path: Path) -> None:
         its_death_is_one_error(asker, process, whole)
 
 
-def its_text_is_streamed(asker: Lookups, port: int) -> str:
+def its_text_is_streamed(asker: Asker, port: int) -> str:
     """In pieces, with its count; the same again."""
     heard = asker.hear(24)
     assert heard.ends == ["length"]
@@ -91,12 +91,12 @@ def its_text_is_streamed(asker: Lookups, port: int) -> str:
     assert heard.begun.usage.completion_tokens == 24
     assert asker.hear(24).text == heard.text
     assert asker.ledger.sums["query"] > 2 * len(PROMPT)
-    answer = Lookups(port).hear(8, task="answer", prompt="Where is the bridge?")
+    answer = Asker(port).hear(8, task="answer", prompt="Where is the bridge?")
     assert answer.text == answer.text.lstrip() != ""
     return heard.text
 
 
-def it_goes_on_from_a_prefix(asker: Lookups, whole: str) -> None:
+def it_goes_on_from_a_prefix(asker: Asker, whole: str) -> None:
     """Behind the first words of its own greedy text it writes the rest."""
     for words in (1, 3):
         prefix = "".join(f" {word}" for word in whole.split()[:words])
@@ -104,7 +104,7 @@ def it_goes_on_from_a_prefix(asker: Lookups, whole: str) -> None:
         assert whole.startswith(prefix + asker.hear(4, prefix).text)
 
 
-def it_is_free_once_it_is_left(asker: Lookups, whole: str) -> None:
+def it_is_free_once_it_is_left(asker: Asker, whole: str) -> None:
     """It has one text at a time, and serves the next one whole."""
     for _ in range(3):
         heard = asker.begin(900)
@@ -117,15 +117,15 @@ def it_is_free_once_it_is_left(asker: Lookups, whole: str) -> None:
 
 def it_refuses_with_a_remedy(port: int) -> None:
     """Another model, another path, a chat without a template."""
-    assert isinstance(Lookups(port, model="another").hear(4).error, BadRequest)
-    wrong = Lookups(port, url=f"http://127.0.0.1:{port}/nowhere")
+    assert isinstance(Asker(port, model="another").hear(4).error, BadRequest)
+    wrong = Asker(port, url=f"http://127.0.0.1:{port}/nowhere")
     assert isinstance(wrong.hear(4).error, BadConfiguration)
-    chat = Lookups(port, api="chat").hear(4)
+    chat = Asker(port, api="chat").hear(4)
     assert isinstance(chat.error, Unavailable)
     assert not chat.pieces
 
 
-def its_death_is_one_error(asker: Lookups, process: subprocess.Popen[str], whole: str) -> None:
+def its_death_is_one_error(asker: Asker, process: subprocess.Popen[str], whole: str) -> None:
     """What came before is the beginning of the text; afterwards nobody is there."""
     heard = asker.begin(900)
     asker.main.until(lambda: len(heard.pieces) > 3)
@@ -149,7 +149,7 @@ def test_the_server_of_llama_cpp_completes_and_chats(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         until(lambda: listens(process, port))
-        asker, chat = Lookups(port, model="smollm2"), Lookups(port, model="smollm2", api="chat")
+        asker, chat = Asker(port, model="smollm2"), Asker(port, model="smollm2", api="chat")
         said = chat.hear(24, task="answer", prompt="What is the largest planet?")
         assert "planet" in said.text
         assert said.begun is not None

@@ -14,6 +14,7 @@ from hocket_bus.messages import Behind, Cancel, Compose, Edit, Memory, Message, 
 from hocket_bus.sockets import Received, Routes, Server
 
 from ..serving.mode import Facts, Peer
+from ..serving.requests import TakingDaemon
 from ..serving.services import Services
 from ..serving.sessions import Sessions, place_of_request
 from .completer import Completer, Told
@@ -191,11 +192,8 @@ NAME = "composition"
 ROWS = 2  # one that is read, and one that is made ready
 
 
-class ComposingDaemon(Protocol):
+class ComposingDaemon(TakingDaemon, Protocol):
     """The daemon, as far as composing knows it."""
-
-    def check_taking(self) -> None:
-        """Raises Unavailable while it is stopping."""
 
     def memory_peer(self) -> Peer | None:
         """The cloud, where memory may be asked of it."""
@@ -206,7 +204,7 @@ class CompositionService:
 
     def __init__(
         self,
-        host: ComposingDaemon,
+        daemon: ComposingDaemon,
         services: Services,
         server: Server,
         sessions: Sessions,
@@ -216,7 +214,7 @@ class CompositionService:
     ) -> None:
         """`why` the voice of `services` composes; empty where there was no choice. Raises BadConfiguration."""
         self._by = f"{services.voice.name} ({why})" if why else services.voice.name
-        self._host = host
+        self._daemon = daemon
         self._services = services
         self._server = server
         self._sessions = sessions
@@ -286,7 +284,7 @@ class CompositionService:
 
     def _begin(self, message: Compose, event: Received) -> None:
         now, place = time.monotonic(), place_of_request(message.request)
-        self._host.check_taking()
+        self._daemon.check_taking()
         if message.request in self._open:
             raise BadRequest("that text is another client's", "choose its number at random")
         self._services.admission.enter(place, event.user, ROWS, now)
@@ -297,7 +295,7 @@ class CompositionService:
                 settings=self._settings,
                 redact=self._redact,
                 pieces=self._pieces,
-                peer=self._host.memory_peer(),
+                peer=self._daemon.memory_peer(),
                 user=event.user,
                 route=event.route,
                 send=self._server.send,

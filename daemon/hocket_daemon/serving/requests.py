@@ -85,11 +85,15 @@ class Streams:
         self._ended.put(self._in_work.pop(stream.request))
 
 
-class ComposingDaemon(Protocol):
-    """The daemon, as far as requests know it."""
+class TakingDaemon(Protocol):
+    """The daemon, as far as whatever clients ask of it knows it."""
 
     def check_taking(self) -> None:
         """Raises Unavailable while it is stopping."""
+
+
+class AnsweringDaemon(TakingDaemon, Protocol):
+    """The daemon, as far as requests know it."""
 
     def peer(self) -> Peer | None:
         """The other side for a client's question; None where there is none."""
@@ -100,7 +104,7 @@ class Requests:
 
     def __init__(
         self,
-        host: ComposingDaemon,
+        daemon: AnsweringDaemon,
         services: Services,
         server: Server,
         sessions: Sessions,
@@ -109,7 +113,7 @@ class Requests:
         log_bytes: int,
     ) -> None:
         """`log_bytes` is what is kept of a stream."""
-        self._host = host
+        self._daemon = daemon
         self._services = services
         self._server = server
         self._sessions = sessions
@@ -153,14 +157,14 @@ class Requests:
         mode, place, now = self._mode(ask), place_of_request(ask.request), time.monotonic()
         check(ask)
         mode.check(ask)
-        self._host.check_taking()
+        self._daemon.check_taking()
         self._streams.check_new(ask.request)  # before it takes a place
         services.admission.enter(place, event.user, mode.rows(ask), now)
         eos = [] if ask.ignore_eos else services.voice.eos
         stream = self._streams.open(ask, event.route, event.user)
         reply = Reply(ask, stream, services.voice.text, eos, services.counters)
         try:
-            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._host.peer()))
+            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._daemon.peer()))
         except HocketError as error:
             services.admission.leave(place, now)
             reply.fail(error)

@@ -17,7 +17,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 from hocket_retrieval.packed import rounded
 
 from ..runtime.entry import KV
-from ..segments import Segment, wanted
+from ..segments import Segment
 from .rows import RowMemory
 
 
@@ -124,14 +124,19 @@ class Slots(RowMemory):
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 
-    def plan_pass(self, segments: Sequence[Segment], dtype: torch.dtype, device: torch.device) -> Plan:
-        """Lengthen the rows of `segments`, which are all different; the plan of the pass that appends them."""
+    def plan_pass(
+        self, segments: Sequence[Segment], places: Sequence[int], dtype: torch.dtype, device: torch.device
+    ) -> Plan:
+        """Lengthen the rows of `segments`, which are all different; the plan of the pass that appends them.
+
+        It gives logits behind the tokens at `places`, counted over all segments in a line.
+        """
         fed = [(row, len(ids)) for segment in segments for row, ids in zip(segment.rows, segment.tokens, strict=True)]
         placed = [(row, self.lengths[row] + at) for row, n in fed for at in range(n)]
         placed += [placed[-1]] * (rounded(len(placed)) - len(placed))
         positions = torch.tensor([position for _, position in placed])
         slot_mapping = torch.tensor([row * self.context + position for row, position in placed])
-        behind = torch.tensor(wanted(segments).places)
+        behind = torch.tensor(places)
         mask = _mask(positions, max(position for _, position in placed) + 1, dtype).to(device)
         runs = list(self._runs(segments, mask))
         for row, n in fed:

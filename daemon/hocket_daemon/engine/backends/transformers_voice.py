@@ -69,7 +69,6 @@ class TransformersVoice(Worded):
             layer.register_forward_pre_hook(self._check_interrupt)
         self.open_slots(settings.slots, settings.kv_bytes)
         if self._captured is not None:
-            self.prefill_tokens = self._captured.part_tokens
             step_ms = 1000 * self._captured.step_s
             part = f"prompts in parts of {self.prefill_tokens} tokens, steps of {step_ms:.1f} ms"
             self.why = "; ".join(filter(None, (self.why, part)))
@@ -103,6 +102,8 @@ class TransformersVoice(Worded):
             self._captured = CapturedPasses(captive, how, self._asked_tokens)
         except RuntimeError as error:
             log.warning("passes are not captured, and slower for it", model=self.name, reason=str(error))
+        else:
+            self.prefill_tokens = self._captured.part_tokens
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
         """Append all segments in one forward pass; for each what follows, as far as this device tells it.
@@ -149,7 +150,7 @@ class TransformersVoice(Worded):
             if all(map(self._captured.fits, fed)):
                 self._check_interrupt()
                 return self._captured.run(fed, asked.places)
-        plan = self.slots.plan_pass(segments, self._weights.dtype, self.device)
+        plan = self.slots.plan_pass(segments, asked.places, self._weights.dtype, self.device)
         ids = [token for segment in segments for row in segment.tokens for token in row]
         ids += [ids[-1]] * (len(plan.slot_mapping) - len(ids))
         return self._by_plan(torch.tensor([ids], device=self.device), plan)

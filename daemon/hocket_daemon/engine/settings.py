@@ -37,7 +37,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(
             ge=0,
             description="tokens of a prompt in one forward pass, in which other sessions decode, too; 0: 128, or on a "
-            "GPU as many as take no longer than a decode step, measured at the start",
+            "GPU as many as a pass reads in the time of two decode steps, measured at the start",
         ),
         FOR_EXPERTS,
     ] = 0

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from hocket_tools.main import run
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import NAMES, Home
 from hocket_tools.pair.state import daemon_state
+from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import StartFailed, bring_up
 from homes import configured, running
 from processes import guarded
@@ -308,6 +310,27 @@ def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatc
         assert processes.running(home, "device") == process.pid
         assert processes.reload(home) == []  # it has no handler: the signal would end it
         assert processes.stop(home, ["device"], wait_s=0.2) == ["device"]
+
+
+def test_what_is_temporary_is_gone_when_a_ctrl_c_has_left_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a daemon takes its time to end, as it may while it answers."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    slow = "import signal; signal.signal(signal.SIGTERM, lambda *_: signal.alarm(1)); print(flush=True); signal.pause()"
+    command = [sys.executable, "-c", slow + "; signal.pause()", "hocket_tools.main", "--config", "device.toml"]
+
+    def interrupted(stack: ExitStack) -> None:
+        with temporary_home() as home:
+            pipe = subprocess.PIPE
+            process = stack.enter_context(guarded(subprocess.Popen(command, cwd=home.at, stdout=pipe, text=True)))
+            assert process.stdout is not None
+            process.stdout.readline()
+            stack.callback(lambda: left.append((process.poll(), home.at.exists())))
+            raise KeyboardInterrupt
+
+    left: list[tuple[int | None, bool]] = []
+    with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
+        interrupted(stack)
+    assert left == [(-signal.SIGALRM, False)]
 
 
 def test_no_daemon_is_out_of_reach(tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:

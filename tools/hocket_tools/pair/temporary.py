@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hocket_tools.pair.home import NAMES, Home
-from hocket_tools.pair.processes import leaving_at, stop
+from hocket_tools.pair.processes import leaving_at, stop, uninterrupted
 from hocket_tools.pair.trial import members
+
+SWEEP_S = 60.0  # stopping a pair whose daemons do not heed takes 40
 
 
 @contextmanager
@@ -36,10 +38,14 @@ def _swept(home: Home) -> Iterator[None]:
     """Only this process can write to the sweeper's input, which therefore ends with this context or process."""
     command = [sys.executable, "-P", "-m", "hocket_tools.pair.temporary", str(home.at)]
     silent = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True
-    ):  # a session of its own: Ctrl-C is for the owner
+    with uninterrupted():
+        sweeper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True
+        )  # a session of its own: Ctrl-C is for the owner
+    try:
         yield
+    finally:  # as a context manager Popen would wait a quarter of a second behind a Ctrl-C
+        sweeper.communicate(timeout=SWEEP_S)
 
 
 def sweep(home: Home) -> None:

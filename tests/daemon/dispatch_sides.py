@@ -10,7 +10,7 @@ from fakes import ID, FakePeer, Part, Reader, part
 from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 
 from hocket_bus.messages import Ask, DispatchOptions, Message, Sampling, Target
-from hocket_daemon.dispatch import booking, follower, leader, mode, writer
+from hocket_daemon.dispatch import booking, follower, leader, local_writer, mode
 from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, Weighing
 from hocket_daemon.dispatch.settings import DispatchSettings
@@ -18,7 +18,7 @@ from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.serving import reply
 from hocket_lab.rehearsal.script import scripted
 
-CLOCKED: tuple[ModuleType, ...] = (follower, leader, mode, writer, reply)
+CLOCKED: tuple[ModuleType, ...] = (follower, leader, local_writer, mode, reply)
 MINIMUM = 0.5
 PLAIN = DispatchSettings(migration="off", budget=1.0)
 assert booking  # which is told the time

@@ -244,7 +244,7 @@ def test_what_the_device_says_behind_the_clouds_words_is_not_told_to_it(sides: M
         both.begin()
         both.run_while(lambda: len(both.reader.tokens) < 3)  # noqa: B023 - it is over before the next round
         assert not any(isinstance(message, Target) for message in both.said)
-        both.leader.on_cloud_failed(Unavailable("it gives way"))
+        both.leader.on_failed("cloud", Unavailable("it gives way"))
         both.leader.on_peer(True, None)
         both.run_to_the_end()
         told = [message for message in both.said if isinstance(message, Target)]

@@ -8,8 +8,8 @@ from hocket_bus.messages.dispatch import MAX_MOVES
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Sourced
 from ..serving.sources import Told, Trace, sourced
+from .local_writer import LocalWriter
 from .moves import Position
-from .writer import Writer
 
 
 class Answer:
@@ -26,11 +26,6 @@ class Answer:
 
     def __len__(self) -> int:
         return len(self._chain)
-
-    @property
-    def ids(self) -> list[int]:
-        """The tokens."""
-        return self._chain.ids
 
     def is_of(self, side: Side) -> bool:
         """Whether the side wrote any of it."""
@@ -64,7 +59,7 @@ class Answer:
             migrations=self.migrations,
         )
 
-    def sources(self, side: Side, writer: Writer, told: Told | None) -> Sourced:
-        """Where its tokens come from; `side` is this one, whose writer it is, and the far side has told of its own."""
+    def sources(self, side: Side, writer: LocalWriter, told: Told | None) -> Sourced:
+        """Where its tokens come from; `side` is this one, whose writer it is; `told` is of the other."""
         traces = [Trace(float(each == "device"), writer.parts.get(step)) for step, each in enumerate(self._writers)]
         return sourced(side, writer.passages if self.is_of("device") else [], traces, told)

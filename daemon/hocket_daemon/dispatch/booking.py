@@ -13,11 +13,11 @@ from hocket_bus.messages import Migration, Side
 from ..serving.mode import Facts
 from .cost import Bill, Tokens
 from .dispatcher import Decision
-from .far import CloudWriter
+from .local_writer import LocalWriter
 from .policy import NEVER
 from .terms import Terms
 from .work import Work
-from .writer import Writer
+from .writers import CloudWriter
 
 
 class Books:
@@ -113,21 +113,21 @@ class Books:
         self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
         self._terms.booked()
 
-    def tokens_of(self, writer: Writer, far: CloudWriter | None) -> Tokens:
+    def tokens_of(self, writer: LocalWriter, cloud: CloudWriter | None) -> Tokens:
         """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
-        device, cloud = writer.work, _work(far)
-        asked = far is not None and far.opened
+        device, server = writer.work, _work_of(cloud)
+        asked = cloud is not None and cloud.opened
         return Tokens(
             device_prefilled=device.prefilled,
             device_decoded=device.decoded * writer.rows,
-            server_prefilled=max(cloud.prompt or self.prompt_of("cloud"), cloud.prefilled) if asked else 0,
-            server_decoded=cloud.decoded,
-            exact=far is None or not asked or far.has_said_all,
+            server_prefilled=max(server.prompt or self.prompt_of("cloud"), server.prefilled) if asked else 0,
+            server_decoded=server.decoded,
+            exact=cloud is None or not asked or cloud.has_said_all,
         )
 
-    def facts(self, writer: Writer, far: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
+    def facts(self, writer: LocalWriter, cloud: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
         """The decision record; without text."""
-        decision, device, cloud = self._decision, writer.work, _work(far)
+        decision, device, server = self._decision, writer.work, _work_of(cloud)
         predicted = decision.predicted if decision is not None else {}
         return {
             "constraint": self._dispatcher.constraint,
@@ -137,13 +137,13 @@ class Books:
             "wait_s": _waits(decision),
             "winner": self.winner,
             "ttft_s": self.ttft_s,
-            "loser_steps": device.late + cloud.late,
+            "loser_steps": device.late + server.late,
             "migrations": [
                 {"step": each.step, "from": each.source, "to": each.target, "late_s": each.late_s}
                 for each in migrations
             ],
-            "prefilled": {"device": device.prefilled, "cloud": cloud.prefilled},
-            "decoded": {"device": device.decoded, "cloud": cloud.decoded},
+            "prefilled": {"device": device.prefilled, "cloud": server.prefilled},
+            "decoded": {"device": device.decoded, "cloud": server.decoded},
             "cost": asdict(self._bill) if self._bill is not None else None,
             "energy": "measured" if self._dispatcher.costs.measured else "modelled",
             "reason": self.reason,
@@ -168,8 +168,8 @@ def _waits(decision: Decision | None) -> dict[str, Any]:
     return {side: None if wait_s == NEVER else wait_s for side, wait_s in waits.items()}
 
 
-def _work(far: CloudWriter | None) -> Work:
-    return far.work if far is not None else Work()
+def _work_of(cloud: CloudWriter | None) -> Work:
+    return cloud.work if cloud is not None else Work()
 
 
 def today() -> int:

@@ -11,7 +11,7 @@ import structlog
 
 from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Dispatch, End, Hold, Message, Standing, Target
+from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
 
 from ..serving.evidence import nearest
 from ..serving.mode import Facts, Peer
@@ -19,7 +19,7 @@ from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Trace, telling
-from .writer import Writer
+from .local_writer import LocalWriter
 
 log = structlog.get_logger(__name__)
 
@@ -38,7 +38,7 @@ class Follower:
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
         self._written = 0
         self._on_first = on_first
-        self._writer = Writer(services, opening, self)
+        self._writer = LocalWriter(services, opening, self._chain, self, "cloud")
 
     @property
     def id(self) -> bytes:
@@ -93,15 +93,15 @@ class Follower:
     def on_found(self) -> None:
         """The prompt is read next."""
 
-    def on_read(self) -> None:
+    def on_read(self, side: Side) -> None:  # noqa: ARG002 - this side's
         """Tell the device how long the prompt is, and how long it took."""
         self._tell("read", 0)
 
-    def on_standing(self, tokens: int) -> None:
+    def on_standing(self, side: Side) -> None:  # noqa: ARG002
         """Tell the device that this side could write."""
-        self._tell("stands", tokens)
+        self._tell("stands", len(self._chain))
 
-    def on_token(self, step: int, token: int) -> None:
+    def on_token(self, side: Side, step: int, token: int) -> None:  # noqa: ARG002
         """It goes to the device, which alone knows whether the answer ends with it."""
         if step == 0:
             self._on_first()
@@ -111,7 +111,10 @@ class Follower:
         opening, digest = self._opening, self._chain.digest
         self._peer.send(Target(session=self.id, epoch=opening.epoch, first=step, ids=[token], digest=digest))
 
-    def on_failed(self, error: HocketError) -> None:
+    def on_finished(self, side: Side, finish: Finish) -> None:
+        """The device knows it by the last token."""
+
+    def on_failed(self, side: Side, error: HocketError) -> None:  # noqa: ARG002
         """The device goes on without this side."""
         self.fail(error)
 
@@ -145,9 +148,9 @@ class Follower:
     def _take_turn(self) -> None:
         """Write behind the tokens, or stand."""
         if self._opening.writer == "cloud":
-            self._writer.write(self._chain.ids)
+            self._writer.write()
         else:
-            self._writer.stand(self._chain.ids)
+            self._writer.stand()
 
     def _hold(self) -> None:
         self._writer.hold()
@@ -197,7 +200,7 @@ class Follower:
 
     def close(self) -> None:
         """Free what it holds."""
-        self._writer.close()
+        self._writer.end(self._ended)
         self.closed = True
 
     def record(self) -> Facts:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
+from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, other
 
 from ..engine.runtime.sequences import measure
 from ..serving.leading import Leading
@@ -21,13 +21,13 @@ from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
 from .evidence import told_of
-from .far import CloudWriter
+from .local_writer import LocalWriter
 from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
-from .remote import NO_CLOUD, WORK_WAIT_S
+from .remote_writer import NO_CLOUD, WORK_WAIT_S
 from .strategy import Strategy
 from .terms import Terms, options_of
-from .writer import Writer
+from .writers import AnswerWriter
 
 
 class Leader(Leading):
@@ -41,9 +41,9 @@ class Leader(Leading):
         chain = PrefixChain(opening.session, opening.sampling.seed)
         self._answer = Answer(chain, terms.pace)
         self._books = strategy.books(terms, self._began_s)
-        self._writer = Writer(services, opening, self)
-        self._far = terms.far(chain, self) if terms.far is not None else None
-        self._race = Race(SIDES if self._far is not None else ("device",))
+        self._own = LocalWriter(services, opening, chain, self, "device")
+        self._cloud = terms.cloud(chain, self) if terms.cloud is not None else None
+        self._race = Race(SIDES if self._cloud is not None else ("device",))
         self._mover = strategy.mover(terms, self._to_read)
         self._pacer = Pacer(options_of(reply.ask).pace)
 
@@ -54,96 +54,80 @@ class Leader(Leading):
 
     def start(self) -> None:
         """Search; a cloud that is to start however long the prompt is starts at once."""
-        obstacle = (self._far.obstacle or self._books.limit) if self._far is not None else None
+        obstacle = (self._cloud.obstacle or self._books.limit) if self._cloud is not None else None
         if obstacle is not None:
             self._do(self._race.gone("cloud", obstacle, self._began_s))
         elif self._books.cloud_starts_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
-        self._writer.start()
+        self._own.start()
 
-    # --- the device's writer
-
-    def on_found(self) -> None:
-        """How long the prompt is, is known: decide when each side begins."""
-        texts, opening = [passage.text for passage in self._writer.passages], self._terms.opening
-        prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
-        starts_s = self._books.decide(prompt, missing)
-        if self._far is None:
-            starts_s = {"device": self._began_s}  # there is nobody to wait for
-        self._do(self._race.start(time.monotonic(), starts_s))
-
-    def on_read(self) -> None:
-        """It goes on by itself."""
-
-    def on_standing(self, tokens: int) -> None:  # noqa: ARG002 - every owner of a writer is told
-        """The device could write."""
-        self._do(self._race.standing("device", time.monotonic()))
-
-    def on_token(self, step: int, token: int) -> None:
-        """The device's next token."""
-        self._take("device", step, token)
-
-    def on_failed(self, error: HocketError) -> None:
-        """The device cannot go on."""
-        self._do(self._race.gone("device", error, time.monotonic()))
-
-    # --- the cloud's
+    # --- what the writers tell
 
     def receive(self, message: Message) -> None:
         """A message of the cloud. Raises BadMessage for one that cannot be, and goes on without the cloud."""
-        if self.closed or self._far is None:
+        if self.closed or self._cloud is None:
             return
         try:
-            self._far.receive(message)
+            self._cloud.receive(message)
         except BadMessage as error:
-            self._lose_cloud(error)
+            self._lose("cloud", error)
             raise
         if isinstance(message, Sources) and self._written is not None:
             self._conclude(self._written)
 
-    def on_cloud_read(self, standing: Standing) -> None:
-        """How long its prompt is bounds what later ones are taken to be."""
-        self._terms.cloud_prompts.append(standing.prompt)
+    def on_found(self) -> None:
+        """How long the prompt is, is known: decide when each side begins."""
+        texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
+        prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
+        starts_s = self._books.decide(prompt, missing)
+        if self._cloud is None:
+            starts_s = {"device": self._began_s}  # there is nobody to wait for
+        self._do(self._race.start(time.monotonic(), starts_s))
 
-    def on_cloud_standing(self) -> None:
-        """The cloud could write."""
-        self._do(self._race.standing("cloud", time.monotonic()))
+    def on_read(self, side: Side) -> None:
+        """How long the cloud's prompt is bounds what later ones are taken to be."""
+        if side == "cloud" and self._cloud is not None:
+            self._terms.cloud_prompts.append(self._cloud.work.prompt)
 
-    def on_cloud_token(self, step: int, token: int) -> None:
-        """The cloud's next token; what it says while another one writes is nobody's."""
-        if self._race.writer == "device" or self._written is not None:
-            return
-        if step != len(self._answer) or token >= self._services.voice.vocabulary:
-            raise BadMessage("a token that cannot be the next one")
-        self._take("cloud", step, token)
+    def on_standing(self, side: Side) -> None:
+        """The side could write."""
+        self._do(self._race.standing(side, time.monotonic()))
 
-    def on_cloud_failed(self, error: HocketError) -> None:
-        """It cannot take part; where it only stands by it is asked again when it is needed."""
-        if self._race.writer in (None, "cloud") or self._race.moving == "cloud":
-            self._lose_cloud(error)
+    def on_token(self, side: Side, step: int, token: int) -> None:
+        """A side's next token; what it says while another one writes is nobody's."""
+        if self._race.writer in (None, side) and not self.closed and self._written is None:
+            if step != len(self._answer) or token >= self._services.voice.vocabulary:
+                raise BadMessage("a token that cannot be the next one")
+            self._take(side, token)
 
-    def on_cloud_finished(self, finish: Finish) -> None:
+    def on_finished(self, side: Side, finish: Finish) -> None:
         """Its text has ended, with a token that stands for that where there is one."""
         eos = self._terms.opening.eos
         if self._race.writer is None:
-            self._lose_cloud(Unavailable("the cloud wrote nothing"))
-        elif self._race.writer == "cloud" and finish == "eos" and eos:
-            self._take("cloud", len(self._answer), eos[0])
-        elif self._race.writer == "cloud" and self._written is None:
+            self._lose(side, Unavailable(f"the {side} wrote nothing"))
+        elif self._race.writer == side and finish == "eos" and eos:
+            self.on_token(side, len(self._answer), eos[0])
+        elif self._race.writer == side and self._written is None:
             self._end_with(finish)
 
+    def on_failed(self, side: Side, error: HocketError) -> None:
+        """It cannot take part; a cloud that only stands by is asked again when it is needed."""
+        if side == "device" or self._race.writer in (None, side) or self._race.moving == side:
+            self._lose(side, error)
+
     def _on_peer(self, up: bool, reason: HocketError | None) -> None:
-        if self._far is None or not self._far.is_linked:
+        if self._cloud is None or not self._cloud.is_linked:
             return
         if not up:
-            self._lose_cloud(reason or NO_CLOUD)
+            self._lose("cloud", reason or NO_CLOUD)
         elif self._books.limit is None:
             self._race.back("cloud")
 
-    def _lose_cloud(self, error: HocketError) -> None:
+    def _lose(self, side: Side, error: HocketError) -> None:
         now = time.monotonic()
-        self._books.let_go(now)
-        self._do(self._race.gone("cloud", error, now))
+        if side == "cloud":
+            self._books.let_go(now)
+        self._do(self._race.gone(side, error, now))
 
     # --- time
 
@@ -154,22 +138,19 @@ class Leader(Leading):
         self._do(self._race.tick(now))
         if now >= self._pacer.until_s and self._race.writer is not None:
             self._pacer.release()
-            self._have(self._race.writer, Writer.write, lambda far: far.write())
+            self._direct(self._race.writer, lambda each: each.write())
 
     # --- tokens
 
-    def _take(self, side: Side, step: int, token: int) -> None:
-        if self.closed or self._written is not None:
-            return
+    def _take(self, side: Side, token: int) -> None:
         now, is_first, opening = time.monotonic(), self._race.winner is None, self._terms.opening
         taken, actions = self._race.token(side, now)
         if not taken:
             return
-        assert step == len(self._answer), "a side writes behind all tokens that there are"
         if is_first:
             self._books.won(side, now)
             if opening.documents and opening.task == "answer":
-                self._tell(told_of(side, self._writer.found, self._far, self._terms.min_evidence))
+                self._tell(told_of(side, self._own.found, self._cloud, self._terms.min_evidence))
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
         self._do(actions if finish is not None else together(actions, self._move(now)))
@@ -181,11 +162,11 @@ class Leader(Leading):
 
     def _hold_back(self, writer: Side, now: float) -> None:
         """While the answer is on its way the writer stays just ahead of the reader; a server cannot pause."""
-        far = self._far
-        if self._race.moving is None or self._race.writer != writer or far is None or not far.stands:
+        cloud = self._cloud
+        if self._race.moving is None or self._race.writer != writer or cloud is None or not cloud.stands:
             return
-        if self._pacer.pull(len(self._answer), self._answer.first_s, now, far.rtt_s):
-            self._hold(writer, pause=True)
+        if self._pacer.pull(len(self._answer), self._answer.first_s, now, cloud.rtt_s):
+            self._direct(writer, lambda each: each.pause())
 
     def _source_of(self, side: Side) -> Side:
         """A cloud that was asked itself writes as the cloud."""
@@ -199,7 +180,7 @@ class Leader(Leading):
         target = self._mover.target(self._answer.position(now))
         if target is None or not self._may_move(target):
             return []
-        waits = self._mover.waits or (target == "cloud" and self._far is not None and not self._far.stands)
+        waits = self._mover.waits or (target == "cloud" and self._cloud is not None and not self._cloud.stands)
         return self._race.move(target, now, waits=waits)
 
     def _may_move(self, target: Side) -> bool:
@@ -207,7 +188,7 @@ class Leader(Leading):
 
         A cloud that begins a sentence and gives way would hear how the device ends it: it does not get it back.
         """
-        if target == "cloud" and self._far is not None and not self._far.continues:
+        if target == "cloud" and self._cloud is not None and not self._cloud.continues:
             return False
         if target == "cloud" and self._answer.is_of("cloud") and not self._terms.trusts:
             return False
@@ -215,7 +196,7 @@ class Leader(Leading):
 
     def _to_read(self, side: Side) -> int:
         """Tokens that a side has to read before it can go on."""
-        has_read = self._writer.has_read if side == "device" else self._far is not None and self._far.has_read
+        has_read = self._own.has_read if side == "device" else self._cloud is not None and self._cloud.has_read
         return len(self._answer) + (0 if has_read else self._books.prompt_of(side))
 
     # --- actions
@@ -228,15 +209,15 @@ class Leader(Leading):
             match action:
                 case Begin(side):
                     self._books.began(side, time.monotonic())
-                    self._have(side, Writer.write, lambda far: far.write())
+                    self._direct(side, lambda each: each.write())
                 case Stand(side):
-                    self._have(side, Writer.stand, lambda far: far.stand())
+                    self._direct(side, lambda each: each.stand())
                 case Write(side):
                     self._pacer.release()
                     self._answer.hand_over()
-                    self._have(side, Writer.write, lambda far: far.write())
+                    self._direct(side, lambda each: each.write())
                 case Hold(side):
-                    self._hold(side)
+                    self._direct(side, lambda each: each.hold())
                 case Tell(text):
                     self._tell(text)
                 case Fail(error):
@@ -247,52 +228,43 @@ class Leader(Leading):
             self._books.told.append(text)
             self._reply.notice(text)
 
-    def _have(self, side: Side, own: Callable[[Writer, list[int]], None], far: Callable[[CloudWriter], None]) -> None:
+    def _direct(self, side: Side, what: Callable[[AnswerWriter], None]) -> None:
         """Have a side do this behind all tokens that there are."""
-        if side == "device":
-            own(self._writer, self._answer.ids)
-        elif self._far is not None:
-            self._say(far, self._far)
-
-    def _hold(self, side: Side, *, pause: bool = False) -> None:
-        if side == "device":
-            self._writer.pause() if pause else self._writer.hold()
-        elif self._far is not None:
-            self._say(lambda far: far.hold(), self._far)
-
-    def _say(self, what: Callable[[CloudWriter], None], far: CloudWriter) -> None:
+        writer: AnswerWriter | None = self._own if side == "device" else self._cloud
+        if writer is None:
+            return
         try:
-            what(far)
+            what(writer)
         except Unavailable as error:  # or Forbidden
-            self._lose_cloud(error)
+            self._lose(side, error)
 
     # --- the end
 
     def _end_with(self, finish: Finish) -> None:
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
-        far = self._far
+        cloud = self._cloud
         wrote = self._answer.is_of("cloud")
-        owes = far is not None and far.opened and not far.has_said_all and self._race.may_write("cloud")
-        if far is None or not far.is_linked or far.obstacle is not None or not (wrote or owes):
+        owes = cloud is not None and cloud.opened and not cloud.has_said_all and self._race.may_write("cloud")
+        if cloud is None or not cloud.is_linked or cloud.obstacle is not None or not (wrote or owes):
             self._conclude(finish)
             return
-        self._await_sources(finish, time.monotonic() + far.rtt_s + (SOURCES_WAIT_S if wrote else WORK_WAIT_S))
-        self._writer.close()
+        self._await_sources(finish, time.monotonic() + cloud.rtt_s + (SOURCES_WAIT_S if wrote else WORK_WAIT_S))
+        self._own.end(finish)
         try:
-            far.end(finish)
+            cloud.end(finish)
         except Unavailable:
             self._conclude(finish)
 
     def _result(self) -> tuple[Outcome, Sourced]:
-        told = self._far.told if self._far is not None else None
-        return self._answer.outcome(), self._answer.sources(self._services.side, self._writer, told)
+        told = self._cloud.told if self._cloud is not None else None
+        return self._answer.outcome(), self._answer.sources(self._services.side, self._own, told)
 
     def _close(self, reason: str, *, whole: bool) -> None:
-        self._writer.close()
-        if self._far is not None and self._written is None:
+        self._own.end(reason)
+        if self._cloud is not None and self._written is None:
             with suppress(Unavailable):
-                self._far.end(reason)
-        self._books.close(self._books.tokens_of(self._writer, self._far), len(self._answer) if whole else None)
+                self._cloud.end(reason)
+        self._books.close(self._books.tokens_of(self._own, self._cloud), len(self._answer) if whole else None)
 
     def record(self) -> Facts:
         """For `hocket explain`."""
@@ -300,10 +272,10 @@ class Leader(Leading):
             "question": self._reply.ask.question,
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
-            **self._books.facts(self._writer, self._far, self._answer.migrations),
+            **self._books.facts(self._own, self._cloud, self._answer.migrations),
             "times_s": {
-                "search": self._writer.work.retrieval_s,
-                "prefill": self._writer.work.prefill_s,
+                "search": self._own.work.retrieval_s,
+                "prefill": self._own.work.prefill_s,
                 "first token": self._reply.times_s[0] if self._reply.times_s else None,
                 "all": self._reply.age_s,
             },

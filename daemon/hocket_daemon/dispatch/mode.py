@@ -34,16 +34,16 @@ from .account_file import AccountFile
 from .booking import today
 from .cost import costs_of
 from .dispatcher import Dispatcher
-from .far import CloudOwner, CloudWriter
 from .follower import Follower, rows_of
 from .leader import Leader
 from .line import DeviceLine
 from .profile import Lengths, ServerProfile
-from .remote import RemoteWriter
-from .served import ServerWriter
+from .remote_writer import RemoteWriter
+from .server_writer import ServerWriter
 from .settings import DispatchSettings, check
 from .strategy import DISCO, Strategy
 from .terms import Terms, options_of
+from .writers import CloudWriter, WriterOwner
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
 TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs are counted
@@ -78,7 +78,7 @@ class DispatchMode:
         self._settings = settings
         self._weighing = weighing
         self._cloud_prompts: deque[int] = deque(maxlen=LATEST)
-        self._told: tuple[float, ...] = ()
+        self._reported: tuple[float, ...] = ()
         self._account = Account(settings.budget, settings.burst_tokens, settings.max_per_day)
         self._file = AccountFile(Path(settings.account) if settings.account else None)
         self._file.read_into(self._account)
@@ -139,7 +139,7 @@ class DispatchMode:
             opening=opening,
             min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
-            far=None if options.alone else self._far(ask, peer, opening),
+            cloud=None if options.alone else self._cloud(ask, peer, opening),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
@@ -168,9 +168,9 @@ class DispatchMode:
         dispatch = _dispatch(opening)
         return refused(error, dispatch.session, dispatch.epoch)
 
-    def _far(
+    def _cloud(
         self, ask: Ask, peer: Peer | None, opening: Dispatch
-    ) -> Callable[[PrefixChain, CloudOwner], CloudWriter] | None:
+    ) -> Callable[[PrefixChain, WriterOwner], CloudWriter] | None:
         """The server where one is configured, or else the cloud daemon."""
         server, voice = self._services.server, self._services.voice
         if server is not None:
@@ -178,15 +178,15 @@ class DispatchMode:
             return lambda chain, owner: ServerWriter(server, voice, request, chain, owner)
         if peer is None:
             return None
-        self._hear(peer)
+        self._learn(peer)
         return lambda chain, owner: RemoteWriter(peer, opening, chain, owner)
 
-    def _hear(self, peer: Peer) -> None:
-        """Take over what the cloud tells of its first tokens, so that the first question has a profile."""
-        told = tuple(peer.first_tokens_s)
-        if told != self._told:
-            self._told = told
-            self._dispatcher.server_profile.seed([each + peer.rtt_s for each in told])
+    def _learn(self, peer: Peer) -> None:
+        """Take over what the cloud reports of its first tokens, so that the first question has a profile."""
+        reported = tuple(peer.first_tokens_s)
+        if reported != self._reported:
+            self._reported = reported
+            self._dispatcher.server_profile.seed([each + peer.rtt_s for each in reported])
 
     def _opening(self, ask: Ask) -> Dispatch:
         return Dispatch(

@@ -56,7 +56,7 @@ class Simulated:
         self._script = script
         self._terms = Terms(
             dispatcher=self._dispatcher, migration="off", pace=settings.pace, opening=_OPENING,
-            far=None, min_evidence=-1.0, trusts=False, cloud_prompts=deque(maxlen=LATEST), booked=lambda: None,
+            cloud=None, min_evidence=-1.0, trusts=False, cloud_prompts=deque(maxlen=LATEST), booked=lambda: None,
         )  # fmt: skip
 
     def ask(self, prompt: int, answer: int) -> First:

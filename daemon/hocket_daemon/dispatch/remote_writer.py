@@ -11,8 +11,8 @@ from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sou
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told, heard
-from .far import CloudOwner
 from .work import Work
+from .writers import WriterOwner
 
 NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
 WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
@@ -24,7 +24,7 @@ class RemoteWriter:
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
-    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: CloudOwner) -> None:
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: WriterOwner) -> None:
         """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True
@@ -87,6 +87,10 @@ class RemoteWriter:
         """Go on behind all tokens so far."""
         self._open("cloud")
 
+    def pause(self) -> None:
+        """It stops; to be told to write is all that it takes to go on."""
+        self.hold()
+
     def hold(self) -> None:
         """Stop; another side writes."""
         if self.opened:
@@ -117,7 +121,7 @@ class RemoteWriter:
         elif isinstance(message, Target | Refused) and message.epoch != self.epoch:
             return
         elif isinstance(message, Refused):
-            self._owner.on_cloud_failed(raised(message))
+            self._owner.on_failed("cloud", raised(message))
         elif isinstance(message, Target):
             self._on_target(message)
 
@@ -126,12 +130,12 @@ class RemoteWriter:
             self._before = self.work
         self.standing = message
         if message.state == "read":
-            self._owner.on_cloud_read(message)
+            self._owner.on_read("cloud")
         elif message.state == "stands" and message.epoch == self.epoch and message.tokens == self._opening.tokens:
-            self._owner.on_cloud_standing()
+            self._owner.on_standing("cloud")
 
     def _on_target(self, message: Target) -> None:
         if not message.ids:
             raise BadMessage("a target without tokens")
         for step, token in enumerate(message.ids, start=message.first):
-            self._owner.on_cloud_token(step, token)
+            self._owner.on_token("cloud", step, token)

@@ -17,8 +17,8 @@ from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.voice import Voice
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told
-from .far import CloudOwner
 from .work import Work
+from .writers import WriterOwner
 
 
 class ServerWriter:
@@ -29,7 +29,7 @@ class ServerWriter:
     rtt_s = 0.0
 
     def __init__(
-        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: CloudOwner
+        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: WriterOwner
     ) -> None:
         """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
         self.opened = False
@@ -63,6 +63,10 @@ class ServerWriter:
             request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)
         )
 
+    def pause(self) -> None:
+        """A server cannot: the same."""
+        self.hold()
+
     def hold(self) -> None:
         """Close the connection, which stops the server."""
         self._stint += 1
@@ -83,7 +87,7 @@ class ServerWriter:
             if stint != self._stint:
                 return
             self.work.decoded += 1
-            self._owner.on_cloud_token(len(self._chain), token)
+            self._owner.on_token("cloud", len(self._chain), token)
 
     def _on_end(self, stint: int, end: Finish | HocketError) -> None:
         if stint != self._stint:
@@ -91,9 +95,9 @@ class ServerWriter:
         text, self._text = self._text, None
         self._count(text)
         if isinstance(end, HocketError):
-            self._owner.on_cloud_failed(end)
+            self._owner.on_failed("cloud", end)
         else:
-            self._owner.on_cloud_finished(end)
+            self._owner.on_finished("cloud", end)
 
     def _count(self, text: Generating | None) -> None:
         """What the server says that it has read, where it says so."""

@@ -8,10 +8,10 @@ and no other side.
 from __future__ import annotations
 
 import time
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Dispatch, Passage, Passages
+from hocket_bus.messages import Dispatch, Passage, Passages, Side
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
@@ -19,35 +19,14 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
+from ..serving.prefix import PrefixChain
 from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .work import Work
+from .writers import WriterOwner
 
 Goal = Literal["hold", "stand", "write"]
-
-
-class Owner(Protocol):
-    """Whose text it is."""
-
-    @property
-    def user(self) -> str:
-        """The key for which this side works."""
-
-    def on_found(self) -> None:
-        """The passages are there."""
-
-    def on_read(self) -> None:
-        """The prompt is read."""
-
-    def on_standing(self, tokens: int) -> None:
-        """What comes behind so many tokens is known, and told as soon as it is wanted."""
-
-    def on_token(self, step: int, token: int) -> None:
-        """The next token; the one behind it is being decoded already, unless the text ends here."""
-
-    def on_failed(self, error: HocketError) -> None:
-        """This side cannot go on."""
 
 
 class _Drawn(NamedTuple):
@@ -55,17 +34,22 @@ class _Drawn(NamedTuple):
     token: int
 
 
-class Writer:
-    """Searches with `start`, reads with `read`, then stands or writes behind what it is told."""
+class LocalWriter:
+    """Searches with `start`, reads with `read`, then stands or writes behind its owner's tokens."""
 
-    def __init__(self, services: Services, opening: Dispatch, owner: Owner) -> None:
+    def __init__(
+        self, services: Services, opening: Dispatch, chain: PrefixChain, owner: WriterOwner, side: Side
+    ) -> None:
+        """`chain` holds the answer's tokens and belongs to the owner; `side` is the writer's among those that race."""
         self.work = Work()
         self.found: Passages | None = None
         self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
         self.closed = False
         self._services = services
         self._opening = opening
+        self._chain = chain
         self._owner = owner
+        self._side: Side = side
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
         self._lookups = services.retrieval.lookups(owner.user)
         self._weights: list[float] = []
@@ -73,7 +57,7 @@ class Writer:
         self._began_s = 0.0
         self._grounded = Grounded(services.compute, self._count_read)
         self._goal: Goal = "hold"
-        self._tokens: list[int] = []
+        self._tokens: list[int] = []  # the answer's, and the one behind them that its owner is about to hear
         self._known: _Drawn | None = None  # what comes behind the tokens
         self._step: Interrupt | None = None  # of the decode step under way behind the tokens
 
@@ -110,13 +94,13 @@ class Writer:
         if self.found is not None:
             self._prefill(self.found)
 
-    def stand(self, tokens: list[int]) -> None:
-        """Find out what comes behind `tokens`, and wait to be told to write."""
-        self._aim("stand", tokens)
+    def stand(self) -> None:
+        """Find out what comes behind all tokens so far, and wait to be told to write."""
+        self._aim("stand")
 
-    def write(self, tokens: list[int]) -> None:
-        """Go on behind `tokens`, until the text ends or somebody else goes on."""
-        self._aim("write", tokens)
+    def write(self) -> None:
+        """Go on behind all tokens so far, until the text ends or somebody else goes on."""
+        self._aim("write")
 
     def pause(self) -> None:
         """Decode nothing for now; a prompt is read on."""
@@ -130,7 +114,7 @@ class Writer:
             self._grounded.give_up()
             self._reads = False
 
-    def close(self) -> None:
+    def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
         self._lookups.close()
@@ -143,7 +127,7 @@ class Writer:
         if self.closed:
             return
         if isinstance(outcome, HocketError):
-            self._owner.on_failed(outcome)
+            self._owner.on_failed(self._side, outcome)
             return
         self.found, self.work.retrieval_s = outcome, outcome.seconds
         if self._reads:
@@ -159,22 +143,22 @@ class Writer:
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
         if isinstance(outcome, HocketError):
-            self._owner.on_failed(outcome)
+            self._owner.on_failed(self._side, outcome)
             return
         scores = [passage.score for passage in self.passages]
         self._weights = weigh(scores, self._opening.relevance_temperature, outcome.likelihoods)[0]
         self.work.prompt = sum(map(len, outcome.prompts))
         self.work.prefill_s = time.monotonic() - self._began_s
-        self._owner.on_read()
+        self._owner.on_read(self._side)
         self._go_on()
 
     # --- writing
 
-    def _aim(self, goal: Goal, tokens: list[int]) -> None:
+    def _aim(self, goal: Goal) -> None:
         self.read()
-        if tokens != self._tokens:
+        if self._chain.ids != self._tokens:
             self._drop_step()
-            self._tokens, self._known = list(tokens), None
+            self._tokens, self._known = list(self._chain.ids), None
         self._goal = goal
         self._go_on()
 
@@ -185,7 +169,7 @@ class Writer:
         if self._known is None:
             self._decode()
         elif self._goal == "stand":
-            self._owner.on_standing(len(self._tokens))
+            self._owner.on_standing(self._side)
         else:
             self._tell(self._known)
 
@@ -212,7 +196,7 @@ class Writer:
             self._known = outcome.value
             self._go_on()
         else:
-            self._owner.on_failed(outcome)
+            self._owner.on_failed(self._side, outcome)
 
     def _tell(self, known: _Drawn) -> None:
         """The next step begins before anybody hears of this one."""
@@ -223,7 +207,7 @@ class Writer:
         if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
             self._goal = "hold"
         self._go_on()
-        self._owner.on_token(step, token)
+        self._owner.on_token(self._side, step, token)
 
     def _count_read(self, tokens: int) -> None:
         self.work.prefilled += tokens

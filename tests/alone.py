@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_lab.forcing import Forced
 
 
-def alone(model: TransformersVoice, group: SequenceGroup, answer: list[int]) -> np.ndarray:
+def alone(model: TransformersModel, group: SequenceGroup, answer: list[int]) -> np.ndarray:
     """Probabilities [rows, vocabulary] of what follows each row of `group` behind `answer`."""
     forced = Forced(model)
     return np.array([forced.score([*prompt, *answer, 0], 1)[0] for prompt in group.prompts])

@@ -22,12 +22,12 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrai
 
 from hocket_daemon.engine.catalog.published import PUBLISHED, place
 
-VOICE = pytest.StashKey[Path | None]()
+MODEL = pytest.StashKey[Path | None]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What finds a race: another order, and messages that come late."""
-    parser.addoption("--voice", default="", help="a model for tests of running pairs in place of the untrained ones")
+    parser.addoption("--model", default="", help="a model for tests of running pairs in place of the untrained ones")
     parser.addoption("--shuffle", type=int, help="run files, and the tests of each, in the order that this seed gives")
     parser.addoption("--late", default="", help="let some messages wait on the bus, drawn from this seed")
 
@@ -66,8 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    voice = config.getoption("--voice")
-    config.stash[VOICE] = place(voice) if voice in PUBLISHED else Path(voice) if voice else None
+    model = config.getoption("--model")
+    config.stash[MODEL] = place(model) if model in PUBLISHED else Path(model) if model else None
     os.environ["HOCKET_MODELS"] = os.devnull  # the suite sings with the bundled models, whatever this machine has
     if seed := config.getoption("--late"):
         late.begin(seed)
@@ -114,19 +114,19 @@ def tmp_path() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def published_voice(pytestconfig: pytest.Config) -> Path | None:
-    """The folder that `--voice` names, if it does."""
-    folder = pytestconfig.stash[VOICE]
+def published_model(pytestconfig: pytest.Config) -> Path | None:
+    """The folder that `--model` names, if it does."""
+    folder = pytestconfig.stash[MODEL]
     if folder and not folder.is_dir():
         pytest.skip(f"{folder.name} is not on this machine: hocket model get {folder.name}")
     return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory, published_voice: Path | None) -> dict[str, Path]:
-    """A folder per side: same tokenizer, other weights; and one with another tokenizer. Or `--voice` on both sides."""
-    if published_voice:
-        return {"device": published_voice, "cloud": published_voice}
+def tiny_models(tmp_path_factory: pytest.TempPathFactory, published_model: Path | None) -> dict[str, Path]:
+    """A folder per side: same tokenizer, other weights; and one with another tokenizer. Or `--model` on both sides."""
+    if published_model:
+        return {"device": published_model, "cloud": published_model}
     base = tmp_path_factory.mktemp("models")
     return {
         "device": save_tiny_model(base / "device", seed=1),

@@ -41,7 +41,7 @@ def test_what_tests_mean_is_float32_on_every_device(device: torch.device) -> Non
     assert f'dtype = "{DTYPE}"' in table(TESTS)
 
 
-def test_a_gpu_changes_no_choice_of_a_voice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_gpu_changes_no_choice_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A set precision is transformers' own; and what asks for exact ids sees no GPU at all."""
     choices = []
     for present in (False, True):

@@ -58,7 +58,7 @@ class CloudDaemon(Daemon):
 
     def greet(self, hello: Hello) -> Welcome | Error:
         """A device must number its tokens as this side does."""
-        if hello.role == "device" and hello.tokenizer != self.services.voice.fingerprint:
+        if hello.role == "device" and hello.tokenizer != self.services.model.fingerprint:
             return Error(
                 code="protocol",
                 text="the models of device and cloud have different tokenizers",

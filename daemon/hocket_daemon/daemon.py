@@ -1,4 +1,4 @@
-"""What both daemons are: the bus's loop, a voice with its compute thread, a retrieval daemon, and the modes."""
+"""What both daemons are: the bus's loop, a model with its compute thread, a retrieval daemon, and the modes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkUp, Received, Routes
 
 from .config import DaemonSettings
-from .engine.catalog.voices import open_voice
+from .engine.catalog.engines import open_model
 from .engine.generators.generator import TextGenerator
+from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
 from .engine.runtime.sequences import Ahead, compute_ahead
-from .engine.voice import Voice
 from .modes import modes
 from .monitoring.counters import Counters, fact
 from .monitoring.prometheus import Exporter
@@ -86,10 +86,10 @@ class Daemon:
         self.settings = settings
         self._shares_drafts = shares_drafts
         self._silence_s = silence_s
-        voice = open_voice(settings.model, side, settings.kv)
-        if voice.why:
-            log.info("voice", model=voice.name, compute=voice.compute, precision=voice.precision, why=voice.why)
-        self._profiling = Profiling(voice, settings.model, side)
+        model = open_model(settings.model, side, settings.kv)
+        if model.why:
+            log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
+        self._profiling = Profiling(model, settings.model, side)
         self._epoch = int.from_bytes(os.urandom(8), "big")
         self._end_s = inf  # when what is in work then is ended
         self._ticked_s = 0.0
@@ -100,26 +100,26 @@ class Daemon:
         self._opened = ExitStack()  # closed in reverse order
         with ExitStack() as undo:
             undo.callback(self._opened.close)
-            self._open(voice)
+            self._open(model)
             self.connect()
             undo.pop_all()
 
-    def _open(self, voice: Voice) -> None:
+    def _open(self, model: LanguageModel) -> None:
         settings, opened = self.settings, self._opened
         self.bus = Bus(self._on_event, Path(settings.keys) if settings.keys else None, own_thread=False)
         opened.callback(self.bus.close, linger_s=1.0)
         self.server = self.bus.serve(settings.endpoint, self.greet, self.at_server)
         self._service = Service(self.bus, self.server, self.bus.post)
         self._retrieval = self.bus.dial(settings.retrieval, Hello(role=self.side), takes=self._at_retrieval)
-        if voice.stored is not None:
-            opened.callback(voice.stored.close)
+        if model.stored is not None:
+            opened.callback(model.stored.close)
         decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
         opened.callback(decisions.close)
-        compute = self._parts.compute(self.bus.post, voice.read)
+        compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
         self.services = Services(
             side=self.side,
-            voice=voice,
+            model=model,
             compute=compute,
             retrieval=RetrievalClient(self._retrieval, self.side, settings.retrieval),
             profiler=self._profiling.profiler,
@@ -134,7 +134,7 @@ class Daemon:
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
         )
-        self._background = Background(voice.stored, self._retrieval.send, self._compute_ahead)
+        self._background = Background(model.stored, self._retrieval.send, self._compute_ahead)
         self.board = self._status_board()
         if settings.metrics:
             opened.callback(Exporter(settings.metrics, self.bus.post, self.board.metrics).close)
@@ -169,7 +169,7 @@ class Daemon:
             self._comes_first = come_first()
         gc.collect()
         gc.freeze()  # what is loaded stays: no later collection looks at it again
-        self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.services.voice.name)
+        self._service.watch(side=self.side, endpoint=self.settings.endpoint, model=self.services.model.name)
         while time.monotonic() < self._end_s and not (self._stopping and self.idle()):
             self.step()
         self.close()
@@ -242,7 +242,7 @@ class Daemon:
     def _compute_ahead(
         self, texts: list[str], interrupt: Interrupt, done: Callable[[Ahead | HocketError], None]
     ) -> None:
-        self.services.compute.run(partial(compute_ahead, self.services.voice, texts, interrupt), done)
+        self.services.compute.run(partial(compute_ahead, self.services.model, texts, interrupt), done)
 
     # --- events
 
@@ -272,15 +272,15 @@ class Daemon:
 
     def greet(self, hello: Hello) -> Welcome | Error:
         """The answer to Hello."""
-        voice = self.services.voice
+        model = self.services.model
         if hello.protocol != PROTOCOL_VERSION:
             text = f"protocol version {hello.protocol}, this daemon speaks {PROTOCOL_VERSION}"
             return Error(code="protocol", text=text, remedy="install the same hocket on both ends")
         return Welcome(
             role=self.side,
             epoch=self._epoch,
-            tokenizer=voice.fingerprint,
-            model=voice.name,
+            tokenizer=model.fingerprint,
+            model=model.name,
             streams_port=self.settings.advertise_streams,
         )
 
@@ -308,11 +308,11 @@ class Daemon:
         return board
 
     def _own_facts(self, user: str) -> dict[str, str]:
-        voice = self.services.voice
+        model = self.services.model
         return {
-            "model": voice.name,
-            "compute": f"{voice.compute}, {self.settings.model.threads} thread(s)",
-            "voice": "; ".join(filter(None, (voice.precision, voice.why))),
+            "model": model.name,
+            "compute": f"{model.compute}, {self.settings.model.threads} thread(s)",
+            "precision": "; ".join(filter(None, (model.precision, model.why))),
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),

@@ -16,7 +16,7 @@ from hocket_bus.sockets import Link, LinkDown, LinkUp
 
 from .config import DeviceSettings
 from .daemon import Daemon
-from .engine.catalog.voices import open_voice
+from .engine.catalog.engines import open_model
 from .engine.generators.generator import TextGenerator
 from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
@@ -65,8 +65,8 @@ class DeviceDaemon(Daemon):
         )
         self._graph.add_to(self.at_server, self.at_peer)
         self.duties.append(self._graph)
-        model, why = composing(self._own_settings, self.services.voice)
-        services = self._composing(model, why)
+        name, why = composing(self._own_settings, self.services.model)
+        services = self._composing(name, why)
         self._composition = composition(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._composition.add_to(self.at_server)
         for mode in self.modes.peers.values():
@@ -77,15 +77,15 @@ class DeviceDaemon(Daemon):
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
     def _composing(self, name: str, why: str) -> Services:
-        """The services of texts that are composed: a voice and a thread of their own, where a model is named."""
+        """The services of texts that are composed: a model and a thread of their own, where a model is named."""
         if why:
-            logger.info("composition", model=name or self.services.voice.name, why=why)
+            logger.info("composition", model=name or self.services.model.name, why=why)
         if not name:
             return self.services
-        voice = open_voice(structs.replace(self.settings.model, name=name), "device")
-        compute = Compute(self.bus.post, voice.read)
+        model = open_model(structs.replace(self.settings.model, name=name), "device")
+        compute = Compute(self.bus.post, model.read)
         self._opened.callback(compute.close)
-        return replace(self.services, voice=voice, compute=compute)
+        return replace(self.services, model=model, compute=compute)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
@@ -105,7 +105,7 @@ class DeviceDaemon(Daemon):
         return self._link if hindered is None else Unlinked(hindered)
 
     def _dial(self) -> Link:
-        hello = Hello(role="device", tokenizer=self.services.voice.fingerprint, name=self.settings.name)
+        hello = Hello(role="device", tokenizer=self.services.model.fingerprint, name=self.settings.name)
         gate = PeerGate(self._egress, self._cloud, self._ledger)
         return self.bus.dial(self._cloud, hello, gate=gate, takes=self.at_peer)
 

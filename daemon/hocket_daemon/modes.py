@@ -17,7 +17,7 @@ from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, Weighing
 from .dispatch.settings import DispatchSettings
-from .engine.voice import Voice
+from .engine.language_model import LanguageModel
 from .graph.settings import GateSettings
 from .parts import Parts
 from .serving.mode import Asks, Peers, Reports
@@ -52,7 +52,7 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     )
 
 
-def composing(settings: DeviceSettings, answering: Voice) -> Choice:
+def composing(settings: DeviceSettings, answering: LanguageModel) -> Choice:
     """Which model completes texts on a device."""
     return chosen(settings.composition.model, answering)
 

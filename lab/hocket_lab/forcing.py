@@ -1,4 +1,4 @@
-"""Teacher forcing: what a voice's model says at every place of a given text, by transformers alone."""
+"""Teacher forcing: what a model says at every place of a given text, by transformers alone."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from hocket_bus.messages import Task
 from hocket_daemon.engine.backends.loading import dtype_of, load
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read
 from hocket_daemon.engine.sampling.heads import mix
-from hocket_daemon.engine.voice import Voice
 
 
 class Forced:
-    """The voice's model once more, without slots, batches and kept documents: what those are held to."""
+    """The model once more, without slots, batches and kept documents: what those are held to."""
 
-    def __init__(self, voice: TransformersVoice) -> None:
-        self._device, self._vocabulary = voice.device, voice.vocabulary
-        self._weights, _ = load(voice.folder, dtype_of(voice.precision, voice.device), voice.device)
+    def __init__(self, model: TransformersModel) -> None:
+        self._device, self._vocabulary = model.device, model.vocabulary
+        self._weights, _ = load(model.folder, dtype_of(model.precision, model.device), model.device)
 
     @torch.inference_mode()
     def score(self, tokens: Sequence[int], last: int) -> NDArray[np.float32]:
@@ -40,13 +40,13 @@ def distribution(
     group: SequenceGroup, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None
 ) -> NDArray[np.floating]:
     """What a group says behind `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
-    voice, segment = group.voice, group.roll_back(tokens)
-    read = voice.read([segment], interrupt)[0] if segment.rows else None
-    return mix(group.take(tokens, read).dense(voice.vocabulary), weights)
+    model, segment = group.model, group.roll_back(tokens)
+    read = model.read([segment], interrupt)[0] if segment.rows else None
+    return mix(group.take(tokens, read).dense(model.vocabulary), weights)
 
 
 def read_at_once(
-    voice: Voice, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
 ) -> SequenceGroup:
-    """A side's prompt in the voice's own slots, one pass behind the other. Raises BadRequest."""
-    return at_once(voice, read(voice, question, passages, task=task, room=room, heard=heard))
+    """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
+    return at_once(model, read(model, question, passages, task=task, room=room, heard=heard))

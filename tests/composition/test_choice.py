@@ -10,7 +10,7 @@ import pytest
 import hocket_models
 from exact import exact
 from hocket_daemon.composition.choice import SMALL, Choice, chosen
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
@@ -19,8 +19,8 @@ from hocket_daemon.engine.settings import AUTO, BUNDLED
 FOLDER = str(hocket_models.path("device"))
 
 
-class Counted(TransformersVoice):
-    """A voice that counts its passes."""
+class Counted(TransformersModel):
+    """A model that counts its passes."""
 
     passes = 0
 
@@ -29,7 +29,7 @@ class Counted(TransformersVoice):
         return super().read(segments, interrupt)
 
 
-def voice(name: str) -> Counted:
+def counted(name: str) -> Counted:
     opened = Counted(exact(name=name, slots=2, context=256), "device")
     opened.passes = 0
     return opened
@@ -37,20 +37,20 @@ def voice(name: str) -> Counted:
 
 @pytest.mark.parametrize("model", ["", "smollm2-composition", FOLDER])
 def test_what_is_named_is_taken_as_it_is(model: str) -> None:
-    answering = voice(FOLDER)
+    answering = counted(FOLDER)
     assert chosen(model, answering) == Choice(model, "")
     assert answering.passes == 0
 
 
 def test_the_bundled_model_has_no_smaller_one() -> None:
-    answering = voice(BUNDLED)
+    answering = counted(BUNDLED)
     assert chosen(AUTO, answering) == Choice("", "")
     assert answering.passes == 0
 
 
 def test_a_quick_model_completes_and_a_slow_one_lets_the_small_one() -> None:
     """What is too slow at once is not tried to the end; all rows are free again either way."""
-    answering = voice(FOLDER)
+    answering = counted(FOLDER)
     model, why = chosen(AUTO, answering, quick_s=inf)
     assert model == ""
     assert why.startswith(f"a suggestion of {FOLDER} takes ")

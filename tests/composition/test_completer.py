@@ -20,7 +20,7 @@ from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.window import TokenTexts
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.sampling.heads import Heads
@@ -42,16 +42,16 @@ MAXIMUM = 15
 class Completing:
     """A text, its completer and what was told."""
 
-    voice: TransformersVoice
+    model: TransformersModel
     compute: Compute
     main: MainThread
     told: list[Told] = field(default_factory=list)
     failed: list[HocketError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pieces = TokenTexts(self.voice)
+        self.pieces = TokenTexts(self.model)
         self.completer = Completer(
-            self.compute, self.voice, self.pieces, maximum=MAXIMUM, tell=self.told.append, fail=self.failed.append
+            self.compute, self.model, self.pieces, maximum=MAXIMUM, tell=self.told.append, fail=self.failed.append
         )
 
     def suggested(self, version: int) -> Told:
@@ -61,20 +61,20 @@ class Completing:
 
 
 @pytest.fixture(scope="module")
-def voice() -> TransformersVoice:
-    return TransformersVoice(exact(name="bundled", slots=4, context=640), "device")
+def model() -> TransformersModel:
+    return TransformersModel(exact(name="bundled", slots=4, context=640), "device")
 
 
 @pytest.fixture
-def completing(voice: TransformersVoice) -> Iterator[Completing]:
+def completing(model: TransformersModel) -> Iterator[Completing]:
     main = MainThread()
-    with main.compute(voice) as compute:
-        completing = Completing(voice, compute, main)
+    with main.compute(model) as compute:
+        completing = Completing(model, compute, main)
         yield completing
         completing.completer.close()
         main.settle(compute)
-        rows = voice.slots.take(4)  # all of them are free again
-        voice.slots.give_back(rows)
+        rows = model.slots.take(4)  # all of them are free again
+        model.slots.give_back(rows)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
     chance = random.Random(seed)
     typist = Typist(seed, WORDS, "The ferry to")
     document = Document(typist.text, typist.cursor, 0)
-    memory = Takeaways(120, lambda text: len(completing.voice.continued(text)))
+    memory = Takeaways(120, lambda text: len(completing.model.continued(text)))
     computed = kept = renewed = 0
     completing.completer.suggest(document)
     for edit in typist.edits(edits):
@@ -106,7 +106,7 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
     for told in completing.told:
         computed, kept = computed + (told.passes > 0), kept + (told.passes == 0)
         renewed += bool(told.reference.items)
-        tokens, lead = plain(completing.voice, completing.pieces, told)
+        tokens, lead = plain(completing.model, completing.pieces, told)
         assert tokens == list(told.path.tokens) or lead < TIE
         assert told.path.suggested(completing.pieces, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
@@ -116,7 +116,7 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
 def test_what_has_no_room_before_the_text_is_left_unread(completing: Completing, remembered: int, behind: str) -> None:
     """More memory than the context holds, and a text behind the cursor whose every letter is several tokens: the row
     never outgrows the context, where it would write into its neighbour's, and the newest takeaways are read."""
-    memory = Takeaways(10_000, lambda text: len(completing.voice.continued(text)))
+    memory = Takeaways(10_000, lambda text: len(completing.model.continued(text)))
     for number in range(remembered):
         memory.add("cloud", [Takeaway(text=f"Mill {number} was built in {1_700 + number}.", document=str(number))], 0.0)
     text = " ".join(SENTENCES * 12)
@@ -128,8 +128,8 @@ def test_what_has_no_room_before_the_text_is_left_unread(completing: Completing,
     told = completing.suggested(0)
     assert not completing.failed
     assert told.reference.is_for(memory.items, behind)
-    assert len(told.reference.ids) < completing.voice.slots.context
-    tokens, lead = plain(completing.voice, completing.pieces, told)
+    assert len(told.reference.ids) < completing.model.slots.context
+    tokens, lead = plain(completing.model, completing.pieces, told)
     assert tokens == list(told.path.tokens) or lead < TIE
     if remembered:
         named = {source.document for source in told.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))}

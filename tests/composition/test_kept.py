@@ -8,12 +8,12 @@ from exact import exact
 from hocket_daemon.composition.completion import LATE, Path, PathCache
 from hocket_daemon.composition.reference import Reference
 from hocket_daemon.composition.window import TokenTexts, Window
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 
 
 @pytest.fixture(scope="module")
 def pieces() -> TokenTexts:
-    return TokenTexts(TransformersVoice(exact(name="bundled", slots=1, context=64), "device"))
+    return TokenTexts(TransformersModel(exact(name="bundled", slots=1, context=64), "device"))
 
 
 def test_newer_memory_ends_what_is_told_again_and_not_what_is_proposed(pieces: TokenTexts) -> None:

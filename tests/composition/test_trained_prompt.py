@@ -14,7 +14,7 @@ from hocket_daemon.composition.completer import Completer, Told
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.window import TokenTexts
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_tools.train.examples import Example
 from hocket_tools.train.reading import Reading
 
@@ -29,12 +29,12 @@ def test_a_prompt_is_that_of_the_running_device(
     tiny_models: dict[str, Path], takeaways: tuple[str, ...], typed: str, template: bool, tmp_path: Path
 ) -> None:
     folder = with_template(tiny_models["device"], tmp_path) if template else tiny_models["device"]
-    voice = TransformersVoice(exact(name=str(folder), slots=2, context=1024), "device")
+    model = TransformersModel(exact(name=str(folder), slots=2, context=1024), "device")
     memory = Takeaways(10_000, len)
     memory.add("cloud", [Takeaway(text=text, document="d") for text in reversed(takeaways)], 0.0)
     document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Told](), MainThread()
-    with main.compute(voice) as compute:
-        completer = Completer(compute, voice, TokenTexts(voice), maximum=4, tell=told.append, fail=pytest.fail)
+    with main.compute(model) as compute:
+        completer = Completer(compute, model, TokenTexts(model), maximum=4, tell=told.append, fail=pytest.fail)
         completer.suggest(document)
         completer.renew(document, memory.items, 0.0)
         main.settle(compute)
@@ -43,7 +43,7 @@ def test_a_prompt_is_that_of_the_running_device(
     lesson = Reading(AutoTokenizer.from_pretrained(folder)).lesson(Example(takeaways, typed, " and then"))
     assert [item.takeaway.text for item in told[-1].reference.items] == list(takeaways)
     assert lesson.prompt == [*told[-1].reference.ids, *told[-1].path.window.ids]
-    assert lesson.label == voice.continued(" and then")
+    assert lesson.label == model.continued(" and then")
 
 
 def with_template(model: Path, folder: Path) -> Path:

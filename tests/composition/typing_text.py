@@ -10,8 +10,8 @@ import numpy as np
 from hocket_bus.messages import Edit
 from hocket_daemon.composition.completer import Told
 from hocket_daemon.composition.window import TokenTexts
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.segments import Segment, in_passes
-from hocket_daemon.engine.voice import Voice
 
 REQUEST = bytes(range(16))
 TIE = 1e-4  # probabilities nearer than this are told apart by no float32
@@ -74,17 +74,17 @@ class Typist:
         )
 
 
-def plain(voice: Voice, pieces: TokenTexts, told: Told) -> tuple[list[int], float]:
+def plain(model: LanguageModel, pieces: TokenTexts, told: Told) -> tuple[list[int], float]:
     """As many tokens as the path has, by greedy decoding one by one in a fresh row; and the least lead of one."""
     window = told.path.window
     if not (window.text + window.typed).strip():
         return [], 1.0  # nothing is suggested before anything is typed
-    (row,) = voice.slots.take(1)
+    (row,) = model.slots.take(1)
     tokens: list[int] = []
     lead = 1.0
     try:
-        for segment in in_passes([row], [[*told.reference.ids, *window.ids]], voice.prefill_tokens):
-            behind = voice.read([segment])[0].probabilities[-1]
+        for segment in in_passes([row], [[*told.reference.ids, *window.ids]], model.prefill_tokens):
+            behind = model.read([segment])[0].probabilities[-1]
         while len(tokens) < len(told.path.tokens) + told.path.ended:
             left = window.typed[len(pieces.text(tokens)) :]
             allowed = pieces.fitting(left) if left else np.arange(len(behind))
@@ -92,10 +92,10 @@ def plain(voice: Voice, pieces: TokenTexts, told: Told) -> tuple[list[int], floa
             best = allowed[order[:2]]
             if len(best) > 1:
                 lead = min(lead, float(1 - behind[best[1]] / behind[best[0]]))
-            if best[0] in voice.eos:
+            if best[0] in model.eos:
                 break
             tokens.append(int(best[0]))
-            behind = voice.read([Segment([row], [[tokens[-1]]])])[0].probabilities[-1]
+            behind = model.read([Segment([row], [[tokens[-1]]])])[0].probabilities[-1]
     finally:
-        voice.slots.give_back([row])
+        model.slots.give_back([row])
     return tokens, lead

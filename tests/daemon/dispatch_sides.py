@@ -34,7 +34,7 @@ def ask(*, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
 
 
 def alike() -> dict[str, Part]:
-    """Two sides with one voice and one set of documents."""
+    """Two sides with one model and one set of documents."""
     return {"device": part("device", TEXTS["device"], seed=1), "cloud": part("cloud", TEXTS["device"], seed=1)}
 
 

@@ -8,7 +8,7 @@ from math import inf
 from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Ask, Begin, End, Message, Ready, Sync
-from hocket_daemon.engine.voice import Voice
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.serving.mode import Facts, Peer
 from hocket_daemon.serving.reply import Reply
 
@@ -81,7 +81,7 @@ class Echo:
 class EchoMode:
     """Its sessions in the order they began; `trouble` is what beginning one ends with."""
 
-    voice: Voice
+    model: LanguageModel
     name: str = "echo"
     trouble: HocketError | None = None
     made: list[Echo] = field(default_factory=list)
@@ -100,7 +100,7 @@ class EchoMode:
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Echo:
         if self.trouble is not None:
             raise self.trouble
-        session = Echo(self.number or ask.request, peer, reply, self.voice.prompt(ask.question, ask.task)[1:])
+        session = Echo(self.number or ask.request, peer, reply, self.model.prompt(ask.question, ask.task)[1:])
         self.made.append(session)
         return session
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fake_voice import FakeVoice
+from fake_model import FakeModel
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Ask, Done, Failed, Message, Notice, Passage, Passages, Side, Token
@@ -24,7 +24,7 @@ ID = bytes(range(16))
 PLACES = 4
 
 
-class WordyVoice(FakeVoice):
+class WordyModel(FakeModel):
     """Writes sentences of words: most signs read as blanks."""
 
     def text(self, ids: list[int]) -> str:
@@ -34,9 +34,9 @@ class WordyVoice(FakeVoice):
 class FakeCompute:
     """The interface of engine.compute.Compute: `step` does what was asked first, `tell` says what came of it."""
 
-    def __init__(self, voice: FakeVoice) -> None:
+    def __init__(self, model: FakeModel) -> None:
         self.broken: HocketError | None = None  # what every forward pass ends with
-        self._voice = voice
+        self._model = model
         self._asked: list[Callable[[], None]] = []
         self._news: list[Callable[[], None]] = []
 
@@ -58,14 +58,14 @@ class FakeCompute:
         def job() -> object:
             interrupt.raise_if_set()
             self._check()
-            return at_once(self._voice, passes)
+            return at_once(self._model, passes)
 
         self.run(job, done)
 
     def decode(self, request: DecodeRequest[Any], done: Callable[[Any], None]) -> None:
         def job() -> object:
             self._check()
-            return decode(self._voice.read, [request], request.interrupt)[0][0]
+            return decode(self._model.read, [request], request.interrupt)[0][0]
 
         self.run(job, done)
 
@@ -153,7 +153,7 @@ class Part:
     """One side."""
 
     side: Side
-    voice: FakeVoice
+    model: FakeModel
     compute: FakeCompute
     retrieval: FakeRetrieval
     services: Services
@@ -170,16 +170,16 @@ class Part:
     def check_free(self) -> None:
         """Nothing is under way and no row is held."""
         self.settle()
-        assert self.voice.slots.free == set(range(len(self.voice.slots.held)))
+        assert self.model.slots.free == set(range(len(self.model.slots.held)))
 
 
 def part(side: Side, texts: list[str], *, seed: int = 0, scorers: list[str] | None = None, shares: bool = True) -> Part:
-    """A side with these passages; its voice's distributions follow from `seed`."""
-    voice = WordyVoice(seed, slots=8, context=256)
-    compute, retrieval = FakeCompute(voice), FakeRetrieval(texts, scorers or ["plain"])
+    """A side with these passages; its model's distributions follow from `seed`."""
+    model = WordyModel(seed, slots=8, context=256)
+    compute, retrieval = FakeCompute(model), FakeRetrieval(texts, scorers or ["plain"])
     services = Services(
         side=side,
-        voice=voice,
+        model=model,
         compute=compute,  # type: ignore[arg-type]
         retrieval=retrieval,  # type: ignore[arg-type]
         profiler=Profiler(),
@@ -187,7 +187,7 @@ def part(side: Side, texts: list[str], *, seed: int = 0, scorers: list[str] | No
         admission=Admission(PLACES, 8),
         shares_drafts=shares,
     )
-    return Part(side, voice, compute, retrieval, services)
+    return Part(side, model, compute, retrieval, services)
 
 
 @dataclass
@@ -202,8 +202,8 @@ class Reader:
 
     def reply(self, ask: Ask, services: Services) -> Reply:
         stream = Stream(ask, b"route", "user", self.publish, 1 << 20)
-        eos = [] if ask.ignore_eos else services.voice.eos
-        return Reply(ask, stream, services.voice.text, eos, services.counters)
+        eos = [] if ask.ignore_eos else services.model.eos
+        return Reply(ask, stream, services.model.text, eos, services.counters)
 
     @property
     def tokens(self) -> list[Token]:

@@ -201,7 +201,7 @@ def test_a_cancelled_answer_stops_both_sides(sides: Made) -> None:
         assert both.reader.done.finish in ("cancelled", "length")
 
 
-def test_what_is_booked_is_what_the_voices_computed(sides: Made) -> None:
+def test_what_is_booked_is_what_the_models_computed(sides: Made) -> None:
     """Tokens read and decoded on either side, of winners, losers and hand-overs."""
     for order in range(12):
         script = ["", "device,3:cloud", "cloud,5:device,9:cloud"][order % 3]
@@ -213,7 +213,7 @@ def test_what_is_booked_is_what_the_voices_computed(sides: Made) -> None:
         record = both.leader.record()
         for side in ("device", "cloud"):
             own = both.device if side == "device" else both.cloud
-            given = record["prefilled"][side] + 2 * record["decoded"][side] - own.voice.tokens_read
+            given = record["prefilled"][side] + 2 * record["decoded"][side] - own.model.tokens_read
             assert given in (0, 2), "two rows, and at most the first step is given by the prompt"
 
 

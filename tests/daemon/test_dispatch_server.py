@@ -78,7 +78,7 @@ def sides(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[DispatchSides,
     def made(asked: object, server: FakeServer | None = None, **options: object) -> tuple[DispatchSides, FakeServer]:
         server = server or FakeServer()
         device = part("device", TEXTS["device"], seed=1)
-        device = ServedPart(device.side, device.voice, device.compute, device.retrieval, device.services, server)
+        device = ServedPart(device.side, device.model, device.compute, device.retrieval, device.services, server)
         device.services = replace(device.services, server=server)
         return DispatchSides(asked, clock, device=device, **options), server  # type: ignore[arg-type]
 
@@ -123,12 +123,12 @@ def test_what_moves_from_the_server_goes_on_at_its_text(sides: Made, at: int) ->
     settings = DispatchSettings(migration="overlap")
     order = random.Random(at)
     both, server = sides(ask(max_tokens=50), settings=settings, order=order, script=f"cloud,{at}:device")
-    both.device.voice.prefill_tokens = 128  # in shorter parts the text may end before the device has caught up
+    both.device.model.prefill_tokens = 128  # in shorter parts the text may end before the device has caught up
     both.begin()
     both.run_to_the_end()
     ids = both.reader.done.token_ids
     first = next(token.step for token in both.reader.tokens if token.source == "device")
-    assert both.device.voice.text(ids[:first]) == ANSWER[:first]
+    assert both.device.model.text(ids[:first]) == ANSWER[:first]
     for step in range(first, len(ids)):
         assert ids[step] == both.next_token("device", ids[:step])
     assert server.texts[0].ended
@@ -142,7 +142,7 @@ def test_what_moves_to_the_server_is_its_prefix(sides: Made) -> None:
     both.begin()
     both.run_to_the_end()
     ids = both.reader.done.token_ids
-    assert server.texts[-1].request.prefix == both.device.voice.text(ids[:5])
+    assert server.texts[-1].request.prefix == both.device.model.text(ids[:5])
     assert server.texts[-1].request.sampling.max_tokens == 15
     both, server = sides(ask(max_tokens=20), FakeServer(continues=False), script="device,5:cloud", settings=settings)
     both.begin()
@@ -160,7 +160,7 @@ def test_a_server_that_breaks_off_leaves_the_device_to_go_on(sides: Made, read: 
     server.texts[-1].end(GONE)
     both.run_to_the_end()
     ids = both.reader.done.token_ids
-    assert both.device.voice.text(ids[:read]) == ANSWER[:read]
+    assert both.device.model.text(ids[:read]) == ANSWER[:read]
     for step in range(read, len(ids)):
         assert ids[step] == both.next_token("device", ids[:step])
     assert any("broke off" in notice for notice in both.reader.notices)

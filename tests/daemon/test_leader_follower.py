@@ -177,9 +177,9 @@ def test_who_joins_in_the_middle_reads_what_is_written_in_parts(sides: Made) -> 
             both.break_link()
     both.run_to_the_end()
     both.check_closed()
-    voice = both.cloud.voice
-    longest = max(sum(len(ids) for each in segments for ids in each.tokens) for segments in voice.passes)
-    assert longest <= voice.prefill_tokens
+    model = both.cloud.model
+    longest = max(sum(len(ids) for each in segments for ids in each.tokens) for segments in model.passes)
+    assert longest <= model.prefill_tokens
     assert both.reader.done.token_ids == both.expected()
     assert 40 <= len(both.reader.done.aggregation.solo_steps) < 90
 

@@ -14,7 +14,7 @@ EOS = 1
 
 
 def ids(text: str) -> list[int]:
-    return part("device", []).voice.encode("", text, "")
+    return part("device", []).model.encode("", text, "")
 
 
 def begun(max_tokens: int = 50, stop: list[str] | None = None, **asked: object) -> tuple[Reader, Reply]:

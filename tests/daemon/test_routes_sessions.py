@@ -71,7 +71,7 @@ class Daemon:
         services = self.here.services
         self.over: list[tuple[bytes, str, Facts]] = []
         self.sessions = Sessions(services.admission, SILENCE_S, lambda *told: self.over.append((*told[:2], told[2]())))
-        self.echo, self.routes = EchoMode(self.here.voice), Routes()
+        self.echo, self.routes = EchoMode(self.here.model), Routes()
         aggregation = AggregationMode(services, AggregationSettings())
         self.requests = Requests(
             self,

@@ -1,4 +1,4 @@
-"""Laws of an answer's sources: recomputed from the rows of both sides' voices, in whatever order things happen."""
+"""Laws of an answer's sources: recomputed from the rows of both sides' models, in whatever order things happen."""
 
 from __future__ import annotations
 

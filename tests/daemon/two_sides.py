@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
-from fake_voice import FakeVoice
+from fake_model import FakeModel
 from fakes import ID, FakePeer, Part, Reader, part, relevance
 from numpy.typing import NDArray
 from simulation import token_of
@@ -32,7 +32,7 @@ from hocket_daemon.engine.text.tokenizer import Layout
 from hocket_daemon.serving import reply
 from hocket_daemon.serving.relevance import explained, weigh
 
-SETTINGS = AggregationSettings(  # voices that say anything are steered by anything
+SETTINGS = AggregationSettings(  # untrained models are steered by anything
     connect_wait_s=2.0,
     peer_wait_s=10.0,
     rejoin_wait_s=1.0,
@@ -196,11 +196,11 @@ class Sides:
 
 
 def reference(asked: Ask, sides: list[Part], solo: frozenset[int]) -> list[int]:
-    """The synchronous loop: a token at a time, all rows of both voices in hand."""
+    """The synchronous loop: a token at a time, all rows of both models in hand."""
     options, sampling = asked.options, asked.sampling
     assert options is not None
     rule, ids = Rule(sampling.seed, sampling.temperature, sampling.top_p), list[int]()
-    while len(ids) < sampling.max_tokens and not (ids and ids[-1] in sides[0].voice.eos and not asked.ignore_eos):
+    while len(ids) < sampling.max_tokens and not (ids and ids[-1] in sides[0].model.eos and not asked.ignore_eos):
         (device, h_device), (cloud, h_cloud) = (distribution(side, asked, options.weights, ids) for side in sides)
         h_device = leaning(h_device, sides, asked)
         alone = len(ids) in solo
@@ -218,18 +218,18 @@ def weighed_rows(
     side: Part, asked: Ask, weights: str, ids: list[int]
 ) -> tuple[NDArray[np.float32], list[float], float | None]:
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
-    voice, texts = side.voice, side.retrieval.texts[: asked.documents]
+    model, texts = side.model, side.retrieval.texts[: asked.documents]
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
-    text = query(asked.question, voice.text(ids[:at]))
+    text = query(asked.question, model.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
     if text != asked.question:
         scores = compared(weights, scores, [relevance(asked.question, each) for each in texts])
-    layout = voice.layout(asked.task)
+    layout = model.layout(asked.task)
     shares, log_h = weigh(
         scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in HEARD else NOTHING_HEARD
     )
     behind = layout.question(asked.question) + ids
-    rows = np.stack([voice.distribution(layout.document(each) + behind) for each in texts or [""]])
+    rows = np.stack([model.distribution(layout.document(each) + behind) for each in texts or [""]])
     return rows, shares, log_h
 
 
@@ -244,16 +244,16 @@ def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
 
 def heard(side: Part, asked: Ask) -> NDArray[np.float64]:
     """The logs of the question's tokens behind each of a side's documents."""
-    layout, texts = side.voice.layout(asked.task), side.retrieval.texts[: asked.documents]
-    return np.array([surprise(side.voice, layout, each, asked.question) for each in texts])
+    layout, texts = side.model.layout(asked.task), side.retrieval.texts[: asked.documents]
+    return np.array([surprise(side.model, layout, each, asked.question) for each in texts])
 
 
-def surprise(voice: FakeVoice, layout: Layout, text: str, question: str) -> list[float]:
+def surprise(model: FakeModel, layout: Layout, text: str, question: str) -> list[float]:
     """The logs of the question's tokens behind a document and what the layout has between them."""
     row = [*layout.document(text), *layout.encode(layout.between, "", "")]
     logs = []
     for token in layout.encode("", question, ""):
-        logs.append(math.log(voice.distribution(row)[token]))
+        logs.append(math.log(model.distribution(row)[token]))
         row.append(token)
     return logs
 

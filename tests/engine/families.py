@@ -1,4 +1,4 @@
-"""Models of many architectures with random weights, as folders that a voice opens."""
+"""Models of many architectures with random weights, as folders that a model opens."""
 
 from __future__ import annotations
 

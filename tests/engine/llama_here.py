@@ -1,4 +1,4 @@
-"""Whether llama.cpp is installed: tests of GGUF voices are skipped where it is not, and say why."""
+"""Whether llama.cpp is installed: tests of GGUF models are skipped where it is not, and say why."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.compute import Compute
-from hocket_daemon.engine.voice import Voice
 from waiting import WAIT_S
 
 
@@ -39,9 +39,9 @@ class MainThread:
                 break
 
     @contextmanager
-    def compute(self, voice: Voice) -> Iterator[Compute]:
-        """A compute thread for `voice`."""
-        made = Compute(self.post, voice.read)
+    def compute(self, model: LanguageModel) -> Iterator[Compute]:
+        """A compute thread for `model`."""
+        made = Compute(self.post, model.read)
         try:
             yield made
         finally:

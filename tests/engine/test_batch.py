@@ -16,7 +16,7 @@ from transformers.models.auto import AutoModelForCausalLM
 from alone import alone
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, read
@@ -40,10 +40,10 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     torch.manual_seed(4)
     AutoModelForCausalLM.from_config(KINDS[request.param]).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tiny_models["device"]).save_pretrained(folder)
-    return TransformersVoice(exact(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
+    return TransformersModel(exact(name=str(folder), slots=12, context=400, prefill_tokens=7), "device")
 
 
-def opened(model: TransformersVoice, rows: int, question: str = "mira soretu?") -> SequenceGroup:
+def opened(model: TransformersModel, rows: int, question: str = "mira soretu?") -> SequenceGroup:
     return read_at_once(model, question, PASSAGES[:rows], task="answer", room=40)
 
 
@@ -52,11 +52,11 @@ def request(group: SequenceGroup, answer: list[int]) -> DecodeRequest[np.ndarray
 
 
 def together(requests: list[DecodeRequest[np.ndarray]]) -> list[np.ndarray]:
-    decoded, _ = decode(requests[0].group.voice.read, requests, Together([each.interrupt for each in requests]))
+    decoded, _ = decode(requests[0].group.model.read, requests, Together([each.interrupt for each in requests]))
     return [each.value for each in decoded]
 
 
-def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: TransformersVoice) -> None:
+def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: TransformersModel) -> None:
     """Sessions of one to three rows that grow, branch and roll back by different lengths, in batches of any make-up."""
     rng = random.Random(3)
     groups = [opened(model, rows, f"mira {'so ' * rows}?") for rows in (1, 3, 2)]
@@ -72,7 +72,7 @@ def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: Tr
         group.close()
 
 
-def test_a_prompt_that_is_read_beside_others_requests_reads_as_alone_and_so_do_they(model: TransformersVoice) -> None:
+def test_a_prompt_that_is_read_beside_others_requests_reads_as_alone_and_so_do_they(model: TransformersModel) -> None:
     """Part by part, in the passes in which another session decodes."""
     decoding, answer = opened(model, 2), [9]
     passes = read(model, "duno limba?", PASSAGES[1:4], task="answer", room=40)
@@ -96,7 +96,7 @@ def test_a_prompt_that_is_read_beside_others_requests_reads_as_alone_and_so_do_t
     prompted.close()
 
 
-def test_rows_that_are_no_neighbours_read_the_same(model: TransformersVoice) -> None:
+def test_rows_that_are_no_neighbours_read_the_same(model: TransformersModel) -> None:
     """A session that got the rows between others' loses nothing by it, and it is not refused while rows are free."""
     held = [opened(model, 1) for _ in range(12)]
     for group in held[1::3]:
@@ -108,7 +108,7 @@ def test_rows_that_are_no_neighbours_read_the_same(model: TransformersVoice) -> 
         group.close()
 
 
-def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoice) -> None:
+def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersModel) -> None:
     """No operation, nor what lies beneath it, allocates half as much as the keys that one layer reads."""
     if model.device.type == "cuda":
         pytest.skip("what is copied on a GPU is not in this profile")
@@ -124,7 +124,7 @@ def test_a_decode_step_copies_none_of_the_slots_it_reads(model: TransformersVoic
     assert 0 < max(allocated) < keys_bytes / 2
 
 
-def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: TransformersVoice) -> None:
+def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: TransformersModel) -> None:
     """One stale session stops nothing; all stale ones do, and afterwards each reads on as if nothing had been."""
     groups = [opened(model, 2), opened(model, 1)]
     requests = [request(group, [4, 8, 15]) for group in groups]
@@ -141,7 +141,7 @@ def test_a_batch_is_interrupted_when_nobody_wants_it_any_more(model: Transformer
 
 
 @pytest.fixture
-def passes(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def passes(model: TransformersModel, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Tokens of each forward pass."""
     seen: list[int] = []
     inner = model.read
@@ -153,7 +153,7 @@ def passes(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> Iterato
     return iter([seen])
 
 
-def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersVoice, passes: Iterator[list[int]]) -> None:
+def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersModel, passes: Iterator[list[int]]) -> None:
     """None is longer than `prefill_tokens`; together they are the prompt."""
     (seen,) = passes
     group = opened(model, 3)
@@ -165,8 +165,8 @@ def test_a_prompt_is_read_in_passes_of_bounded_size(model: TransformersVoice, pa
 def test_more_memory_than_allowed_is_refused_at_the_start(tiny_models: dict[str, Path]) -> None:
     """Before any of it is taken, and with what to change."""
     name = str(tiny_models["device"])
-    needed = TransformersVoice(exact(name=name, slots=4, context=64), "device").slots.bytes
+    needed = TransformersModel(exact(name=name, slots=4, context=64), "device").slots.bytes
     assert needed == 2 * 4 * 64 * 2 * (2 * 8) * 4  # layers, slots, context, keys and values, heads of width, float32
-    TransformersVoice(exact(name=name, slots=4, context=64, kv_bytes=needed), "device")
+    TransformersModel(exact(name=name, slots=4, context=64, kv_bytes=needed), "device")
     with pytest.raises(BadConfiguration, match="lower 'slots' or 'context'"):
-        TransformersVoice(exact(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")
+        TransformersModel(exact(name=name, slots=4, context=64, kv_bytes=needed - 1), "device")

@@ -18,7 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from alone import alone
 from exact import exact
 from hocket_daemon.engine.backends.graphs import Step, cuda_graphs
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.segments import Segment
 from hocket_lab.forcing import Forced, read_at_once
 
@@ -45,14 +45,14 @@ class Anew:
         return replay
 
 
-def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> TransformersVoice:
+def loaded(tiny_models: dict[str, Path], how: Callable[[Step], Step]) -> TransformersModel:
     name = str(tiny_models["device"])
-    model = TransformersVoice(exact(name=name, slots=SLOTS, context=400, prefill_tokens=PART), "device")
+    model = TransformersModel(exact(name=name, slots=SLOTS, context=400, prefill_tokens=PART), "device")
     model.capture(how)
     return model
 
 
-def grow_and_roll_back(model: TransformersVoice, atol: float) -> None:
+def grow_and_roll_back(model: TransformersModel, atol: float) -> None:
     """Sessions of one to five rows, of which some decode and all others lie still, one or two tokens at a time."""
     rng = random.Random(5)
     groups = [
@@ -84,7 +84,7 @@ def test_a_captured_step_reads_as_transformers_alone(tiny_models: dict[str, Path
     assert sum(times > 0 for times in replayed[6:]) >= 3
 
 
-def read_prompts(model: TransformersVoice, atol: float) -> None:
+def read_prompts(model: TransformersModel, atol: float) -> None:
     """More rows and tokens than one table takes, beside rows that decode, and some whose every token is asked for."""
     rng, forced, rows = random.Random(6), Forced(model), model.slots.take(SLOTS)
     held = [[rng.randint(2, 200) for _ in range(rng.randint(1, 30))] for _ in rows]
@@ -107,7 +107,7 @@ def test_prompts_of_many_rows_and_lengths_read_as_transformers_alone(tiny_models
 
 def test_what_no_graph_takes_is_read_all_the_same(tiny_models: dict[str, Path]) -> None:
     how = Anew()
-    model = TransformersVoice(exact(name=str(tiny_models["device"]), slots=2, context=700), "device")
+    model = TransformersModel(exact(name=str(tiny_models["device"]), slots=2, context=700), "device")
     model.capture(how)
     begun = list(how.replayed)
     ids = [2 + at % 190 for at in range(600)]

@@ -1,4 +1,4 @@
-"""Laws of what a voice is told that it costs."""
+"""Laws of what a model is told that it costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from exact import exact
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import MANY, MAX_BY_BATCH, MAX_NATS, TEXT, check, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
@@ -17,7 +17,7 @@ from hocket_daemon.engine.segments import Segment
 from hocket_lab.forcing import Forced
 
 
-class WrongInBatches(TransformersVoice):
+class WrongInBatches(TransformersModel):
     """A kernel that is wrong where several rows are read at once."""
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
@@ -25,7 +25,7 @@ class WrongInBatches(TransformersVoice):
         return [replace(each, given=each.given[:1] * 0.5) if len(each) > 1 else each for each in found]
 
 
-class Blunt(TransformersVoice):
+class Blunt(TransformersModel):
     """Its distributions are half uniform, as of weights that were rounded too far."""
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
@@ -34,13 +34,13 @@ class Blunt(TransformersVoice):
         ]
 
 
-def voice(kind: type[TransformersVoice] = TransformersVoice) -> TransformersVoice:
+def model(kind: type[TransformersModel] = TransformersModel) -> TransformersModel:
     return kind(exact(name="bundled", slots=MANY, context=256), "device")
 
 
 def test_surprises_are_those_of_teacher_forcing() -> None:
     """Token by token, alone and beside other rows, as in one pass over the text."""
-    one = voice()
+    one = model()
     ids = one.prompt(TEXT, "complete")
     forced = Forced(one).score(ids, len(ids) - 1)
     expected = -np.log(forced[np.arange(len(ids) - 1), ids[1:]])
@@ -49,9 +49,9 @@ def test_surprises_are_those_of_teacher_forcing() -> None:
     assert list(one.slots.lengths) == [0] * MANY or one.slots.take(MANY) == list(range(MANY))
 
 
-@pytest.mark.parametrize(("kind", "word"), [(TransformersVoice, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
-def test_a_voice_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersVoice], word: str) -> None:
-    found = check(voice(kind), voice())
+@pytest.mark.parametrize(("kind", "word"), [(TransformersModel, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
+def test_a_model_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersModel], word: str) -> None:
+    found = check(model(kind), model())
     assert (word in found.refused) if word else not found.refused
     assert any(f"{found.nats:.4f}" in line for line in found.lines())
 

@@ -1,4 +1,4 @@
-"""Laws of the choice among a published model's voices: the fastest that is there and sound, or transformers."""
+"""Laws of the choice among a published model's formats: the fastest that is there and sound, or transformers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_is_refused_or_gone_is_not_chosen(folder: Path) -> None:
 
 
 def test_a_report_that_cannot_be_read_is_none(folder: Path) -> None:
-    (folder / "voices.json").write_text('[{"model": 3}]')
+    (folder / "formats.json").write_text('[{"model": 3}]')
     place, why = chosen(folder, "auto")
     assert place == folder
     assert "hocket model get" in why

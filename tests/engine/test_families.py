@@ -1,4 +1,4 @@
-"""Any family of models: what the voice says of its rows is what transformers itself says of their tokens."""
+"""Any family of models: what the model says of its rows is what transformers itself says of their tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
@@ -27,8 +27,8 @@ SERVED = [family for family in families.FAMILIES if family != "gemma2"]
 CONTEXT, WINDOW = 128, 16
 
 
-def opened(folder: Path, **options: object) -> TransformersVoice:
-    return TransformersVoice(exact(**{"name": str(folder), "slots": 4, "context": CONTEXT} | options), "device")  # type: ignore[arg-type]
+def opened(folder: Path, **options: object) -> TransformersModel:
+    return TransformersModel(exact(**{"name": str(folder), "slots": 4, "context": CONTEXT} | options), "device")  # type: ignore[arg-type]
 
 
 def plain(folder: Path) -> PreTrainedModel:
@@ -36,9 +36,9 @@ def plain(folder: Path) -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def said(model: PreTrainedModel, tokens: list[int], vocabulary: int) -> NDArray[np.float32]:
+def expected_of(reference: PreTrainedModel, tokens: list[int], vocabulary: int) -> NDArray[np.float32]:
     """[vocabulary] behind the tokens by transformers' own forward pass, without any cache."""
-    logits = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1, :vocabulary]
+    logits = reference(input_ids=torch.tensor([tokens]), use_cache=False).logits[0, -1, :vocabulary]
     return np.asarray(torch.softmax(logits.float(), -1).numpy())
 
 
@@ -51,26 +51,26 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_rows_are_their_tokens_and_rolling_back_forgets(folder: Path) -> None:
     """In any company, with any lengths, as if they had been read at once."""
-    voice, model, rng = opened(folder), plain(folder), random.Random(3)
-    rows, held = voice.slots.take(3), [[0], [0], [0]]
-    voice.read([Segment(rows, [list(tokens) for tokens in held])])
+    model, reference, rng = opened(folder), plain(folder), random.Random(3)
+    rows, held = model.slots.take(3), [[0], [0], [0]]
+    model.read([Segment(rows, [list(tokens) for tokens in held])])
     for _ in range(4):
         segments = []
         for at, row in enumerate(rows):
             held[at] = held[at][: rng.randint(1, len(held[at]))]
-            voice.slots.roll_back(row, len(held[at]))
+            model.slots.roll_back(row, len(held[at]))
             more = [rng.randrange(3, 2000) for _ in range(rng.randint(1, 5))]
             held[at] = held[at] + more
             segments.append(Segment([row], [more]))
-        for tokens, read in zip(held, voice.read(segments), strict=True):
-            expected = said(model, tokens, voice.vocabulary)
+        for tokens, read in zip(held, model.read(segments), strict=True):
+            expected = expected_of(reference, tokens, model.vocabulary)
             np.testing.assert_allclose(read.probabilities[0], expected, atol=1e-5)
-            assert expected.max() > 10 / voice.vocabulary, "an even distribution would prove nothing"
+            assert expected.max() > 10 / model.vocabulary, "an even distribution would prove nothing"
 
 
 def test_a_document_that_is_kept_reads_as_it_did(folder: Path, tmp_path: Path) -> None:
-    voice, ids = opened(folder), [0, *range(40, 60)]
-    stored = TransformersVoice(
+    model, ids = opened(folder), [0, *range(40, 60)]
+    stored = TransformersModel(
         exact(name=str(folder), slots=4, context=CONTEXT), "device", KVSettings(folder=str(tmp_path / "kv"))
     )
     (row,) = stored.slots.take(1)
@@ -78,19 +78,21 @@ def test_a_document_that_is_kept_reads_as_it_did(folder: Path, tmp_path: Path) -
     assert stored.keep_ahead(row, Prefix("text", ids))
     (again,) = stored.slots.take(1)
     assert stored.restore(again, Prefix("text", ids), len(ids))
-    fresh = voice.slots.take(1)
-    (expected,), (read,) = voice.read([Segment(fresh, [[*ids, 99]])]), stored.read([Segment([again], [[99]])])
+    fresh = model.slots.take(1)
+    (expected,), (read,) = model.read([Segment(fresh, [[*ids, 99]])]), stored.read([Segment([again], [[99]])])
     np.testing.assert_allclose(read.probabilities, expected.probabilities, atol=1e-6)
 
 
 def test_a_greedy_answer_is_that_of_the_mixture_of_transformers_own_passes(folder: Path) -> None:
     """Two passages and their weights: token by token the likeliest of the mixture, computed twice."""
-    voice, model, weights = opened(folder), plain(folder), [0.7, 0.3]
-    group = read_at_once(voice, "what is it?", ["the first passage", "another one"], task="answer", room=12)
+    model, reference, weights = opened(folder), plain(folder), [0.7, 0.3]
+    group = read_at_once(model, "what is it?", ["the first passage", "another one"], task="answer", room=12)
     tokens: list[int] = []
     for _ in range(12):
         ours = distribution(group, tokens, weights)
-        theirs = mix(np.stack([said(model, prompt + tokens, voice.vocabulary) for prompt in group.prompts]), weights)
+        theirs = mix(
+            np.stack([expected_of(reference, prompt + tokens, model.vocabulary) for prompt in group.prompts]), weights
+        )
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
         assert int(ours.argmax()) == int(theirs.argmax())
         tokens.append(int(ours.argmax()))
@@ -100,12 +102,12 @@ def test_a_greedy_answer_is_that_of_the_mixture_of_transformers_own_passes(folde
 def test_a_window_that_is_shorter_than_a_row_is_served_up_to_its_length(family: str, tmp_path: Path) -> None:
     """Said so, and exact to the last token."""
     folder = families.save(family, tmp_path, sliding_window=WINDOW)
-    voice, model = opened(folder), plain(folder)
-    assert voice.slots.context == WINDOW
-    assert f"{WINDOW} tokens" in voice.why
+    model, reference = opened(folder), plain(folder)
+    assert model.slots.context == WINDOW
+    assert f"{WINDOW} tokens" in model.why
     tokens = [0, *range(50, 50 + WINDOW - 1)]
-    (read,) = voice.read([Segment(voice.slots.take(1), [tokens])])
-    np.testing.assert_allclose(read.probabilities[0], said(model, tokens, voice.vocabulary), atol=1e-5)
+    (read,) = model.read([Segment(model.slots.take(1), [tokens])])
+    np.testing.assert_allclose(read.probabilities[0], expected_of(reference, tokens, model.vocabulary), atol=1e-5)
 
 
 def test_what_cannot_be_served_is_refused_by_name(tmp_path: Path) -> None:
@@ -116,9 +118,9 @@ def test_what_cannot_be_served_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_padded_vocabulary_is_cut_to_the_tokenizers(tmp_path: Path) -> None:
     """Numbers without a token get no mass, and the rest sums to one."""
-    voice = opened(families.save("llama", tmp_path, vocabulary=families.VOCABULARY + 56))
-    assert voice.vocabulary == families.VOCABULARY
-    (read,) = voice.read([Segment(voice.slots.take(1), [[0, 5]])])
+    model = opened(families.save("llama", tmp_path, vocabulary=families.VOCABULARY + 56))
+    assert model.vocabulary == families.VOCABULARY
+    (read,) = model.read([Segment(model.slots.take(1), [[0, 5]])])
     assert read.probabilities.shape == (1, families.VOCABULARY)
     assert abs(float(read.probabilities.sum()) - 1) < 1e-5
 
@@ -143,12 +145,12 @@ def test_prompts_with_and_without_a_system_line_and_a_beginning(system: bool, bo
     if not bos:
         tokenizer.bos_token = None
     tokenizer.save_pretrained(folder)
-    voice = opened(folder)
-    layout = voice.layout("answer")
-    whole = voice.prompt("what is it?", "answer")
+    model = opened(folder)
+    layout = model.layout("answer")
+    whole = model.prompt("what is it?", "answer")
     document = layout.document("A passage.")
     assert (document.count(0), whole.count(0)) == ((1, 1) if bos else (0, 0))
     text = tokenizer.decode([*document, *layout.question("what is it?")])
     assert text.count("You help.") == int(system)
     assert text.index("A passage.") < text.index("what is it?") < text.index("Answer:")
-    assert voice.prompt("kala", "complete")[0] == 0 or not bos
+    assert model.prompt("kala", "complete")[0] == 0 or not bos

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_voice import EOS, FakeVoice
+from fake_model import EOS, FakeModel
 from mainthread import MainThread
 from numpy.typing import NDArray
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy, HocketError
 from hocket_bus.messages import Finish, Sampling
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.generators.generation import Generated, Generation
 from hocket_daemon.engine.generators.generator import LocalGenerator, TextGenerator, TextRequest
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime.compute import Compute
 from hocket_daemon.engine.runtime.sequences import read_prompt
@@ -27,7 +28,6 @@ from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.text.detokenizer import Detokenizer, Transcript
-from hocket_daemon.engine.voice import Voice
 from waiting import WAIT_S, until
 
 MASS = 0.98
@@ -39,9 +39,9 @@ PROMPTS = ["kala mira", "duno soretu limba tano meku relado sina", "borita", "ku
 
 @dataclass
 class World:
-    """A voice, its compute thread, and this thread as the main one."""
+    """A model, its compute thread, and this thread as the main one."""
 
-    voice: Voice
+    model: LanguageModel
     compute: Compute
     main: MainThread
 
@@ -55,8 +55,8 @@ class World:
     @property
     def is_empty(self) -> bool:
         """Whether every row is free."""
-        rows = self.voice.slots.take(SLOTS)
-        self.voice.slots.give_back(rows)
+        rows = self.model.slots.take(SLOTS)
+        self.model.slots.give_back(rows)
         return len(rows) == SLOTS
 
 
@@ -83,13 +83,13 @@ class Heard:
         cancel_at: int = -1,
     ) -> Heard:
         heard = cls(cancel_at=cancel_at)
-        ids = world.voice.prompt(prompt, "complete") if isinstance(prompt, str) else prompt
+        ids = world.model.prompt(prompt, "complete") if isinstance(prompt, str) else prompt
         heard.generation = Generation(
             world.compute,
-            read_prompt(world.voice, ids, tokens),
+            read_prompt(world.model, ids, tokens),
             rule,
             MASS,
-            Transcript(Detokenizer(world.voice.text, stop), eos, tokens),
+            Transcript(Detokenizer(world.model.text, stop), eos, tokens),
             on_token=heard.on_token,
             on_end=heard.on_end,
         )
@@ -127,52 +127,52 @@ class Heard:
         return end
 
 
-def tiny(models: dict[str, Path], side: str) -> TransformersVoice:
+def tiny(models: dict[str, Path], side: str) -> TransformersModel:
     name = str(models[side])
-    return TransformersVoice(exact(name=name, slots=SLOTS, context=400, prefill_tokens=9), "device")
+    return TransformersModel(exact(name=name, slots=SLOTS, context=400, prefill_tokens=9), "device")
 
 
 @pytest.fixture(scope="module")
-def model(tiny_models: dict[str, Path]) -> TransformersVoice:
+def read_by_transformers(tiny_models: dict[str, Path]) -> TransformersModel:
     return tiny(tiny_models, "device")
 
 
 @pytest.fixture(params=["fake", "transformers"])
-def world(request: pytest.FixtureRequest, model: TransformersVoice) -> Iterator[World]:
-    voice: Voice = FakeVoice(slots=SLOTS, context=400) if request.param == "fake" else model
+def world(request: pytest.FixtureRequest, read_by_transformers: TransformersModel) -> Iterator[World]:
+    model: LanguageModel = FakeModel(slots=SLOTS, context=400) if request.param == "fake" else read_by_transformers
     main = MainThread()
-    with main.compute(voice) as compute:
-        yield World(voice, compute, main)
+    with main.compute(model) as compute:
+        yield World(model, compute, main)
 
 
 @pytest.fixture
 def fake() -> Iterator[World]:
-    main, voice = MainThread(), FakeVoice(slots=SLOTS, context=400)
-    with main.compute(voice) as compute:
-        yield World(voice, compute, main)
+    main, model = MainThread(), FakeModel(slots=SLOTS, context=400)
+    with main.compute(model) as compute:
+        yield World(model, compute, main)
 
 
 def decoded_alone(
-    voice: Voice, prompt: str, draw: Callable[[int, NDArray[np.float32]], int], tokens: int = TOKENS
+    model: LanguageModel, prompt: str, draw: Callable[[int, NDArray[np.float32]], int], tokens: int = TOKENS
 ) -> list[int]:
-    """Token by token with the voice's `read` and nothing else."""
-    rows = voice.slots.take(1)
-    (behind,) = voice.read([Segment(rows, [voice.prompt(prompt, "complete")])])
+    """Token by token with the model's `read` and nothing else."""
+    rows = model.slots.take(1)
+    (behind,) = model.read([Segment(rows, [model.prompt(prompt, "complete")])])
     ids: list[int] = []
     while len(ids) < tokens:
         ids.append(draw(len(ids), behind.probabilities[0]))
-        (behind,) = voice.read([Segment(rows, [ids[-1:]])])
-    voice.slots.give_back(rows)
+        (behind,) = model.read([Segment(rows, [ids[-1:]])])
+    model.slots.give_back(rows)
     return ids
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_greedy_generation_is_the_likeliest_token_at_every_step(world: World, prompt: str) -> None:
-    """As decoding step by step alone gives it, on a voice that does nothing else."""
-    expected = decoded_alone(world.voice, prompt, lambda _, behind: int(behind.argmax()))
+    """As decoding step by step alone gives it, on a model that does nothing else."""
+    expected = decoded_alone(world.model, prompt, lambda _, behind: int(behind.argmax()))
     heard = world.begin(prompt)
     world.end(heard)
-    assert heard.generated == Generated("length", expected, world.voice.text(expected).rstrip("\ufffd"))
+    assert heard.generated == Generated("length", expected, world.model.text(expected).rstrip("\ufffd"))
     assert world.is_empty
 
 
@@ -200,7 +200,7 @@ def test_generations_beside_others_give_the_ids_that_they_give_alone(world: Worl
 def test_a_seed_decides_every_token(world: World) -> None:
     """By the noise that both sides share: as the race over what travels, drawn by hand."""
     rule, prompt = Rule(11, 1.0, 0.95), PROMPTS[1]
-    expected = decoded_alone(world.voice, prompt, lambda step, behind: sample(rule, step, truncate(behind, MASS)))
+    expected = decoded_alone(world.model, prompt, lambda step, behind: sample(rule, step, truncate(behind, MASS)))
     begun = [world.begin(prompt, rule), world.begin(prompt, rule), world.begin(prompt, Rule(12, 1.0, 0.95))]
     world.end(*begun)
     assert begun[0].ids == begun[1].ids == expected
@@ -230,11 +230,11 @@ def test_a_generation_that_is_cancelled_within_a_pass_frees_its_row(
 ) -> None:
     """While the compute thread reads its prompt or decodes, in a pass that is interrupted or goes on for another."""
     within, go_on = threading.Event(), threading.Event()
-    inner, voice = fake.voice.read, fake.voice
-    assert isinstance(voice, FakeVoice)
+    inner, model = fake.model.read, fake.model
+    assert isinstance(model, FakeModel)
 
     def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        if len(voice.passes) == passes:
+        if len(model.passes) == passes:
             fake.main.post(within.set)
             assert go_on.wait(WAIT_S)
         return inner(segments, interrupt)
@@ -286,7 +286,7 @@ def test_an_eos_id_ends_the_text(world: World) -> None:
     heard = world.begin(PROMPTS[0], eos=[eos])
     world.end(heard)
     end = whole.ids.index(eos) + 1
-    assert heard.generated == Generated("eos", whole.ids[:end], world.voice.text(whole.ids[: end - 1]).rstrip("\ufffd"))
+    assert heard.generated == Generated("eos", whole.ids[:end], world.model.text(whole.ids[: end - 1]).rstrip("\ufffd"))
 
 
 def test_a_prompt_that_does_not_fit_is_refused_with_what_to_do(world: World) -> None:
@@ -301,8 +301,8 @@ def test_a_prompt_that_does_not_fit_is_refused_with_what_to_do(world: World) -> 
     assert world.is_empty
 
 
-def test_a_full_voice_refuses_and_serves_again(world: World) -> None:
-    """One row each: the next one is told that the voice is busy, and those that run are not disturbed."""
+def test_a_full_model_refuses_and_serves_again(world: World) -> None:
+    """One row each: the next one is told that the model is busy, and those that run are not disturbed."""
     running = [world.begin(PROMPTS[0]) for _ in range(SLOTS)]
     refused = world.begin(PROMPTS[0])
     world.end(*running, refused)
@@ -316,12 +316,12 @@ def test_a_full_voice_refuses_and_serves_again(world: World) -> None:
 @pytest.mark.parametrize("passes", range(6))
 def test_a_pass_that_fails_ends_what_is_in_it_once_and_frees_its_rows(fake: World, passes: int) -> None:
     """While a prompt is read, or while two decode; a later generation is served."""
-    voice, inner = fake.voice, fake.voice.read
-    assert isinstance(voice, FakeVoice)
+    model, inner = fake.model, fake.model.read
+    assert isinstance(model, FakeModel)
 
     def read(segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
-        if len(voice.passes) == passes:
-            voice.passes.append([])
+        if len(model.passes) == passes:
+            model.passes.append([])
             raise MemoryError("no more")
         return inner(segments, interrupt)
 
@@ -338,13 +338,13 @@ def test_a_pass_that_fails_ends_what_is_in_it_once_and_frees_its_rows(fake: Worl
 
 
 @pytest.mark.slow
-def test_two_voices_in_one_process_speak_at_once_as_each_does_alone(tiny_models: dict[str, Path]) -> None:
+def test_two_models_in_one_process_write_at_once_as_each_does_alone(tiny_models: dict[str, Path]) -> None:
     """Other weights, other tokens, another number of threads: nothing of the engine is shared between them."""
     main, rule = MainThread(), Rule(5, 1.0, 1.0)
-    voices = [tiny(tiny_models, "device"), tiny(tiny_models, "stranger")]
-    assert voices[0].fingerprint != voices[1].fingerprint
-    with main.compute(voices[0]) as first, main.compute(voices[1]) as second:
-        worlds = [World(voices[0], first, main), World(voices[1], second, main)]
+    models = [tiny(tiny_models, "device"), tiny(tiny_models, "stranger")]
+    assert models[0].fingerprint != models[1].fingerprint
+    with main.compute(models[0]) as first, main.compute(models[1]) as second:
+        worlds = [World(models[0], first, main), World(models[1], second, main)]
         alone = []
         for world in worlds:
             for prompt in PROMPTS[:3]:
@@ -361,13 +361,13 @@ def test_two_voices_in_one_process_speak_at_once_as_each_does_alone(tiny_models:
 
 def test_a_local_generator_streams_text_and_says_once_why_it_ended(world: World) -> None:
     """No piece is empty; the pieces are the text of what a generation draws from the laid-out prompt."""
-    generator: TextGenerator = LocalGenerator(world.voice, world.compute, MASS)
+    generator: TextGenerator = LocalGenerator(world.model, world.compute, MASS)
     sampling = Sampling(temperature=1.0, top_p=1.0, seed=3, max_tokens=TOKENS)
     pieces: list[str] = []
     ends: list[Finish | HocketError] = []
     generator.generate(TextRequest("kala mira?", sampling), pieces.append, ends.append)
-    ids = world.voice.prompt("kala mira?", "answer")
-    expected = world.begin(ids, Rule(3, 1.0, 1.0), eos=world.voice.eos)
+    ids = world.model.prompt("kala mira?", "answer")
+    expected = world.begin(ids, Rule(3, 1.0, 1.0), eos=world.model.eos)
     world.main.until(lambda: bool(ends))
     world.end(expected)
     assert ends == [expected.generated.finish]
@@ -377,7 +377,7 @@ def test_a_local_generator_streams_text_and_says_once_why_it_ended(world: World)
 
 def test_a_local_generator_that_is_cancelled_or_cannot_begin_says_so_once(world: World) -> None:
     """Errors come as ends, never as exceptions of `generate`."""
-    generator: TextGenerator = LocalGenerator(world.voice, world.compute, MASS)
+    generator: TextGenerator = LocalGenerator(world.model, world.compute, MASS)
     ends: list[Finish | HocketError] = []
     pieces: list[str] = []
     generator.generate(TextRequest("kala", Sampling(max_tokens=400)), pieces.append, ends.append)
@@ -396,9 +396,9 @@ def test_a_local_generator_that_is_cancelled_or_cannot_begin_says_so_once(world:
 
 
 @pytest.mark.parametrize("at", [1, 7, TOKENS - 1])
-def test_a_local_voice_goes_on_from_a_prefix(fake: World, at: int) -> None:
+def test_a_local_model_goes_on_from_a_prefix(fake: World, at: int) -> None:
     """With a token for each character the whole text is the prefix and what comes behind it, blanks and all."""
-    generator: TextGenerator = LocalGenerator(fake.voice, fake.compute, MASS)
+    generator: TextGenerator = LocalGenerator(fake.model, fake.compute, MASS)
     assert generator.continues
     texts = []
     for prefix, tokens in (("", TOKENS), (None, TOKENS - at)):
@@ -414,12 +414,12 @@ def test_a_local_voice_goes_on_from_a_prefix(fake: World, at: int) -> None:
     assert fake.is_empty
 
 
-def test_the_end_of_a_fake_voice_is_drawn_sooner_or_later() -> None:
+def test_the_end_of_a_fake_model_is_drawn_sooner_or_later() -> None:
     """So that tests of ends need no luck: among some seeds one ends by itself."""
     finishes = set()
-    main, voice = MainThread(), FakeVoice(slots=SLOTS, context=400)
-    with main.compute(voice) as compute:
-        world = World(voice, compute, main)
+    main, model = MainThread(), FakeModel(slots=SLOTS, context=400)
+    with main.compute(model) as compute:
+        world = World(model, compute, main)
         for seed in range(6):
             heard = world.begin("kala", Rule(seed, 1.0, 1.0), tokens=200, eos=[EOS])
             world.end(heard)
@@ -428,8 +428,8 @@ def test_the_end_of_a_fake_voice_is_drawn_sooner_or_later() -> None:
     assert "eos" in finishes
 
 
-def test_the_reference_draws_what_a_voice_says() -> None:
+def test_the_reference_draws_what_a_model_says() -> None:
     """The fake's likeliest token is that of its distribution."""
-    voice = FakeVoice()
-    first = decoded_alone(voice, "ka", lambda _, behind: int(behind.argmax()), tokens=1)
-    assert first == [int(np.argmax(voice.distribution(voice.prompt("ka", "complete"))))]
+    model = FakeModel()
+    first = decoded_alone(model, "ka", lambda _, behind: int(behind.argmax()), tokens=1)
+    assert first == [int(np.argmax(model.distribution(model.prompt("ka", "complete"))))]

@@ -1,4 +1,4 @@
-"""A GGUF file's voice is the voice of its weights, and what is no such file is refused in one line."""
+"""A GGUF file's model is that of its weights, and what is no such file is refused in one line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from llama_here import needs_llama
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import Stop
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import MANY, check
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
@@ -34,32 +34,32 @@ TEXT = "The ferry to Brightholm leaves at nine in the morning and costs eighteen
 
 
 @pytest.fixture(scope="module")
-def transformers() -> TransformersVoice:
-    return TransformersVoice(SETTINGS, "device")
+def transformers() -> TransformersModel:
+    return TransformersModel(SETTINGS, "device")
 
 
-def stored(file: Path, folder: Path, **changed: int) -> GGUFVoice:
-    voice = GGUFVoice(
+def stored(file: Path, folder: Path, **changed: int) -> GGUFModel:
+    model = GGUFModel(
         exact(**{"slots": 4, "context": 256, "dtype": "float16"} | changed), file, KVSettings(folder=str(folder))
     )
-    assert voice.stored is not None
-    return voice
+    assert model.stored is not None
+    return model
 
 
-def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers: TransformersVoice) -> None:
+def test_both_engines_read_the_same_weights_alike(gguf_file: Path, transformers: TransformersModel) -> None:
     """A laptop with a GGUF file and a server with safetensors are a pair: tokens, prompts and distributions."""
-    voice = open_voice(exact(name=str(gguf_file), slots=4, context=256), "device")
-    assert isinstance(voice, GGUFVoice)
-    assert voice.fingerprint == transformers.fingerprint
-    assert voice.vocabulary == transformers.vocabulary
-    assert set(transformers.eos) <= set(voice.eos)
+    model = open_model(exact(name=str(gguf_file), slots=4, context=256), "device")
+    assert isinstance(model, GGUFModel)
+    assert model.fingerprint == transformers.fingerprint
+    assert model.vocabulary == transformers.vocabulary
+    assert set(transformers.eos) <= set(model.eos)
     for task in ("answer", "complete"):
-        assert voice.prompt(TEXT, task) == transformers.prompt(TEXT, task)
-        assert voice.layout(task).document(TEXT) == transformers.layout(task).document(TEXT)
+        assert model.prompt(TEXT, task) == transformers.prompt(TEXT, task)
+        assert model.layout(task).document(TEXT) == transformers.layout(task).document(TEXT)
     ids = transformers.prompt(TEXT, "complete")
     parts = [[ids[: 3 + row], ids[3 + row : 9 + 2 * row]] for row in range(4)]
     read = []
-    for each in (voice, transformers):
+    for each in (model, transformers):
         rows = each.slots.take(4)
         read.append([each.read([Segment(rows, [part[at] for part in parts])])[0].probabilities for at in range(2)])
         each.slots.give_back(rows)
@@ -75,35 +75,35 @@ def test_quantised_weights_read_much_as_whole_ones(kind: str, gguf_file: Path, t
 
 
 def _nats_a_token(file: Path) -> float:
-    voice = GGUFVoice(exact(slots=4, context=256, dtype="float16"), file, None)
-    ids = voice.prompt(TEXT, "complete")
-    [rows] = voice.read([Segment([0], [ids], every=True)])
-    voice.close()
+    model = GGUFModel(exact(slots=4, context=256, dtype="float16"), file, None)
+    ids = model.prompt(TEXT, "complete")
+    [rows] = model.read([Segment([0], [ids], every=True)])
+    model.close()
     return float(-np.log(rows.probabilities[range(len(ids) - 1), ids[1:]]).mean())
 
 
 def test_what_follows_every_token_is_told_as_it_is_token_by_token(gguf_file: Path) -> None:
     """Beside rows whose last token alone is asked for, whatever the order of the rows."""
-    voice = GGUFVoice(SETTINGS, gguf_file)
-    ids = voice.prompt(TEXT, "complete")
-    rows = voice.slots.take(3)
-    single = [voice.read([Segment(rows[:1], [[token]])])[0].probabilities[0] for token in ids]
+    model = GGUFModel(SETTINGS, gguf_file)
+    ids = model.prompt(TEXT, "complete")
+    rows = model.slots.take(3)
+    single = [model.read([Segment(rows[:1], [[token]])])[0].probabilities[0] for token in ids]
     for row in rows:
-        voice.slots.roll_back(row, 0)
-    last, every = voice.read([Segment([rows[2]], [ids[:4]]), Segment([rows[1], rows[0]], [ids, ids[:5]], every=True)])
+        model.slots.roll_back(row, 0)
+    last, every = model.read([Segment([rows[2]], [ids[:4]]), Segment([rows[1], rows[0]], [ids, ids[:5]], every=True)])
     np.testing.assert_allclose(last.probabilities, [single[3]], atol=1e-5)
     np.testing.assert_allclose(every.probabilities, [*single, *single[:5]], atol=1e-5)
 
 
 def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path) -> None:
     """Whole or its beginning, and nothing of what stood behind it in the row is kept."""
-    voice = stored(gguf_file, tmp_path)
-    ids = voice.prompt(TEXT, "complete")
-    (row,) = voice.slots.take(1)
-    voice.read([Segment([row], [[*ids, 40, 41, 42]])])
-    voice.keep(row, Prefix(TEXT, ids))
-    assert voice.stored is not None
-    voice.stored.close()
+    model = stored(gguf_file, tmp_path)
+    ids = model.prompt(TEXT, "complete")
+    (row,) = model.slots.take(1)
+    model.read([Segment([row], [[*ids, 40, 41, 42]])])
+    model.keep(row, Prefix(TEXT, ids))
+    assert model.stored is not None
+    model.stored.close()
     again = stored(gguf_file, tmp_path)
     for length in (len(ids), 5):
         first, second = again.slots.take(2)
@@ -117,10 +117,10 @@ def test_a_document_that_is_kept_reads_as_it_did(gguf_file: Path, tmp_path: Path
 
 def test_what_is_kept_belongs_to_file_and_context(gguf_file: Path, tmp_path: Path) -> None:
     """Another file's bytes, or those of rows of another length, are never put into a row."""
-    voice = stored(gguf_file, tmp_path)
-    prefix = Prefix(TEXT, voice.prompt(TEXT, "complete"))
-    voice.read([Segment(voice.slots.take(1), [prefix.ids])])
-    assert voice.keep_ahead(0, prefix)
+    model = stored(gguf_file, tmp_path)
+    prefix = Prefix(TEXT, model.prompt(TEXT, "complete"))
+    model.read([Segment(model.slots.take(1), [prefix.ids])])
+    assert model.keep_ahead(0, prefix)
     other = tmp_path / "other.gguf"
     other.write_bytes(gguf_file.read_bytes()[:-1] + b"\x01")
     for stranger in (stored(other, tmp_path), stored(gguf_file, tmp_path, context=512)):
@@ -130,39 +130,39 @@ def test_what_is_kept_belongs_to_file_and_context(gguf_file: Path, tmp_path: Pat
 
 
 def test_bytes_of_another_context_leave_an_empty_row(gguf_file: Path) -> None:
-    voice = GGUFVoice(SETTINGS, gguf_file)
-    (row,) = voice.slots.take(1)
-    assert not voice.slots.copy_in(row, np.zeros(100, np.uint8), 3)
-    assert voice.slots.lengths[row] == 0
-    voice.read([Segment([row], [[5, 6]])])
+    model = GGUFModel(SETTINGS, gguf_file)
+    (row,) = model.slots.take(1)
+    assert not model.slots.copy_in(row, np.zeros(100, np.uint8), 3)
+    assert model.slots.lengths[row] == 0
+    model.read([Segment([row], [[5, 6]])])
 
 
 def test_a_batch_ends_early_when_all_who_asked_for_it_gave_it_up(gguf_file: Path) -> None:
     """One is enough to go on; a stop of an earlier pass stops no later one."""
-    voice, members = GGUFVoice(SETTINGS, gguf_file), [Interrupt(), Interrupt()]
-    rows = voice.slots.take(2)
+    model, members = GGUFModel(SETTINGS, gguf_file), [Interrupt(), Interrupt()]
+    rows = model.slots.take(2)
     members[0].set()
-    voice.read([Segment(rows, [[5], [6]])], Together(members))
+    model.read([Segment(rows, [[5], [6]])], Together(members))
     members[1].set()
     with pytest.raises(Preempted):
-        voice.read([Segment(rows, [[7], [8]])], Together(members))
-    assert [voice.slots.lengths[row] for row in rows] == [1, 1]
-    voice.read([Segment(rows, [[7], [8]])], Interrupt())
+        model.read([Segment(rows, [[7], [8]])], Together(members))
+    assert [model.slots.lengths[row] for row in rows] == [1, 1]
+    model.read([Segment(rows, [[7], [8]])], Interrupt())
 
 
 def test_a_pass_under_way_hears_the_stop(gguf_file: Path) -> None:
     """Set from another thread while C computes: a pass over 250 tokens again and again ends."""
-    voice, interrupt = GGUFVoice(SETTINGS, gguf_file), Interrupt()
-    (row,) = voice.slots.take(1)
+    model, interrupt = GGUFModel(SETTINGS, gguf_file), Interrupt()
+    (row,) = model.slots.take(1)
     threading.Thread(target=interrupt.set).start()
     with pytest.raises(Preempted):
-        _read_for_ever(voice, row, interrupt)
+        _read_for_ever(model, row, interrupt)
 
 
-def _read_for_ever(voice: GGUFVoice, row: int, interrupt: Interrupt) -> None:
+def _read_for_ever(model: GGUFModel, row: int, interrupt: Interrupt) -> None:
     for _ in range(10_000):
-        voice.slots.roll_back(row, 0)
-        voice.read([Segment([row], [[5] * 250])], interrupt)
+        model.slots.roll_back(row, 0)
+        model.read([Segment([row], [[5] * 250])], interrupt)
 
 
 def test_a_stop_is_seen_from_its_first_byte() -> None:
@@ -173,7 +173,7 @@ def test_a_stop_is_seen_from_its_first_byte() -> None:
     assert stop.asked
 
 
-class WrongInBatches(GGUFVoice):
+class WrongInBatches(GGUFModel):
     """A kernel that is wrong where several rows are read at once."""
 
     def read(self, segments: Sequence[Segment], interrupt: Interrupt | None = None) -> list[Heads]:
@@ -181,9 +181,9 @@ class WrongInBatches(GGUFVoice):
         return [np.roll(rows, 1, axis=1) if len(rows) > 1 else rows for rows in found]
 
 
-@pytest.mark.parametrize(("kind", "word"), [(GGUFVoice, ""), (WrongInBatches, "batch")])
+@pytest.mark.parametrize(("kind", "word"), [(GGUFModel, ""), (WrongInBatches, "batch")])
 def test_a_kernel_that_is_wrong_is_caught_and_a_sound_one_is_not(
-    kind: type[GGUFVoice], word: str, gguf_file: Path, transformers: TransformersVoice
+    kind: type[GGUFModel], word: str, gguf_file: Path, transformers: TransformersModel
 ) -> None:
     """By what a batch changes; the float weights are transformers' own."""
     settings = exact(slots=MANY, context=256)
@@ -203,7 +203,7 @@ def test_what_is_no_whole_model_is_refused_in_one_line(fault: str, gguf_file: Pa
     elif fault != "missing":
         file.write_bytes({"short": whole[: len(whole) // 2], "magic": b"PK" + whole[2:], "empty": b""}[fault])
     with pytest.raises(BadConfiguration) as refused:
-        open_voice(exact(name=str(file)), "device")
+        open_model(exact(name=str(file)), "device")
     assert str(file) in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -217,14 +217,14 @@ def test_a_file_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     with pytest.raises(BadConfiguration, match="does not load"):
-        open_voice(exact(name=str(file)), "device")
+        open_model(exact(name=str(file)), "device")
 
 
 def test_rows_that_take_too_much_memory_are_refused(gguf_file: Path) -> None:
-    voice = GGUFVoice(SETTINGS, gguf_file)
+    model = GGUFModel(SETTINGS, gguf_file)
     with pytest.raises(BadConfiguration, match="kv_bytes"):
-        GGUFVoice(exact(slots=4, context=256, kv_bytes=voice.slots.bytes - 1), gguf_file)
-    GGUFVoice(exact(slots=4, context=256, kv_bytes=voice.slots.bytes), gguf_file)
+        GGUFModel(exact(slots=4, context=256, kv_bytes=model.slots.bytes - 1), gguf_file)
+    GGUFModel(exact(slots=4, context=256, kv_bytes=model.slots.bytes), gguf_file)
 
 
 @pytest.mark.parametrize("fits", [True, False])
@@ -236,5 +236,5 @@ def test_a_tokenizer_beside_the_file_is_taken_where_it_fits(
     for name in ("tokenizer.json", "tokenizer_config.json"):
         shutil.copy(folder / name, tmp_path)
     shutil.copy(gguf_file, tmp_path)
-    voice = GGUFVoice(SETTINGS, tmp_path / gguf_file.name)
-    assert voice.prompt(TEXT, "complete") == GGUFVoice(SETTINGS, gguf_file).prompt(TEXT, "complete")
+    model = GGUFModel(SETTINGS, tmp_path / gguf_file.name)
+    assert model.prompt(TEXT, "complete") == GGUFModel(SETTINGS, gguf_file).prompt(TEXT, "complete")

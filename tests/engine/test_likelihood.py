@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_voice import FakeVoice
+from fake_model import FakeModel
 
 from exact import exact
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM, log_likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
 from hocket_daemon.engine.settings import KVSettings
@@ -25,13 +25,13 @@ def test_a_group_hears_what_teacher_forcing_says(
 ) -> None:
     """Of each passage; kept documents change nothing, and the answer begins as it does where nothing is heard."""
     settings = exact(name=str(tiny_models["device"]), prefill_tokens=prefill_tokens, slots=8)
-    voice = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path)))
-    layout = voice.layout("answer")
+    model = TransformersModel(settings, "device", KVSettings(folder=str(tmp_path)))
+    layout = model.layout("answer")
     query, own = layout.question(QUESTION), layout.own(QUESTION)
-    assert voice.text([query[at] for at in own]).strip() == QUESTION
-    plain, forced = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4), Forced(voice)
+    assert model.text([query[at] for at in own]).strip() == QUESTION
+    plain, forced = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4), Forced(model)
     for _ in range(2):  # the second time documents are restored
-        group = read_at_once(voice, QUESTION, PASSAGES, task="answer", room=4, heard=True)
+        group = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4, heard=True)
         np.testing.assert_allclose(
             distribution(group, [], [0.5, 0.3, 0.2]), distribution(plain, [], [0.5, 0.3, 0.2]), atol=1e-6
         )
@@ -39,26 +39,26 @@ def test_a_group_hears_what_teacher_forcing_says(
             said = forced.score([*layout.document(passage), *query], len(query))
             np.testing.assert_allclose(heard, [np.log(said[at][query[at]]) for at in own], atol=1e-3)
         group.close()
-        assert voice.stored is not None
-        voice.stored.close()
+        assert model.stored is not None
+        model.stored.close()
     assert plain.likelihoods.shape == (0, 0)
 
 
 @pytest.mark.parametrize("maximum", [1, 5, 1000])
 def test_passes_of_any_size_give_the_same_probabilities(maximum: int) -> None:
     """To the last bit, so that who else is served has no say in a weight."""
-    voice, text = FakeVoice(seed=3), list(range(2, 40))
+    model, text = FakeModel(seed=3), list(range(2, 40))
 
     def given(size: int) -> list[float]:
-        rows, said = voice.slots.take(3), list[float]()
+        rows, said = model.slots.take(3), list[float]()
         for segment in in_passes(rows, [text] * 3, size, [text[1:]] * 3):
-            (read,) = voice.read([segment])
+            (read,) = model.read([segment])
             assert len(read) == len(segment.rows)
             said += read.given.tolist()
-        voice.slots.give_back(rows)
+        model.slots.give_back(rows)
         return said
 
-    alone = [float(voice.distribution(text[:at])[text[at]]) for at in range(1, len(text))]
+    alone = [float(model.distribution(text[:at])[text[at]]) for at in range(1, len(text))]
     assert given(maximum) == given(13) == alone * 3
 
 

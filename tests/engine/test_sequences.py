@@ -10,7 +10,7 @@ import pytest
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_lab.forcing import distribution, read_at_once
 
@@ -19,11 +19,11 @@ WEIGHTS = [0.5, 0.2, 0.3]
 
 
 @pytest.fixture(scope="module")
-def model(tiny_models: dict[str, Path]) -> TransformersVoice:
-    return TransformersVoice(exact(name=str(tiny_models["device"]), slots=8), "device")
+def model(tiny_models: dict[str, Path]) -> TransformersModel:
+    return TransformersModel(exact(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def opened(model: TransformersVoice, rows: int = 3) -> SequenceGroup:
+def opened(model: TransformersModel, rows: int = 3) -> SequenceGroup:
     return read_at_once(model, "mira soretu?", PASSAGES[:rows], task="answer", room=50)
 
 
@@ -31,14 +31,14 @@ def weights(rows: int = 3) -> list[float]:
     return [w / sum(WEIGHTS[:rows]) for w in WEIGHTS[:rows]]
 
 
-def fresh(model: TransformersVoice, answer: list[int], rows: int = 3) -> np.ndarray:
+def fresh(model: TransformersModel, answer: list[int], rows: int = 3) -> np.ndarray:
     group = opened(model, rows)
     probabilities = distribution(group, answer, weights(rows))
     group.close()
     return probabilities
 
 
-def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: TransformersVoice) -> None:
+def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: TransformersModel) -> None:
     """After growing, cutting and branching, log-probabilities equal those of a fresh pass over the same prefix."""
     rng = random.Random(5)
     group = opened(model)
@@ -52,7 +52,7 @@ def test_any_sequence_of_drafts_and_rollbacks_reads_like_a_fresh_pass(model: Tra
     group.close()
 
 
-def test_rows_of_other_sessions_change_nothing(model: TransformersVoice) -> None:
+def test_rows_of_other_sessions_change_nothing(model: TransformersModel) -> None:
     """A session's distribution is the same beside busy neighbours."""
     alone = fresh(model, [5, 9, 17], rows=2)
     neighbour = opened(model)
@@ -66,7 +66,7 @@ def test_rows_of_other_sessions_change_nothing(model: TransformersVoice) -> None
     neighbour.close()
 
 
-def test_rows_are_mixed_by_relevance(model: TransformersVoice) -> None:
+def test_rows_are_mixed_by_relevance(model: TransformersModel) -> None:
     """p_s is the weighted sum of the rows' distributions."""
     rows = [read_at_once(model, "mira?", [p], task="answer", room=9) for p in PASSAGES]
     together = read_at_once(model, "mira?", PASSAGES, task="answer", room=9)
@@ -76,13 +76,13 @@ def test_rows_are_mixed_by_relevance(model: TransformersVoice) -> None:
         group.close()
 
 
-def test_padded_vocabulary_gets_no_mass(model: TransformersVoice) -> None:
+def test_padded_vocabulary_gets_no_mass(model: TransformersModel) -> None:
     """Ids that the tokenizer does not know are never proposed."""
     assert fresh(model, []).shape == (max(model.tokenizer.get_vocab().values()) + 1,)
     assert fresh(model, []).sum() == pytest.approx(1, abs=1e-6)  # float32
 
 
-def test_full_slots_and_long_questions_are_refused(model: TransformersVoice) -> None:
+def test_full_slots_and_long_questions_are_refused(model: TransformersModel) -> None:
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
         read_at_once(model, "mira " * 2000, PASSAGES, task="answer", room=50)
@@ -97,7 +97,7 @@ def test_full_slots_and_long_questions_are_refused(model: TransformersVoice) -> 
         group.close()
 
 
-def test_a_pass_that_fails_gives_its_rows_back(model: TransformersVoice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pass_that_fails_gives_its_rows_back(model: TransformersModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong while reading, the rows are free again."""
     with monkeypatch.context() as patch:
         patch.setattr(model, "read", lambda *_: (_ for _ in ()).throw(MemoryError("no more")))

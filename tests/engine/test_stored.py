@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from conftest import save_tiny_model
 from exact import exact, on_cpu
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime import stored
 from hocket_daemon.engine.runtime.entry import KV, encode
@@ -41,12 +41,12 @@ PASSAGES = [
 
 
 @pytest.fixture(scope="module")
-def plain(tiny_models: dict[str, Path]) -> TransformersVoice:
+def plain(tiny_models: dict[str, Path]) -> TransformersModel:
     """A model that keeps nothing."""
-    return TransformersVoice(exact(name=str(tiny_models["device"]), slots=8), "device")
+    return TransformersModel(exact(name=str(tiny_models["device"]), slots=8), "device")
 
 
-def opened(folder: Path, plain: TransformersVoice, **options: object) -> TransformersVoice:
+def opened(folder: Path, plain: TransformersModel, **options: object) -> TransformersModel:
     """The same with a store and empty rows, as at the start of a process."""
     model = copy(plain)
     model.open_slots(8, 0)
@@ -54,7 +54,7 @@ def opened(folder: Path, plain: TransformersVoice, **options: object) -> Transfo
     return model
 
 
-def read(model: TransformersVoice, passages: list[str], answer: list[int]) -> np.ndarray:
+def read(model: TransformersModel, passages: list[str], answer: list[int]) -> np.ndarray:
     """Log-probabilities behind an answer; afterwards the store has what it was given."""
     group = read_at_once(model, "mira soretu?", passages, task="answer", room=20)
     got = np.log(distribution(group, answer, [1 / len(passages)] * len(passages)))
@@ -70,7 +70,7 @@ def files(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("passages", [PASSAGES[:1], PASSAGES[1:2], PASSAGES[2:3], PASSAGES[3:], PASSAGES])
 def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
-    tmp_path: Path, plain: TransformersVoice, passages: list[str]
+    tmp_path: Path, plain: TransformersModel, passages: list[str]
 ) -> None:
     """Computing, finding, and finding in another process's store all give one distribution."""
     first = opened(tmp_path, plain)
@@ -84,7 +84,7 @@ def test_stored_kv_reads_like_a_fresh_pass_also_after_a_restart(
     assert model.stored.misses == 0
 
 
-def test_found_and_missing_documents_mix_in_one_group(tmp_path: Path, plain: TransformersVoice) -> None:
+def test_found_and_missing_documents_mix_in_one_group(tmp_path: Path, plain: TransformersModel) -> None:
     """Every pattern of kept and computed rows gives the same distribution."""
     expected = read(plain, PASSAGES, [7, 8])
     for pattern in range(2 ** len(PASSAGES)):
@@ -99,12 +99,12 @@ def test_found_and_missing_documents_mix_in_one_group(tmp_path: Path, plain: Tra
 
 
 def test_a_document_that_had_to_be_cut_uses_the_beginning_of_the_whole(
-    tmp_path: Path, plain: TransformersVoice
+    tmp_path: Path, plain: TransformersModel
 ) -> None:
     """With little space left, the kept document's first positions serve; a cut one is not kept."""
     model = opened(tmp_path, plain)
 
-    def cut(model: TransformersVoice) -> np.ndarray:
+    def cut(model: TransformersModel) -> np.ndarray:
         group = read_at_once(model, "mira?", PASSAGES[3:], task="answer", room=900)
         got = np.log(distribution(group, [4], [1.0]))
         group.close()
@@ -146,7 +146,7 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("running", [True, False], ids=["while running", "before a start"])
 def test_damage_is_recomputed_and_replaced(
-    tmp_path: Path, plain: TransformersVoice, damage: str, running: bool
+    tmp_path: Path, plain: TransformersModel, damage: str, running: bool
 ) -> None:
     """Whatever happened to a file, it is not used, and a sound one takes its place."""
     model = opened(tmp_path, plain)
@@ -181,7 +181,7 @@ def test_an_entry_that_cannot_be_read_now_is_kept(tmp_path: Path, monkeypatch: p
     assert store.find(prefix) is not None
 
 
-def test_files_are_for_their_owner_alone(tmp_path: Path, plain: TransformersVoice) -> None:
+def test_files_are_for_their_owner_alone(tmp_path: Path, plain: TransformersModel) -> None:
     """0600 in a 0700 folder, also where the folder was wider."""
     (tmp_path / "kv").mkdir(mode=0o755)
     read(opened(tmp_path, plain), PASSAGES, [])
@@ -190,7 +190,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, plain: TransformersVoic
 
 
 def test_a_disk_that_cannot_be_written_costs_no_answer(
-    tmp_path: Path, plain: TransformersVoice, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, plain: TransformersModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder that cannot be, and a disk that is full half way: the answer is right, no partial file stays."""
     (tmp_path / "file").write_text("not a folder")
@@ -217,7 +217,7 @@ def test_the_key_changes_with_everything_the_numbers_depend_on(tiny_models: dict
 
     def name(folder: Path, ids: list[int], dtype: str = "float32") -> str:
         settings = exact(name=str(folder), slots=1, dtype=dtype)
-        stored = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
+        stored = TransformersModel(settings, "device", KVSettings(folder=str(tmp_path / "kv"))).stored
         assert stored is not None
         return stored._name(Prefix("text", ids))[0]
 
@@ -374,7 +374,7 @@ def test_what_a_dead_process_left_half_written_goes(tmp_path: Path) -> None:
 # --- ahead of time ----------------------------------------------------------------------------------------------------
 
 
-def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: TransformersVoice) -> None:
+def test_computing_ahead_resumes_and_fills_no_more_than_the_budget(tmp_path: Path, plain: TransformersModel) -> None:
     """What is on disk is not computed again; a question then finds it; a full store ends it without evicting."""
     model = opened(tmp_path, plain)
     assert compute_ahead(model, PASSAGES[:2], Interrupt()) == (2, True)
@@ -405,7 +405,7 @@ def test_computing_ahead_stops_at_a_request_within_a_layer_and_gives_its_row_bac
     """Interrupted in the middle of a pass: nothing of it is kept, what was done before is, the row is free."""
     settings = exact(name=str(tiny_models["device"]), slots=8)
     with on_cpu():  # a GPU's passes are captured, and end sooner than they could be left
-        model = TransformersVoice(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
+        model = TransformersModel(settings, "device", KVSettings(folder=str(tmp_path / "kv")))
     interrupt = Interrupt()
     inner, layers = model.read, []
 

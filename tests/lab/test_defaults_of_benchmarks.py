@@ -36,7 +36,7 @@ OTHERWISE = {  # and why
     ("figure 5", "weights"): "all of the paper's ways",
     ("figure 5", "documents"): "numbers of them are what is compared",
     ("lies", "dtype"): "whether a cloud is left must not depend on the machine",
-    ("voices", "threads"): "numbers of them are what is compared",
+    ("formats", "threads"): "numbers of them are what is compared",
 }
 
 

@@ -14,7 +14,7 @@ import pytest
 from exact import exact
 from hocket_bus.errors import BadRequest
 from hocket_daemon.aggregation.schedule import latency
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.segments import Segment
 from hocket_lab.bench.figures import case_study, frame, perplexity, speedup
@@ -251,7 +251,7 @@ def test_figure_9_sees_a_scheduler_that_does_not_follow_the_rule() -> None:
 
 def test_teacher_forcing_equals_reading_token_by_token(tiny_models: dict[str, Path]) -> None:
     """The rows of `score` are what the slots give one token at a time."""
-    model = TransformersVoice(exact(name=str(tiny_models["device"]), slots=1), "device")
+    model = TransformersModel(exact(name=str(tiny_models["device"]), slots=1), "device")
     ids = [random.Random(1).randrange(2, 300) for _ in range(30)]
     scored = Forced(model).score(ids, 12)
     row = model.slots.take(1)

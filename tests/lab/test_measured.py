@@ -104,7 +104,7 @@ def modules_of(name: str) -> list[Path]:
 
 
 def imported(path: Path) -> set[str]:
-    """The product's modules that a program imports, such as `daemon/engine/voice.py`."""
+    """The product's modules that a program imports, such as `daemon/engine/language_model.py`."""
     nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
     names = {name for node in nodes for name in (node.module, *(f"{node.module}.{one.name}" for one in node.names))}
     places = {f"{str(name).removeprefix('hocket_').replace('.', '/')}.py" for name in names if name}

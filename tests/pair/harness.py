@@ -29,7 +29,7 @@ from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S, until
 
-ABOUT_VOICES = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
+ABOUT_MODELS = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
 UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
 AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
@@ -153,7 +153,7 @@ class Pair:
                 keys=self.keys,
                 cloud=link or self.endpoint("cloud"),
                 model=model or self.model("device"),
-                aggregation=AggregationSettings(**ABOUT_VOICES | set_here),  # type: ignore[arg-type]
+                aggregation=AggregationSettings(**ABOUT_MODELS | set_here),  # type: ignore[arg-type]
                 **{"composition": UNMEASURED} | options,  # type: ignore[arg-type]
             ),
             self.parts(hold_s),

@@ -18,7 +18,7 @@ from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
@@ -45,7 +45,7 @@ class Reference:
         self._teachers: dict[str, Forced] = {}
         self._surprises: dict[tuple[str, Task, str, str], list[float]] = {}  # a pass each, and asked for at every step
         self._models = {
-            side: TransformersVoice(exact(name=str(models[side])), side)  # type: ignore[arg-type]
+            side: TransformersModel(exact(name=str(models[side])), side)  # type: ignore[arg-type]
             for side in ("device", "cloud")
         }
 

@@ -59,13 +59,13 @@ def test_ids_do_not_depend_on_who_else_is_served(made: Pair, number: int) -> Non
 def watch_rows(daemon: Daemon) -> list[int]:
     """The rows of each decoding pass from now on."""
     rows: list[int] = []
-    inner = daemon.services.voice.read
+    inner = daemon.services.model.read
 
     def read(feeds: list[Segment], *rest: object) -> object:
         rows.append(sum(len(feed.rows) for feed in feeds))
         return inner(feeds, *rest)  # type: ignore[arg-type]
 
-    daemon.services.voice.read = read  # type: ignore[method-assign,assignment]
+    daemon.services.model.read = read  # type: ignore[method-assign,assignment]
     return rows
 
 
@@ -90,4 +90,4 @@ def test_a_cancelled_stream_is_decoded_at_most_once_more(made: Pair) -> None:
         assert len(own) <= 1, f"{daemon.side} decoded {len(own)} more steps"
     again = client.ask(QUESTIONS[2], seed=2, max_tokens=3, documents=3).result()
     assert again.aggregation.solo_steps == []
-    assert sum(made.cloud.services.voice.slots._free) >= 29
+    assert sum(made.cloud.services.model.slots._free) >= 29

@@ -151,7 +151,7 @@ def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path]
     shown = []
     for options in ({"composition": CompositionSettings(model=BUNDLED)}, {"model": exact(name=BUNDLED)}):
         with pair(folder, tiny_models, start=False) as made:
-            own = made.start_device(**options).services.voice.name  # type: ignore[arg-type]
+            own = made.start_device(**options).services.model.name  # type: ignore[arg-type]
             client = made.client()
             with client.compose(text, memory=False) as composer:
                 shown.append(suggested(composer).text)

@@ -131,7 +131,7 @@ def test_tokens_beyond_the_end_of_the_answer_stay(tiny_models: dict[str, Path]) 
         silent.serve(made.endpoint("cloud"), lambda hello: Welcome(role="cloud", epoch=1, tokenizer=hello.tokenizer))
         made.start_retrieval("device")
         made.start_device(peer_wait_s=2.0, relevance_temperature=0.1)
-        asked = OPTIONS | {"weights": "dynamic"}  # by which the first token of this voice is a letter
+        asked = OPTIONS | {"weights": "dynamic"}  # by which the first token of this model is a letter
         whole = made.client().ask(QUESTION, alone=True, **asked).result()  # type: ignore[arg-type]
         ended = made.client().ask(QUESTION, stop=[whole.text.strip()[0]], **asked).result()  # type: ignore[arg-type]
         assert ended.finish == "stop"

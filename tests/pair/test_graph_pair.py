@@ -148,7 +148,7 @@ def test_a_cloud_that_restarts_is_told_what_it_lacks(made: Family) -> None:
 
 
 def test_the_gate_of_answers_writes_several_and_decides_by_them(made: Family) -> None:
-    """Untrained voices are sure of nothing, so the question goes on, and says why."""
+    """Untrained models are sure of nothing, so the question goes on, and says why."""
     made.start_cloud(["anna"], {"family": ["anna"]})
     made.start_device("anna", HOME, gate=GateSettings(gate="answers", candidates=2))
     done, _ = made.ask("anna", OF_HOME)

@@ -81,7 +81,7 @@ def machines(tiny_models: dict[str, Path]) -> Iterator[tuple[Machine, Machine]]:
             for name in ("alice", "mallory"):
                 inbox: SimpleQueue[Event] = SimpleQueue()
                 bus = made.stack.enter_context(Bus(inbox.put, Path(folder) / name))
-                ends.append(Machine(bus, inbox, cloud.services.voice.fingerprint))
+                ends.append(Machine(bus, inbox, cloud.services.model.fingerprint))
             yield ends[0], ends[1]
 
 

@@ -75,7 +75,7 @@ def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
             pass
 
     with Bus(inbox.put) as bus:
-        hello = Hello(role="device", tokenizer=cloud.services.voice.fingerprint)
+        hello = Hello(role="device", tokenizer=cloud.services.model.fingerprint)
         link = bus.dial(slow.endpoint("cloud"), hello, takes=AggregationMode.answers)
         assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
         for _ in range(2):  # a device that connects anew is told again

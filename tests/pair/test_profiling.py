@@ -10,7 +10,7 @@ from harness import pair
 
 from exact import exact
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.profiling.offline import Stage, about, profile, steps_of
 from hocket_daemon.profiling.profiles import (
     DecodeProfile,
@@ -47,7 +47,7 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
 
         assert made.device is not None
         settings = made.device.settings.model
-        model = TransformersVoice(settings, "device")
+        model = TransformersModel(settings, "device")
         told = about(model, settings, "device")
         stage = Stage(rows=2, chunk_tokens=model.slots.context - 40, runs=1)
         measured = profile(model, told, stage, 0.98, lambda: None)
@@ -68,7 +68,7 @@ def test_the_offline_stage_times_every_step_up_to_the_context_and_frees_its_rows
     """As many calls as steps; a chunk as long as the context is refused."""
 
     settings = exact(name=str(tiny_models["cloud"]), context=64, slots=2)
-    model = TransformersVoice(settings, "cloud")
+    model = TransformersModel(settings, "cloud")
     told = about(model, settings, "cloud")
     stage, steps = Stage(rows=2, chunk_tokens=32, runs=2), []
     found = profile(model, told, stage, 0.98, lambda: steps.append(1))

@@ -47,7 +47,7 @@ def start(made: Pair, folder: Path) -> list[StoredKV]:
     """Both daemons with stores in `folder`."""
     settings = {side: KVSettings(folder=str(folder / f"{side}-kv")) for side in SIDES}
     started = [made.start_cloud(kv=settings["cloud"]), made.start_device(kv=settings["device"])]
-    stores = [daemon.services.voice.stored for daemon in started]
+    stores = [daemon.services.model.stored for daemon in started]
     return [store for store in stores if store is not None]
 
 

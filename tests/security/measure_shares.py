@@ -103,10 +103,10 @@ def _ingest(keeper: Machine, path: Path) -> None:
 
 
 def _tokenizer(folder: Path) -> str:
-    from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+    from hocket_daemon.engine.backends.transformers_model import TransformersModel
     from hocket_daemon.engine.settings import KVSettings
 
-    return TransformersVoice(exact(slots=1), "device", KVSettings()).fingerprint
+    return TransformersModel(exact(slots=1), "device", KVSettings()).fingerprint
 
 
 # --- the neighbour

@@ -20,7 +20,7 @@ from exact import exact
 from hocket_bus.messages import Sampling
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_lab.bench.forced import MANNERS, Manner, attack, forced
 from waiting import WAIT_S, until
@@ -122,9 +122,9 @@ def test_honest_answers_are_written_together_as_before() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_model_that_writes_sentences_tells_a_liar_nothing(manner: Manner) -> None:
     """Fifty beginnings, greedy, drafts at home: without the rule most values are heard, with it at most one in ten."""
-    voice = TransformersVoice(exact(name=os.environ[MODEL], slots=4, context=1024), "device")
+    model = TransformersModel(exact(name=os.environ[MODEL], slots=4, context=1024), "device")
     heard = {
-        guard: sum(attack(voice, case, manner, SAMPLING, drafts=False, guard=guard).value for case in forced())
+        guard: sum(attack(model, case, manner, SAMPLING, drafts=False, guard=guard).value for case in forced())
         for guard in ("off", "leaves")
     }
     assert heard["off"] > 25 or manner == "loud"  # its claims are out of range in any case

@@ -13,7 +13,7 @@ import pytest
 import hocket_models
 from exact import exact
 from hocket_bus.errors import HocketError
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError
 
@@ -58,11 +58,11 @@ def with_garbage(folder: Path, trap: Path) -> None:
     (folder / "model.safetensors").write_bytes(b"\xff" * 64)
 
 
-def voice_of(folder: Path) -> None:
-    TransformersVoice(exact(name=str(folder)), "device")
+def model_of(folder: Path) -> None:
+    TransformersModel(exact(name=str(folder)), "device")
 
 
-@pytest.mark.parametrize("load", [voice_of, lambda folder: Embedder(str(folder)), lambda folder: Reranker(str(folder))])
+@pytest.mark.parametrize("load", [model_of, lambda folder: Embedder(str(folder)), lambda folder: Reranker(str(folder))])
 @pytest.mark.parametrize("spoil", [with_code, with_pickle, with_garbage])
 def test_a_hostile_model_is_refused_in_one_line_and_nothing_of_it_runs(
     folder: Path,
@@ -85,9 +85,9 @@ def test_a_hostile_model_is_refused_in_one_line_and_nothing_of_it_runs(
 def test_the_remedy_for_code_and_pickles_says_what_they_are(folder: Path, trap: Path) -> None:
     with_pickle(folder, trap)
     with pytest.raises(HocketError, match="pickled weights are not read"):
-        voice_of(folder)
+        model_of(folder)
     with pytest.raises(ModelError, match="model.safetensors"):
         Embedder(str(folder))
     with_code(folder, trap)
     with pytest.raises(HocketError, match="brings code of its own"):
-        voice_of(folder)
+        model_of(folder)

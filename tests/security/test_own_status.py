@@ -40,7 +40,7 @@ def test_a_status_tells_a_machine_of_its_own_sessions_only(tiny_models: dict[str
         with made.stack:
             made.start_retrieval("cloud")
             cloud = made.start_cloud(endpoint=AT, hold_s=0.5)
-            hello = Hello(role="device", tokenizer=cloud.services.voice.fingerprint, name="alices-laptop")
+            hello = Hello(role="device", tokenizer=cloud.services.model.fingerprint, name="alices-laptop")
             bus = made.stack.enter_context(Bus(lambda _: None, Path(folder) / "alice"))
             link = bus.dial(AT, hello)
             until(lambda: link.up)
@@ -59,5 +59,5 @@ def test_a_status_tells_a_machine_of_its_own_sessions_only(tiny_models: dict[str
     others_facts = {"devices": "none", "device sessions": "0", "requests in work": "0"}
     assert others_facts.items() <= seen["mallory"].facts.items()
     assert seen["mallory"].metrics == {"requests": 0.0, "sessions": 0.0}
-    assert set(seen["mallory"].facts) == {*others_facts, "model", "compute", "voice", "bus", "retrieval"}
+    assert set(seen["mallory"].facts) == {*others_facts, "model", "compute", "precision", "bus", "retrieval"}
     assert set(seen["mallory"].facts) < set(facts)

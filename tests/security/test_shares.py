@@ -50,7 +50,7 @@ def cloud(models: dict[str, Path], retrieval: Callable[[Pair], object]) -> Itera
             daemon = made.start_cloud(endpoint=at, max_sessions=PLACES)
 
             def reach(who: str) -> Machine:
-                machine = Machine(at, folder / who, daemon.services.voice.fingerprint)
+                machine = Machine(at, folder / who, daemon.services.model.fingerprint)
                 made.stack.callback(machine.close)
                 return machine
 

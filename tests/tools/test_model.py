@@ -90,7 +90,7 @@ def test_size_licence_and_source_are_said_first(monkeypatch: pytest.MonkeyPatch,
 
 def test_what_is_there_is_not_taken_again(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
     told = index(monkeypatch, None)
-    monkeypatch.setattr("hocket_tools.models.voices.is_installed", lambda: False)
+    monkeypatch.setattr("hocket_tools.models.formats.is_installed", lambda: False)
     place("smollm2").mkdir(parents=True)
     done = CliRunner().invoke(app, ["get", "smollm2"])
     assert done.exit_code == 0

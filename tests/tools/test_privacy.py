@@ -50,11 +50,11 @@ def target(first: int, ids: list[int]) -> Target:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", [pytest.param(4, marks=pytest.mark.slow), pytest.param(200, marks=pytest.mark.long)])
 def test_no_sentence_reaches_the_cloud_but_in_the_answer(
-    tmp_path: Path, published_voice: Path | None, number: int
+    tmp_path: Path, published_model: Path | None, number: int
 ) -> None:
     """Four daemons, real models, every frame read: the claims of `hocket bench privacy`, 200 of 200 in the long run."""
     longest = 16 if number < 200 else 32
-    settings = privacy.Settings(number, longest, temperature=0.7, seed=3, model=str(published_voice or BUNDLED))
+    settings = privacy.Settings(number, longest, temperature=0.7, seed=3, model=str(published_model or BUNDLED))
     assert privacy.run(settings, tmp_path / "privacy.json")
     shared, kept = json.loads((tmp_path / "privacy.json").read_text())["rows"]
     assert (shared["drafts"], kept["drafts"]) == (True, False)

@@ -11,7 +11,7 @@ import torch
 
 from exact import exact
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_lab.forcing import Forced
 from hocket_tools.models.described import described
 from hocket_tools.train import learner
@@ -65,10 +65,10 @@ def test_a_run_that_is_killed_and_goes_on_ends_with_equal_weights(
 
 
 def test_nothing_but_the_label_is_learned(tiny_models: dict[str, Path]) -> None:
-    """The loss is the voice's own, of the label's tokens alone."""
-    voice = TransformersVoice(exact(name=str(tiny_models["device"]), slots=1, context=64), "device")
+    """The loss is the model's own, of the label's tokens alone."""
+    model = TransformersModel(exact(name=str(tiny_models["device"]), slots=1, context=64), "device")
     pupil = Pupil(str(tiny_models["device"]), lora=False, seed=0)
-    forced = Forced(voice)
+    forced = Forced(model)
     for lesson in lessons(3):
         p = forced.score([*lesson.prompt, *lesson.label], len(lesson.label))
         expected = -np.log(p[np.arange(len(lesson.label)), lesson.label]).mean()
@@ -93,7 +93,7 @@ def test_the_rate_grows_and_falls() -> None:
 
 @pytest.mark.parametrize("lora", [False, True])
 def test_what_is_written_is_a_model_of_its_own_name(tiny_models: dict[str, Path], tmp_path: Path, lora: bool) -> None:
-    """A voice of the folder scores as the pupil does, but for bfloat16; an adapter leaves its base as it is."""
+    """A model of the folder scores as the pupil does, but for bfloat16; an adapter leaves its base as it is."""
     pupil = learned(tiny_models["device"], tmp_path / "checkpoint.pt", lora=lora)
     lesson = lessons(1)[0]
     told = nats(pupil.model, lesson).item()
@@ -125,5 +125,5 @@ def test_a_damaged_adapter_is_refused_in_one_line(tiny_models: dict[str, Path], 
     else:
         weights.write_bytes(weights.read_bytes()[:-50])
     with pytest.raises(BadConfiguration) as refused:
-        TransformersVoice(exact(name=str(tmp_path / "weights"), slots=1, context=64), "device")
+        TransformersModel(exact(name=str(tmp_path / "weights"), slots=1, context=64), "device")
     assert "\n" not in str(refused.value)

@@ -23,12 +23,12 @@ def measure_decode(home: Home, side: Side, stage: Stage) -> DecodeProfile:
     Raises BadConfiguration, or BadRequest when the model's context is too small.
     """
     from hocket_daemon.config import CloudSettings, DaemonSettings, DeviceSettings
-    from hocket_daemon.engine.catalog.voices import open_voice
+    from hocket_daemon.engine.catalog.engines import open_model
     from hocket_daemon.profiling import offline, profiles
 
     kind: type[DaemonSettings] = DeviceSettings if side == "device" else CloudSettings
     settings = config.load(home.config(side), kind)
-    model = open_voice(settings.model, side)
+    model = open_model(settings.model, side)
     about = offline.about(model, settings.model, side)
     err = console.err()
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:

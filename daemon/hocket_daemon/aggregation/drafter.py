@@ -189,7 +189,7 @@ class Drafter:
             scheduler,
             shares_drafts=services.shares_drafts,
             guard=guard,
-            vocabulary=services.voice.vocabulary,
+            vocabulary=services.model.vocabulary,
         )
         self.closed = False
         self.retrieval_s = 0.0
@@ -277,7 +277,7 @@ class Drafter:
             self.begin,
             outcome,
             self._lookups.score,
-            self._services.voice.text,
+            self._services.model.text,
             on_news=self.draft_next,
             on_static=self._on_static,
         )
@@ -290,7 +290,7 @@ class Drafter:
     def _prefill(self, texts: list[str]) -> None:
         begin, started_s = self.begin, time.monotonic()
         prefill = read(
-            self._services.voice,
+            self._services.model,
             begin.question,
             texts,
             task=begin.task,

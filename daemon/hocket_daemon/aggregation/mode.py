@@ -115,7 +115,7 @@ class AggregationMode:
             sampling=ask.sampling,
             method=options.method,  # type: ignore[arg-type] # checked by `check`
             documents=ask.documents,
-            eos=[] if ask.ignore_eos else self._services.voice.eos,
+            eos=[] if ask.ignore_eos else self._services.model.eos,
             weights=weights,  # type: ignore[arg-type] # checked by `check`
             reweigh_every=settings.reweigh_every,
             relevance_temperature=settings.relevance_temperature,

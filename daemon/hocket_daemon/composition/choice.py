@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from hocket_bus.messages import SUGGESTED
 
+from ..engine.language_model import LanguageModel
 from ..engine.runtime.sequences import at_once
 from ..engine.settings import AUTO, BUNDLED, TUNED
-from ..engine.voice import Voice
 from .completion import Lookup, Path, Row, complete
 from .reference import make_reference
 from .window import TokenTexts, Window
@@ -33,7 +33,7 @@ class Choice(NamedTuple):
     why: str
 
 
-def chosen(model: str, answering: Voice, quick_s: float = QUICK_S) -> Choice:
+def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> Choice:
     """What `[composition] model` means here; nothing is smaller than the bundled model, so that is not measured."""
     if model != AUTO:
         return Choice(model, "")
@@ -46,15 +46,15 @@ def chosen(model: str, answering: Voice, quick_s: float = QUICK_S) -> Choice:
     return Choice(SMALL, f"{told}, more than {quick_s * 1000:.0f}")
 
 
-def slowest_s(voice: Voice, quick_s: float) -> float:
+def slowest_s(model: LanguageModel, quick_s: float) -> float:
     """Of the suggestions behind each word, the quicker of its tries; the first that is too slow ends it."""
-    words, row = TEXT.split(" "), Row(voice)
+    words, row = TEXT.split(" "), Row(model)
     texts = [" ".join(words[:count]) for count in range(len(words) - WORDS, len(words) + 1)]
     slowest = 0.0
     try:
-        _took_s(voice, row, texts[0])  # reads the text, and pays for a voice's first pass
+        _took_s(model, row, texts[0])  # reads the text, and pays for a model's first pass
         for text in texts[1:]:
-            took = (_took_s(voice, row, text) for _ in range(TRIES))
+            took = (_took_s(model, row, text) for _ in range(TRIES))
             slowest = max(slowest, _first_quick(took, quick_s))
             if slowest > quick_s:
                 break
@@ -73,18 +73,18 @@ def _first_quick(took: Iterator[float], quick_s: float) -> float:
     return minimum
 
 
-def _took_s(voice: Voice, row: Row, text: str) -> float:
+def _took_s(model: LanguageModel, row: Row, text: str) -> float:
     """Seconds to a whole suggestion behind a text."""
     began_s = time.perf_counter()
-    window = Window(text, "", voice.continued(text))
+    window = Window(text, "", model.continued(text))
     passes = complete(
         row,
-        make_reference(voice, (), "", None).ids,
+        make_reference(model, (), "", None).ids,
         Path(window),
-        TokenTexts(voice),
-        eos=voice.eos,
+        TokenTexts(model),
+        eos=model.eos,
         lookup=Lookup([window.ids]),
         enough=lambda path: len(path.tokens) >= SUGGESTED,
     )
-    at_once(voice, passes)
+    at_once(model, passes)
     return time.perf_counter() - began_s

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest, HocketError
 
+from ..engine.language_model import LanguageModel
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
-from ..engine.voice import Voice
 from .completion import PART, Lookup, Path, PathCache, Row, complete, read, without_repeat
 from .document import Document
 from .memory import Item
@@ -50,7 +50,7 @@ class Completer:
     def __init__(
         self,
         compute: Compute,
-        voice: Voice,
+        model: LanguageModel,
         pieces: TokenTexts,
         *,
         maximum: int,
@@ -58,19 +58,19 @@ class Completer:
         fail: Callable[[HocketError], None],
     ) -> None:
         """Suggestions of at most `maximum` tokens beyond what is typed. Raises BadRequest for too short a context."""
-        if voice.slots.context - _beside(maximum) < MIN_REFERENCE:
-            text = f"the model's context of {voice.slots.context} tokens is too short to compose with"
+        if model.slots.context - _beside(maximum) < MIN_REFERENCE:
+            text = f"the model's context of {model.slots.context} tokens is too short to compose with"
             raise BadRequest(text, f"raise [model] context to {_beside(maximum) + MIN_REFERENCE}")
         self._compute = compute
-        self._voice = voice
+        self._model = model
         self._pieces = pieces
         self._maximum = maximum
         self._tell = tell
         self._fail = fail
-        self._encoding = Encoding(voice.continued, pieces.can_spell)
+        self._encoding = Encoding(model.continued, pieces.can_spell)
         self._kept = PathCache(pieces)
-        self._row, self._second = Row(voice), Row(voice)
-        self._reference = make_reference(voice, (), "", None)
+        self._row, self._second = Row(model), Row(model)
+        self._reference = make_reference(model, (), "", None)
         self._next: Reference | None = None  # that is being read into the second row
         self._is_read = False
         self._running: Interrupt | None = None  # of a suggestion
@@ -114,8 +114,8 @@ class Completer:
             return
         if self._reading is not None:
             self._reading.set()
-        room = self._voice.slots.context - _beside(self._maximum)
-        reference = fitting_reference(self._voice, items, document.behind, changed_s, room)
+        room = self._model.slots.context - _beside(self._maximum)
+        reference = fitting_reference(self._model, items, document.behind, changed_s, room)
         outgrown = self._outgrown(document, min(MAX_WINDOW, self._room(reference)))
         document.next_anchor = self._start(document) if outgrown else document.anchor
         ids = [*reference.ids, *self._encoding.ids(document.text[document.next_anchor : document.cursor])]
@@ -185,7 +185,7 @@ class Completer:
         late = ([*each.window.ids[-TAIL:], *each.tokens] for each in self._kept.late())
         lookup = Lookup([self._reference.ids, path.window.ids, *late])
         return complete(
-            self._row, self._reference.ids, path, self._pieces, eos=self._voice.eos, lookup=lookup, enough=enough
+            self._row, self._reference.ids, path, self._pieces, eos=self._model.eos, lookup=lookup, enough=enough
         )
 
     def _is_enough(self, path: Path) -> bool:
@@ -218,7 +218,7 @@ class Completer:
 
     def _room(self, reference: Reference) -> int:
         """For what is read of the text."""
-        return self._voice.slots.context - len(reference.ids) - _beside(self._maximum) + MIN_WINDOW
+        return self._model.slots.context - len(reference.ids) - _beside(self._maximum) + MIN_WINDOW
 
     def _outgrown(self, document: Document, maximum: int) -> bool:
         """Whether more than `maximum` tokens are read of the text; a token has eight characters at most, as a rule."""

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from hocket_bus.common_prefix import common_prefix_length
 from hocket_retrieval.chunking import sentences
 
+from ..engine.language_model import LanguageModel
 from ..engine.preemption import Preempted
 from ..engine.runtime.sequences import Prefill
 from ..engine.segments import Segment
-from ..engine.voice import Voice
 from .reference import Reference
 from .window import HALF, Ids, TokenTexts, Window
 
@@ -190,10 +190,10 @@ VERIFIED = 8  # unread tokens that are read in one pass with what is proposed be
 
 
 class Row:
-    """A row of a voice's memory, and the ids whose keys and values it holds. For the compute thread alone."""
+    """A row of a model's memory, and the ids whose keys and values it holds. For the compute thread alone."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
         self._row: int | None = None
         self._held: list[int] = []
         self.passes = 0  # made so far
@@ -201,10 +201,10 @@ class Row:
     def begin(self, ids: Sequence[int]) -> list[int]:
         """Roll back to what the row shares with `ids`; what is missing of them, at least the last. Raises Busy."""
         if self._row is None:
-            (self._row,) = self._voice.slots.take(1)
+            (self._row,) = self._model.slots.take(1)
         common = common_prefix_length(self._held, ids[:-1])
         self._held = self._held[:common]
-        self._voice.slots.roll_back(self._row, common)
+        self._model.slots.roll_back(self._row, common)
         return list(ids[common:])
 
     def append(self, ids: list[int], *, every: bool = False) -> Prefill[NDArray[np.float32]]:
@@ -213,12 +213,12 @@ class Row:
         behind = yield Segment([self._row], [ids], every)
         self._held += ids
         self.passes += 1
-        return behind.dense(self._voice.vocabulary)
+        return behind.dense(self._model.vocabulary)
 
     def close(self) -> None:
         """Give the row back."""
         if self._row is not None:
-            self._voice.slots.give_back([self._row])
+            self._model.slots.give_back([self._row])
             self._row = None
 
 

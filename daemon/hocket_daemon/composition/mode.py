@@ -51,8 +51,8 @@ class CompositionMode:
 
 def _writer(services: Services, generator: Generator) -> Writer | None:
     if generator == "model":
-        voice = services.voice
-        return Writer(LocalGenerator(voice, services.compute, mass=1.0), voice.name)
+        model = services.model
+        return Writer(LocalGenerator(model, services.compute, mass=1.0), model.name)
     if generator == "server":
         if services.server is None:
             raise BadConfiguration('[composition] generator is "server", but there is none', "set url in [server]")

@@ -44,7 +44,7 @@ class Reference:
 
 
 class Reader(Protocol):
-    """Whoever reads a reference: a voice, or what is to become one."""
+    """Whoever reads a reference: a model, or what is to become one."""
 
     def layout(self, task: Task) -> Layout:
         """How a passage and a question are laid out."""

@@ -54,8 +54,8 @@ class Composing:
         self._send = send
         self._publish = publish
         self._document = Document.of(whole)
-        voice = services.voice
-        self._memory = Takeaways(settings.memory_tokens, lambda text: len(voice.continued(text)))
+        model = services.model
+        self._memory = Takeaways(settings.memory_tokens, lambda text: len(model.continued(text)))
         lookups = services.retrieval.lookups(user)
         self._remembering = Remembering(
             settings,
@@ -66,7 +66,7 @@ class Composing:
             told=self._on_remembered,
         )
         self._completer = Completer(
-            services.compute, voice, pieces, maximum=whole.tokens, tell=self._tell, fail=self.fail
+            services.compute, model, pieces, maximum=whole.tokens, tell=self._tell, fail=self.fail
         )
         self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = self._changed_s = time.monotonic()
@@ -212,8 +212,8 @@ class CompositionService:
         *,
         why: str,
     ) -> None:
-        """`why` the voice of `services` composes; empty where there was no choice. Raises BadConfiguration."""
-        self._by = f"{services.voice.name} ({why})" if why else services.voice.name
+        """`why` the model of `services` composes; empty where there was no choice. Raises BadConfiguration."""
+        self._by = f"{services.model.name} ({why})" if why else services.model.name
         self._daemon = daemon
         self._services = services
         self._server = server
@@ -267,7 +267,7 @@ class CompositionService:
 
     @cached_property
     def _pieces(self) -> TokenTexts:
-        return TokenTexts(self._services.voice)
+        return TokenTexts(self._services.model)
 
     def _on_compose(self, event: Received) -> None:
         message = event.message

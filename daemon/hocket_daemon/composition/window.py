@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.voice import Voice
+from ..engine.language_model import LanguageModel
 
 Ids = NDArray[np.int64]
 HALF = "\ufffd"  # a character that is not whole yet
@@ -24,16 +24,16 @@ _LAST = "\U0010ffff"  # above every character of a text
 
 
 class TokenTexts:
-    """What each id of a voice's vocabulary adds to a text. From any thread."""
+    """What each id of a model's vocabulary adds to a text. From any thread."""
 
-    def __init__(self, voice: Voice) -> None:
-        self._voice = voice
-        self._before = voice.continued(_BEFORE)
-        self._skip = len(voice.text(self._before))
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._before = model.continued(_BEFORE)
+        self._skip = len(model.text(self._before))
 
     def text(self, ids: Sequence[int]) -> str:
         """What `ids` add to a text, half a character at its end as U+FFFD."""
-        return self._voice.text([*self._before, *ids])[self._skip :]
+        return self._model.text([*self._before, *ids])[self._skip :]
 
     def of(self, token: int) -> str:
         """What one id adds; empty where that is no whole character, or nothing."""
@@ -52,14 +52,14 @@ class TokenTexts:
 
     @cached_property
     def _texts(self) -> list[str]:
-        texts = (self.text([token]) for token in range(self._voice.vocabulary))
+        texts = (self.text([token]) for token in range(self._model.vocabulary))
         return ["" if HALF in text else text for text in texts]
 
     @cached_property
     def _by_text(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for token, text in enumerate(self._texts):
-            if text and token not in self._voice.eos:
+            if text and token not in self._model.eos:
                 found.setdefault(text, []).append(token)
         return found
 

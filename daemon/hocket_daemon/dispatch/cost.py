@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..engine.voice import Shape
+from ..engine.language_model import Shape
 from ..profiling.profiler import Energy
 from .prices import TABLE_8, Price
 from .settings import Constraint, DispatchSettings

@@ -134,7 +134,7 @@ class Follower:
         """The tokens of an answer that stood somewhere else so far."""
         if message.first > 0:
             raise BadMessage("tokens without their beginning")
-        if max(message.ids, default=0) >= self._services.voice.vocabulary:
+        if max(message.ids, default=0) >= self._services.model.vocabulary:
             raise BadMessage("a token that no model here has")
         if len(message.ids) >= self._opening.sampling.max_tokens:
             raise BadMessage("an answer that is as long as it may be")

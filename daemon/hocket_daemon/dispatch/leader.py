@@ -78,7 +78,7 @@ class Leader(Leading):
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
-        prompt, missing = measure(self._services.voice, opening.question, texts, task=opening.task)
+        prompt, missing = measure(self._services.model, opening.question, texts, task=opening.task)
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
@@ -96,7 +96,7 @@ class Leader(Leading):
     def on_token(self, side: Side, step: int, token: int) -> None:
         """A side's next token; what it says while another one writes is nobody's."""
         if self._race.writer in (None, side) and not self.closed and self._written is None:
-            if step != len(self._answer) or token >= self._services.voice.vocabulary:
+            if step != len(self._answer) or token >= self._services.model.vocabulary:
                 raise BadMessage("a token that cannot be the next one")
             self._take(side, token)
 

@@ -137,8 +137,8 @@ class LocalWriter:
     def _prefill(self, found: Passages) -> None:
         opening, self._began_s = self._opening, time.monotonic()
         texts = [passage.text for passage in found.passages]
-        voice, room = self._services.voice, opening.sampling.max_tokens
-        reading = read(voice, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
+        model, room = self._services.model, opening.sampling.max_tokens
+        reading = read(model, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
         self._grounded.read(reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:

@@ -84,7 +84,7 @@ class DispatchMode:
         self._file.read_into(self._account)
         self._dispatcher = Dispatcher(
             settings,
-            costs_of(settings, services.voice.shape, TYPICAL_TOKENS, services.profiler.energy),
+            costs_of(settings, services.model.shape, TYPICAL_TOKENS, services.profiler.energy),
             self._account,
             server_profile=ServerProfile(),
             device_line=_line(services),
@@ -172,10 +172,10 @@ class DispatchMode:
         self, ask: Ask, peer: Peer | None, opening: Dispatch
     ) -> Callable[[PrefixChain, WriterOwner], CloudWriter] | None:
         """The server where one is configured, or else the cloud daemon."""
-        server, voice = self._services.server, self._services.voice
+        server, model = self._services.server, self._services.model
         if server is not None:
             request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
-            return lambda chain, owner: ServerWriter(server, voice, request, chain, owner)
+            return lambda chain, owner: ServerWriter(server, model, request, chain, owner)
         if peer is None:
             return None
         self._learn(peer)
@@ -196,7 +196,7 @@ class DispatchMode:
             task=ask.task,
             sampling=ask.sampling,
             documents=ask.documents,
-            eos=[] if ask.ignore_eos else self._services.voice.eos,
+            eos=[] if ask.ignore_eos else self._services.model.eos,
             relevance_temperature=self._weighing.temperature,
             wire_mass=self._weighing.wire_mass,
             writer="cloud",

@@ -14,7 +14,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Message, Standing
 
 from ..engine.generators.generator import Generating, TextGenerator, TextRequest
-from ..engine.voice import Voice
+from ..engine.language_model import LanguageModel
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Told
 from .work import Work
@@ -29,7 +29,7 @@ class ServerWriter:
     rtt_s = 0.0
 
     def __init__(
-        self, server: TextGenerator, voice: Voice, request: TextRequest, chain: PrefixChain, owner: WriterOwner
+        self, server: TextGenerator, model: LanguageModel, request: TextRequest, chain: PrefixChain, owner: WriterOwner
     ) -> None:
         """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
         self.opened = False
@@ -39,7 +39,7 @@ class ServerWriter:
         self.work = Work()
         self.has_said_all = True
         self._server = server
-        self._voice = voice
+        self._model = model
         self._request = request
         self._chain = chain
         self._owner = owner
@@ -55,9 +55,9 @@ class ServerWriter:
         self.hold()
         whole, tokens = self._request, len(self._chain)
         left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
-        request = replace(whole, sampling=left, prefix=self._voice.text(self._chain.ids))
+        request = replace(whole, sampling=left, prefix=self._model.text(self._chain.ids))
         self.opened, stint = True, self._stint
-        self._asked = len(self._voice.prompt(whole.prompt, whole.task)) + tokens
+        self._asked = len(self._model.prompt(whole.prompt, whole.task)) + tokens
         self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
         self._text = self._server.generate(
             request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)
@@ -83,7 +83,7 @@ class ServerWriter:
         """It has no link."""
 
     def _on_text(self, stint: int, piece: str) -> None:
-        for token in self._voice.continued(piece):
+        for token in self._model.continued(piece):
             if stint != self._stint:
                 return
             self.work.decoded += 1

@@ -1,4 +1,4 @@
-"""What a configuration says of whoever writes: a voice's model and its stored KV, or a server of text elsewhere."""
+"""What a configuration says of whoever writes: a model and its stored KV, or a server of text elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="`float32`, `bfloat16`, `float16`; `auto` is bfloat16 on a GPU, and on a CPU float32 or the "
-            "fastest voice of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
+            "fastest format of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
         ),
     ] = "auto"
 

@@ -51,13 +51,13 @@ class Candidates:
             each.cancel()
 
     def _write(self, prompt: str, seed: int) -> Generation:
-        voice = self._services.voice
+        model = self._services.model
         return Generation(
             self._services.compute,
-            read_text(voice, prompt, task="answer", room=TOKENS, prefix=""),
+            read_text(model, prompt, task="answer", room=TOKENS, prefix=""),
             Rule(seed, TEMPERATURE, TOP_P),
             1.0,
-            Transcript(Detokenizer(voice.text, (), strip=True), voice.eos, TOKENS),
+            Transcript(Detokenizer(model.text, (), strip=True), model.eos, TOKENS),
             on_token=lambda _, __: None,
             on_end=self._on_end,
             watches=True,

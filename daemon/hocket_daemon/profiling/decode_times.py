@@ -8,8 +8,8 @@ from hocket_bus.endpoints import host_of
 from hocket_bus.messages import Side
 from hocket_bus.sockets import Link
 
+from ..engine.language_model import LanguageModel
 from ..engine.settings import ModelSettings
-from ..engine.voice import Voice
 from .offline import about
 from .profiler import Profiler
 from .profiles import DecodeProfile, Figure, NetworkProfile, decode_file, in_words, load, network_file
@@ -18,10 +18,10 @@ from .profiles import DecodeProfile, Figure, NetworkProfile, decode_file, in_wor
 class Profiling:
     """The runtime stage of a daemon, started from the offline stage of its model on this machine when there is one."""
 
-    def __init__(self, voice: Voice, settings: ModelSettings, side: Side) -> None:
+    def __init__(self, model: LanguageModel, settings: ModelSettings, side: Side) -> None:
         self.profiler = Profiler()
         self._side = side
-        self._file = decode_file(about(voice, settings, side))
+        self._file = decode_file(about(model, settings, side))
         self._read_ns = 0
         self._date = ""
         self.refresh()

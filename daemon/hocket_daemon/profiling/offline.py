@@ -14,10 +14,10 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Side
 
 from ..engine.catalog.machine import processor
+from ..engine.language_model import LanguageModel
 from ..engine.sampling.heads import made
 from ..engine.segments import Segment, in_passes
 from ..engine.settings import ModelSettings
-from ..engine.voice import Voice
 from .energy import EnergyMeter
 from .profiler import Energy, PrefillTime, fit, fit_prefill
 from .profiles import DecodeProfile
@@ -35,91 +35,91 @@ class Stage:
     runs: int = 3
 
 
-def about(voice: Voice, settings: ModelSettings, side: Side) -> dict[str, str | int]:
+def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str, str | int]:
     """Model and machine: what a decode time depends on. The bundled model is another one on each side."""
     return {
         "model": settings.name,
         "side": side,
         "dtype": settings.dtype,
-        "context": voice.slots.context,
-        "compute": voice.compute,
+        "context": model.slots.context,
+        "compute": model.compute,
         "threads": settings.threads,
         "processor": processor(),
         "cores": os.cpu_count() or 0,
     }
 
 
-def steps_of(voice: Voice, stage: Stage) -> int:
+def steps_of(model: LanguageModel, stage: Stage) -> int:
     """Decode steps of all runs together."""
-    return stage.runs * max(0, voice.slots.context - stage.chunk_tokens)
+    return stage.runs * max(0, model.slots.context - stage.chunk_tokens)
 
 
 def profile(
-    voice: Voice, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
+    model: LanguageModel, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
 ) -> DecodeProfile:
     """Measure and fit; `tell` is called after every step. Raises BadRequest when the context has too little room."""
-    if steps_of(voice, stage) == 0:
+    if steps_of(model, stage) == 0:
         raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
     meter = EnergyMeter()
-    seconds = np.mean([_run(voice, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
+    seconds = np.mean([_run(model, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
     decoded_j = meter.joules()
-    fitted = fit(range(stage.chunk_tokens + 1, voice.slots.context + 1), seconds)
+    fitted = fit(range(stage.chunk_tokens + 1, model.slots.context + 1), seconds)
     meter = EnergyMeter()
-    prefill = _prefill_time(voice, stage.runs)
+    prefill = _prefill_time(model, stage.runs)
     return DecodeProfile(
         date=datetime.now(UTC).isoformat(timespec="minutes"),
         about=about,
         fits={stage.rows: fitted},
         prefill=prefill,
-        energy=_energy(voice, stage, decoded_j, meter.joules()),
+        energy=_energy(model, stage, decoded_j, meter.joules()),
     )
 
 
-def _energy(voice: Voice, stage: Stage, decoded_j: float | None, prefilled_j: float | None) -> Energy | None:
+def _energy(model: LanguageModel, stage: Stage, decoded_j: float | None, prefilled_j: float | None) -> Energy | None:
     """Joules a token; a run's chunks, which are few beside its steps, count as decoded."""
     if decoded_j is None or prefilled_j is None:
         return None
-    prompts = stage.runs * sum(_lengths(voice))
-    return Energy(prefilled_j / prompts, decoded_j / (steps_of(voice, stage) * stage.rows))
+    prompts = stage.runs * sum(_lengths(model))
+    return Energy(prefilled_j / prompts, decoded_j / (steps_of(model, stage) * stage.rows))
 
 
-def _lengths(voice: Voice) -> list[int]:
+def _lengths(model: LanguageModel) -> list[int]:
     """Of the prompts that are timed."""
-    return [voice.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
+    return [model.slots.context * part // _PROMPTS for part in range(1, _PROMPTS + 1)]
 
 
-def _prefill_time(voice: Voice, runs: int) -> PrefillTime:
+def _prefill_time(model: LanguageModel, runs: int) -> PrefillTime:
     """Of prompts of several lengths in one row, read as a session's are; the fastest of the runs counts."""
-    lengths = _lengths(voice)
-    return fit_prefill(lengths, [min(_read_prompt(voice, length) for _ in range(runs)) for length in lengths])
+    lengths = _lengths(model)
+    return fit_prefill(lengths, [min(_read_prompt(model, length) for _ in range(runs)) for length in lengths])
 
 
-def _read_prompt(voice: Voice, length: int) -> float:
-    ids = np.random.default_rng(_SEED).integers(voice.vocabulary, size=length).tolist()
-    rows = voice.slots.take(1)
+def _read_prompt(model: LanguageModel, length: int) -> float:
+    ids = np.random.default_rng(_SEED).integers(model.vocabulary, size=length).tolist()
+    rows = model.slots.take(1)
     started_s = time.perf_counter()
     try:
-        for segment in in_passes(rows, [ids], voice.prefill_tokens):
-            voice.read([segment])
+        for segment in in_passes(rows, [ids], model.prefill_tokens):
+            model.read([segment])
     finally:
-        voice.slots.give_back(rows)
+        model.slots.give_back(rows)
     return time.perf_counter() - started_s
 
 
-def _run(voice: Voice, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
+def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
     """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
     rng = np.random.default_rng(_SEED)
-    words = voice.vocabulary
+    words = model.vocabulary
     weights = [1 / stage.rows] * stage.rows
-    rows = voice.slots.take(stage.rows)
+    rows = model.slots.take(stage.rows)
     seconds = []
     try:
-        voice.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
-        for token in rng.integers(words, size=voice.slots.context - stage.chunk_tokens).tolist():
+        model.read([Segment(rows, rng.integers(words, size=(stage.rows, stage.chunk_tokens)).tolist())])
+        for token in rng.integers(words, size=model.slots.context - stage.chunk_tokens).tolist():
             started_s = time.perf_counter()
-            made(voice.read([Segment(rows, [[token]] * stage.rows)])[0], weights, wire_mass)
+            made(model.read([Segment(rows, [[token]] * stage.rows)])[0], weights, wire_mass)
             seconds.append(time.perf_counter() - started_s)
             tell()
     finally:
-        voice.slots.give_back(rows)
+        model.slots.give_back(rows)
     return seconds

@@ -16,10 +16,10 @@ from hocket_bus.errors import Busy, HocketError
 from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
 
+from ..engine.language_model import DocumentStore
 from ..engine.preemption import Interrupt
 from ..engine.runtime.sequences import Ahead
 from ..engine.runtime.stored import text_digest
-from ..engine.voice import DocumentStore
 
 POLL_S = 3.0
 REPLY_S = 10.0

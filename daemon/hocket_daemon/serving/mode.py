@@ -118,7 +118,7 @@ class Asks(Protocol):
         """Raises BadRequest for what cannot be asked of this mode."""
 
     def rows(self, ask: Ask) -> int:
-        """Rows of the voice's memory that the question needs on this side."""
+        """Rows of the model's memory that the question needs on this side."""
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Begin a session on the side that was asked; `peer` is the other side, None where there is none."""
@@ -138,7 +138,7 @@ class Peers(Protocol):
         """By which its records name it."""
 
     def rows_of(self, opening: Message) -> int:
-        """Rows of the voice's memory that a session of the other side's needs here."""
+        """Rows of the model's memory that a session of the other side's needs here."""
 
     def accept(self, opening: Message, peer: Peer) -> FollowedSession:
         """Begin a session that the other side has opened."""

@@ -160,9 +160,9 @@ class Requests:
         self._daemon.check_taking()
         self._streams.check_new(ask.request)  # before it takes a place
         services.admission.enter(place, event.user, mode.rows(ask), now)
-        eos = [] if ask.ignore_eos else services.voice.eos
+        eos = [] if ask.ignore_eos else services.model.eos
         stream = self._streams.open(ask, event.route, event.user)
-        reply = Reply(ask, stream, services.voice.text, eos, services.counters)
+        reply = Reply(ask, stream, services.model.text, eos, services.counters)
         try:
             self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._daemon.peer()))
         except HocketError as error:

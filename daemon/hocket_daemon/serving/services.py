@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hocket_bus.messages import Side
 
 from ..engine.generators.generator import TextGenerator
+from ..engine.language_model import LanguageModel
 from ..engine.runtime.compute import Compute
-from ..engine.voice import Voice
 from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
 from .admission import Admission
@@ -22,7 +22,7 @@ class Services:
     """One side's parts. Everything is called on the main thread, and calls back there."""
 
     side: Side
-    voice: Voice
+    model: LanguageModel
     compute: Compute
     retrieval: RetrievalClient
     profiler: Profiler

@@ -17,10 +17,10 @@ from rich.progress import Progress
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, WEIGHTS, Weights
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
-from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench import unfounded
 from hocket_lab.bench.dealt import Scores
 from hocket_lab.bench.lies import alarm
@@ -85,39 +85,41 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
 
 def _measure(report: Report, asked: Sequence[Question], settings: Settings) -> None:
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Progress(console=console.err()) as progress:
-        model = ModelSettings(
+        how = ModelSettings(
             name=settings.model, dtype=settings.dtype, threads=settings.threads, slots=AT_ONCE * _SLOTS_EACH,
             context=2048, prefill_tokens=512, kv_bytes=_KV_BYTES,
         )  # fmt: skip
-        voice = open_voice(model, "device", KVSettings(folder=folder))
-        assert voice.stored is not None
-        with closing(voice.stored):
-            _ask_all(voice, asked, settings, report, progress)
+        model = open_model(how, "device", KVSettings(folder=folder))
+        assert model.stored is not None
+        with closing(model.stored):
+            _ask_all(model, asked, settings, report, progress)
 
 
-def _ask_all(voice: Voice, asked: Sequence[Question], settings: Settings, report: Report, progress: Progress) -> None:
+def _ask_all(
+    model: LanguageModel, asked: Sequence[Question], settings: Settings, report: Report, progress: Progress
+) -> None:
     scores, numbered = Scores(), list(enumerate(asked))
     bar = progress.add_task("answers", total=len(asked) * len(settings.who))
     for first in range(0, len(asked), AT_ONCE):
         some = numbered[first : first + AT_ONCE]
         for who in settings.who:
             new = [(at, question) for at, question in some if report.find(id=at, who=who) is None]
-            answers = _answers(voice, scores, who, new, settings)
+            answers = _answers(model, scores, who, new, settings)
             for (at, question), (text, left) in zip(new, answers, strict=True):
                 report.add(_row(at, question, who, text) | {"left": left})
             progress.advance(bar, len(some))
 
 
 def _answers(
-    voice: Voice, scores: Scores, who: str, some: Sequence[tuple[int, Question]], settings: Settings
+    model: LanguageModel, scores: Scores, who: str, some: Sequence[tuple[int, Question]], settings: Settings
 ) -> Iterator[tuple[str, bool]]:
     weights = PAIRS.get(who, settings.weights)
     aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
-    two = TwoSides(voice, scores, settings.max_tokens, weights, aggregation)
+    two = TwoSides(model, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for _, question in some]
     rules = [Rule(settings.seed + at, settings.temperature, TOP_P) for at, _ in some]
     for steps in two.answers(asked, rules):
-        yield voice.text([step.token for step in steps]), alarm(steps) is not None
+        yield model.text([step.token for step in steps]), alarm(steps) is not None
 
 
 def _asked(question: Question, who: str, scores: Scores, documents: int) -> Asked:

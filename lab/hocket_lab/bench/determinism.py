@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt, Together
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
@@ -47,7 +47,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     expected: list[list[int]] = []
     for precision in [EXACT, *(name for name in missing if name != EXACT)] if missing else []:
         how = ModelSettings(name=BUNDLED, dtype=precision, slots=3 * settings.sessions, kv_bytes=0)
-        model = TransformersVoice(how, "cloud")
+        model = TransformersModel(how, "cloud")
         alone, beside = tokens_of(model, settings, expected)
         expected = expected or alone
         if report.find(precision=precision) is None:
@@ -69,7 +69,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def tokens_of(
-    model: TransformersVoice, settings: Settings, given: Sequence[list[int]]
+    model: TransformersModel, settings: Settings, given: Sequence[list[int]]
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Each session's tokens by itself and beside all others; prefixes are those of `given`, or its own where empty."""
     readings = _readings(model, settings)
@@ -87,7 +87,7 @@ def tokens_of(
     return alone, beside
 
 
-def _readings(model: TransformersVoice, settings: Settings) -> list[SequenceGroup]:
+def _readings(model: TransformersModel, settings: Settings) -> list[SequenceGroup]:
     """Sessions of one to three passages of different lengths."""
     rng = random.Random(settings.seed)
 
@@ -108,7 +108,7 @@ def _readings(model: TransformersVoice, settings: Settings) -> list[SequenceGrou
 
 def _decode(pairs: Sequence[tuple[SequenceGroup, list[int]]]) -> list[Distribution]:
     steps = [DecodeRequest(reading, prefix, _even, Interrupt()) for reading, prefix in pairs]
-    decoded, _ = decode(pairs[0][0].voice.read, steps, Together([step.interrupt for step in steps]))
+    decoded, _ = decode(pairs[0][0].model.read, steps, Together([step.interrupt for step in steps]))
     return [each.value for each in decoded]
 
 

@@ -20,7 +20,7 @@ import torch
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.utils import logging
 
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.report import Report, Row
@@ -51,7 +51,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     if missing and not torch.cuda.is_available():  # processor time says nothing of a GPU
         context = max(settings.lengths) + 1
         how = ModelSettings(name=BUNDLED, dtype="float32", slots=max(settings.rows), context=context, kv_bytes=0)
-        model = TransformersVoice(how, "cloud")
+        model = TransformersModel(how, "cloud")
         bare = _bare(model.folder)
         for rows, length in missing:
             report.add({"rows": rows, "length": length} | _compare(model, bare, rows, length, settings.steps))
@@ -72,7 +72,7 @@ def _bare(folder: str) -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def _compare(model: TransformersVoice, bare: PreTrainedModel, rows: int, length: int, steps: int) -> Row:
+def _compare(model: TransformersModel, bare: PreTrainedModel, rows: int, length: int, steps: int) -> Row:
     """Processor milliseconds of both and their ratio: medians over pairs of steps."""
     taken, before = model.slots.take(rows), [[7] * (length - 1)] * rows
     model.read([Segment(taken, before)])
@@ -122,9 +122,9 @@ def _claim_gpu(report: Report, steps: int) -> None:
 def over_memory(config: Qwen2Config, steps: int) -> float:
     """A decode step of a model of random weights, over the time in which its weights can be copied."""
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-        TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
+        TransformersModel(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
         Qwen2ForCausalLM(config).bfloat16().save_pretrained(folder)
-        model = TransformersVoice(ModelSettings(name=folder, slots=1, context=256), "cloud")
+        model = TransformersModel(ModelSettings(name=folder, slots=1, context=256), "cloud")
     rows = model.slots.take(1)
     model.read([Segment(rows, [[7] * 64])])
     step_s = median(_wall_s(lambda: model.read([Segment(rows, [[7]])])) for _ in range(min(steps, 150)))

@@ -1,6 +1,6 @@
 """Answers that a lying cloud forces: how it begins them, what it wants to hear, and what it hears.
 
-The device's half is the daemons' own dialogue over a real voice; the cloud's is written here. No bus, no clock.
+The device's half is the daemons' own dialogue over a real model; the cloud's is written here. No bus, no clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import HEARD
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.aggregation.steering import Guard
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import MAX_IDS, Distribution, truncate
@@ -71,8 +71,8 @@ class Heard:
 class LyingCloud:
     """Forces the beginning, then yields: its distributions and log h, step by step."""
 
-    def __init__(self, voice: TransformersVoice, manner: Manner, wanted: list[int], group: SequenceGroup) -> None:
-        self._voice = voice
+    def __init__(self, model: TransformersModel, manner: Manner, wanted: list[int], group: SequenceGroup) -> None:
+        self._model = model
         self._manner = manner
         self._wanted = wanted
         self._group = group
@@ -108,27 +108,27 @@ class LyingCloud:
     def _yielding(self, ids: list[int]) -> Distribution:
         if self._manner in ("guessing", "soft"):
             return truncate(self._own(ids), self._mass)
-        vocabulary = min(self._voice.vocabulary, MAX_IDS)
+        vocabulary = min(self._model.vocabulary, MAX_IDS)
         return Distribution(np.arange(vocabulary), np.full(vocabulary, codec.COUNTS_PER_ID), 0.98)
 
     def _own(self, ids: list[int]) -> np.ndarray:
-        """What the same voice says that has not read the private passages."""
+        """What the same model says that has not read the private passages."""
         return distribution(self._group, ids, [])
 
 
 def attack(
-    voice: TransformersVoice, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, guard: Guard
+    model: TransformersModel, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, guard: Guard
 ) -> Heard:
     """One question with a lying cloud; `drafts`: the device shares its drafts, `guard`: how it is on its guard."""
     sampling, heard = begin.sampling, begin.weights in HEARD
-    own = read_at_once(voice, case.question, list(case.passages), task="answer", room=sampling.max_tokens, heard=heard)
-    other = read_at_once(voice, case.question, [], task="answer", room=sampling.max_tokens)
-    device = Dialogue("device", begin, shares_drafts=drafts, guard=guard, vocabulary=voice.vocabulary)
+    own = read_at_once(model, case.question, list(case.passages), task="answer", room=sampling.max_tokens, heard=heard)
+    other = read_at_once(model, case.question, [], task="answer", room=sampling.max_tokens)
+    device = Dialogue("device", begin, shares_drafts=drafts, guard=guard, vocabulary=model.vocabulary)
     if heard:
         device.hear(explained(own.likelihoods))
     try:
-        wanted = list(voice.tokenizer(case.beginning, add_special_tokens=False)["input_ids"])
-        return _Attack(voice, case, own, LyingCloud(voice, manner, wanted, other)).run(begin, device)
+        wanted = list(model.tokenizer(case.beginning, add_special_tokens=False)["input_ids"])
+        return _Attack(model, case, own, LyingCloud(model, manner, wanted, other)).run(begin, device)
     finally:
         own.close()
         other.close()
@@ -156,8 +156,8 @@ def opening(case: Forced, sampling: Sampling, weights: Weights) -> Begin:
 class _Attack:
     """One session: the device drafts as far as it may, then the cloud lies, until the value is heard or they part."""
 
-    def __init__(self, voice: TransformersVoice, case: Forced, group: SequenceGroup, cloud: LyingCloud) -> None:
-        self._voice = voice
+    def __init__(self, model: TransformersModel, case: Forced, group: SequenceGroup, cloud: LyingCloud) -> None:
+        self._model = model
         self._case = case
         self._group = group
         self._cloud = cloud
@@ -175,10 +175,10 @@ class _Attack:
                 self._lie(begin, device, chain)
             yielded += not self._cloud.forces
             self._parted |= exchange.steered
-        return Heard(self._has_value(), self._parted, exchange.take_doubt(), self._voice.text(self._told))
+        return Heard(self._has_value(), self._parted, exchange.take_doubt(), self._model.text(self._told))
 
     def _has_value(self) -> bool:
-        return self._case.value in self._voice.text(self._told) or self._case.value in self._drafted
+        return self._case.value in self._model.text(self._told) or self._case.value in self._drafted
 
     def _draft(self, begin: Begin, device: Dialogue) -> None:
         exchange = device.exchange
@@ -187,7 +187,7 @@ class _Attack:
             found = truncate(distribution(self._group, list(drafted.ids), _WEIGHTS), begin.wire_mass)
             effects = device.own(step, drafted.digest, found, _RELEVANCE, DECODE_S)
             if any(isinstance(message, wire.Draft) for message in effects.send):
-                self._drafted = self._voice.text(list(exchange.drafted.ids))
+                self._drafted = self._model.text(list(exchange.drafted.ids))
 
     def _lie(self, begin: Begin, device: Dialogue, chain: PrefixChain) -> None:
         distribution, log_h = self._cloud.says(list(chain.ids))

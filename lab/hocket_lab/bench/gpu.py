@@ -21,7 +21,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.backends.captured import PART_TOKENS
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.engine import QWEN2, copied_bytes_per_s
@@ -75,15 +75,15 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 def measured(config: Qwen2Config, settings: Settings) -> list[Row]:
     """A row for each number of rows, one for a pass with a part of a prompt beside, and one for a prompt alone."""
-    voice = _voice(config, settings)
-    passes = _Passes(voice, settings)
+    model = _model(config, settings)
+    passes = _Passes(model, settings)
     about: Row = {
-        "device": voice.compute,
-        "floor_ms": 1000 * voice.weight_bytes / copied_bytes_per_s(voice.device),
-        "part_tokens": voice.prefill_tokens,
+        "device": model.compute,
+        "floor_ms": 1000 * model.weight_bytes / copied_bytes_per_s(model.device),
+        "part_tokens": model.prefill_tokens,
     }
     steps: list[Row] = [{"kind": "step", "rows": rows, "ms": passes.step_ms(rows)} for rows in settings.rows]
-    mixed: Row = {"kind": "mixed", "rows": MIXED_ROWS, "ms": passes.step_ms(MIXED_ROWS, beside=voice.prefill_tokens)}
+    mixed: Row = {"kind": "mixed", "rows": MIXED_ROWS, "ms": passes.step_ms(MIXED_ROWS, beside=model.prefill_tokens)}
     prompt: Row = {"kind": "prompt", "rows": 1, "ms": passes.prompt_ms(settings.prompt)}
     return [about | row for row in (*steps, mixed, prompt)]
 
@@ -91,26 +91,26 @@ def measured(config: Qwen2Config, settings: Settings) -> list[Row]:
 class _Passes:
     """Rows of equal length, and one beside them that is empty; both again so behind each pass."""
 
-    def __init__(self, voice: TransformersVoice, settings: Settings) -> None:
-        self._voice, self._length, self._steps = voice, settings.length, settings.steps
-        self._rows = voice.slots.take(max(*settings.rows, MIXED_ROWS))
-        (self._other,) = voice.slots.take(1)
-        for segment in in_passes(self._rows, [[TOKEN] * self._length] * len(self._rows), voice.prefill_tokens):
-            voice.read([segment])
+    def __init__(self, model: TransformersModel, settings: Settings) -> None:
+        self._model, self._length, self._steps = model, settings.length, settings.steps
+        self._rows = model.slots.take(max(*settings.rows, MIXED_ROWS))
+        (self._other,) = model.slots.take(1)
+        for segment in in_passes(self._rows, [[TOKEN] * self._length] * len(self._rows), model.prefill_tokens):
+            model.read([segment])
 
     def step_ms(self, rows: int, beside: int = 0) -> float:
         """One token for so many rows, and `beside` them so many of a prompt, in one pass."""
         groups = [self._rows[at : min(at + 2, rows)] for at in range(0, rows, 2)]
         segments = [Segment(group, [[TOKEN]] * len(group)) for group in groups]
         part = [Segment([self._other], [[TOKEN] * beside])] if beside else []
-        return self._timed_ms(lambda: self._voice.read([*segments, *part]))
+        return self._timed_ms(lambda: self._model.read([*segments, *part]))
 
     def prompt_ms(self, tokens: int) -> float:
         """A prompt alone, in its parts."""
 
         def read() -> None:
-            for segment in in_passes([self._other], [[TOKEN] * tokens], self._voice.prefill_tokens):
-                self._voice.read([segment])
+            for segment in in_passes([self._other], [[TOKEN] * tokens], self._model.prefill_tokens):
+                self._model.read([segment])
 
         return self._timed_ms(read)
 
@@ -121,22 +121,22 @@ class _Passes:
             job()
             took_s.append(perf_counter() - began_s)
             for row in self._rows:
-                self._voice.slots.roll_back(row, self._length)
-            self._voice.slots.roll_back(self._other, 0)
+                self._model.slots.roll_back(row, self._length)
+            self._model.slots.roll_back(self._other, 0)
         return 1000 * median(took_s)
 
 
-def _voice(config: Qwen2Config, settings: Settings) -> TransformersVoice:
+def _model(config: Qwen2Config, settings: Settings) -> TransformersModel:
     context = settings.length + max(settings.prompt, *PART_TOKENS) + 1
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
         _save(config, folder)
         slots = max(*settings.rows, MIXED_ROWS) + 1
-        return TransformersVoice(ModelSettings(name=folder, slots=slots, context=context, kv_bytes=0), "cloud")
+        return TransformersModel(ModelSettings(name=folder, slots=slots, context=context, kv_bytes=0), "cloud")
 
 
 def _save(config: Qwen2Config, folder: str) -> None:
     """Random weights; logits of about SPREAD, since a normed state of this width meets rows of an embedding of 0.02."""
-    TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
+    TransformersModel(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     model = Qwen2ForCausalLM(config).bfloat16()
     with torch.no_grad():

@@ -17,7 +17,7 @@ from rich.progress import Progress
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
 from hocket_client import Client
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.aggregation import articles, fixed_prompts, inputs
 from hocket_lab.bench.product import DOCUMENTS
@@ -91,7 +91,7 @@ def _measure(report: Report, data: Path, settings: Settings, cell: tuple[bool, i
 
 def passages(data: Path, number: int, tokens: int) -> list[str]:
     """`number` different texts of about `tokens` tokens of the bundled models, from WikiText-2's validation split."""
-    tokenizer = TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
+    tokenizer = TransformersModel(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer
     ids = tokenizer("\n".join(articles(data, TEXTS * number)), add_special_tokens=False)["input_ids"]
     starts = range(0, len(ids) - tokens, max(tokens, len(ids) // number))
     return [str(tokenizer.decode(ids[start : start + tokens])).strip() for start in starts][:number]

@@ -12,10 +12,10 @@ from rich.progress import Progress, track
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, Sampling, Side, Task, Weights
 from hocket_daemon.aggregation.steering import Guard, Steering, bounds, guard
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.aggregation import articles, fixed_prompts
 from hocket_lab.bench.dealt import FILES, Scores, dealt
 from hocket_lab.bench.forced import ENOUGH, MANNERS, Manner, attack, forced, opening
@@ -53,28 +53,28 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Let an honest and a lying cloud take part; returns whether every claim holds."""
     read = {"inputs": digest_of_files([data / file for file in (*FILES, *_WIKITEXT)])} if settings.answers else {}
     report = Report(asdict(settings) | read, json_path)
-    voices = _voices(settings)
+    models = _models(settings)
     for temperature, manner, drafts in product(settings.temperatures, MANNERS, (False, True)):
         for kind in ("off", guard(trusts=False, shares_drafts=drafts)):
             key: Row = {"cloud": f"lying, {manner}", "temperature": temperature, "drafts": drafts, "guard": kind}
             if settings.beginnings and report.find(**key) is None:
-                report.add(key | _lying(voices["device"], manner, settings, temperature, kind, drafts=drafts))
+                report.add(key | _lying(models["device"], manner, settings, temperature, kind, drafts=drafts))
     if settings.answers:
-        _honest(voices, data, settings, report)
+        _honest(models, data, settings, report)
     _claim(report)
     report.summary = _summary(report.rows)
     return report.finish()
 
 
-def _voices(settings: Settings) -> Mapping[Side, TransformersVoice]:
+def _models(settings: Settings) -> Mapping[Side, TransformersModel]:
     model = ModelSettings(name=settings.model, slots=4 * AT_ONCE, context=1024, dtype=settings.dtype)
     if settings.model == BUNDLED:
-        return {side: TransformersVoice(model, side) for side in SIDES}
-    return dict.fromkeys(SIDES, TransformersVoice(model, "device"))
+        return {side: TransformersModel(model, side) for side in SIDES}
+    return dict.fromkeys(SIDES, TransformersModel(model, "device"))
 
 
 def _lying(
-    voice: TransformersVoice, manner: Manner, settings: Settings, temperature: float, kind: Guard, *, drafts: bool
+    model: TransformersModel, manner: Manner, settings: Settings, temperature: float, kind: Guard, *, drafts: bool
 ) -> Row:
     cases = list(forced())[: settings.beginnings]
     heard = []
@@ -82,7 +82,7 @@ def _lying(
         seed, room = settings.seed + at, _ROOM + ENOUGH
         sampling = Sampling(temperature=temperature, seed=seed, max_tokens=room)
         begin = opening(case, sampling, settings.weights)
-        heard.append(attack(voice, case, manner, begin, drafts=drafts, guard=kind))
+        heard.append(attack(model, case, manner, begin, drafts=drafts, guard=kind))
     return {
         "answers": len(heard),
         "heard": sum(one.value for one in heard),
@@ -92,14 +92,14 @@ def _lying(
     }
 
 
-def _honest(voices: Mapping[Side, Voice], data: Path, settings: Settings, report: Report) -> None:
+def _honest(models: Mapping[Side, LanguageModel], data: Path, settings: Settings, report: Report) -> None:
     scores = Scores()
     cells = [(task, each) for task in TASKS if task in settings.tasks for each in settings.temperatures]
     with Progress(console=console.err(), transient=True) as bar:
         task_id = bar.add_task("honest answers", total=len(cells) * settings.answers)
         for task, temperature in cells:
             asked = _asked(task, data, settings, scores)
-            two = TwoSides(voices, scores, settings.max_tokens, settings.weights, task=task)
+            two = TwoSides(models, scores, settings.max_tokens, settings.weights, task=task)
             done = len(_of(report.rows, task, temperature))
             bar.advance(task_id, done)
             for at in range(done, len(asked), AT_ONCE):

@@ -1,4 +1,4 @@
-"""llama.cpp's own decoding of a GGUF file: the plainest loop over its C functions, which a voice is compared with."""
+"""llama.cpp's own decoding of a GGUF file: the plainest loop over its C functions, which a model is compared with."""
 
 from __future__ import annotations
 

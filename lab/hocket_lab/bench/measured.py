@@ -55,7 +55,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench retrieval": ("retrieval", "lab/bench/retrieval.py"),
     "bench soak": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py", "lab/bench/soak.py"),
     "bench typing": (*_COMPOSED, "lab/bench/typing.py"),
-    "bench voices": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/voices.py"),
+    "bench formats": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/formats.py"),
     "bench wire": ("bus", "daemon/aggregation", "daemon/engine", "lab/bench/wire.py"),
     "hocket ingest": ("bus", "retrieval"),
     "hocket model check": ("daemon/engine",),

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from hocket_bus.messages import Sampling, Task
 from hocket_daemon.config import DeviceSettings
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.baselines import drcg, sequence
 from hocket_lab.bench.baselines.moved import MovedKV
@@ -58,7 +58,7 @@ class Methods:
     @cached_property
     def _text(self) -> drcg.Text:
         own, far = self._searcher("device"), self._searcher("cloud", far=True)
-        return drcg.Text(open_voice(ModelSettings(name=self._model), "device"), own, far)
+        return drcg.Text(open_model(ModelSettings(name=self._model), "device"), own, far)
 
     @cached_property
     def _kv(self) -> MovedKV:

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from rich.progress import track
 
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.settings import ModelSettings
@@ -53,7 +53,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     if missing:
         with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
             save_random_model(Path(folder), width=settings.width, layers=settings.layers, seed=settings.seed)
-            model = TransformersVoice(ModelSettings(name=folder, context=256, slots=1), "device")
+            model = TransformersModel(ModelSettings(name=folder, context=256, slots=1), "device")
         pass_s = median(_pass_s(model) for _ in range(9))
         for way in missing:
             gaps_ms = [gap * 1000 for gap in _gaps_s(model, settings, way, pass_s)]
@@ -72,13 +72,13 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     return report.finish()
 
 
-def _read(model: TransformersVoice) -> SequenceGroup:
+def _read(model: TransformersModel) -> SequenceGroup:
     group = read_at_once(model, QUESTION, [PASSAGE], task="complete", room=8)
     distribution(group, [2, 3], [1.0])
     return group
 
 
-def _pass_s(model: TransformersVoice) -> float:
+def _pass_s(model: TransformersModel) -> float:
     group = _read(model)
     started_s = time.perf_counter()
     distribution(group, [2, 3, 4], [1.0])
@@ -87,7 +87,7 @@ def _pass_s(model: TransformersVoice) -> float:
     return seconds
 
 
-def _gaps_s(model: TransformersVoice, settings: Settings, way: str, pass_s: float) -> list[float]:
+def _gaps_s(model: TransformersModel, settings: Settings, way: str, pass_s: float) -> list[float]:
     """Seconds from each rejection to the start of the pass that follows; passes that had ended before do not count."""
     rng = random.Random(settings.seed)
     group = _read(model)

@@ -17,7 +17,7 @@ from rich.progress import track
 from hocket_bus.messages import Draft, Message
 from hocket_bus.wire import decode
 from hocket_client import Client
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.privacy.egress import read
 from hocket_lab.bench import leaks
@@ -234,7 +234,7 @@ def _weights(draft_bytes: Sequence[int]) -> Row:
 
 
 def _tokenizer(model: str) -> tuple[Encode, Decode]:
-    tokenizer = open_voice(ModelSettings(name=model, slots=1), "device").tokenizer
+    tokenizer = open_model(ModelSettings(name=model, slots=1), "device").tokenizer
     return (
         lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),

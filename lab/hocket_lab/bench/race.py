@@ -25,7 +25,7 @@ from hocket_client import Client
 from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.runtime.sequences import measure
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.serving.decisions import last
@@ -122,12 +122,12 @@ def _cases(data: Path, settings: Settings) -> Cases:
         raise BadRequest(f"no trace '{settings.trace}'", "name a file under ttft_llmperf/individual by its stem")
     phone, source = DEVICES[settings.device], inputs.generator(settings.trace, settings.seed)
     texts = json.loads((data / inputs.ALPACA).read_text(encoding="utf-8"))
-    voice = open_voice(ModelSettings(name=BUNDLED), "device")
+    model = open_model(ModelSettings(name=BUNDLED), "device")
     questions: list[str] = []
     lengths: list[int] = []
     for place in source.permutation(len(texts)).tolist():
         text = f"{texts[place]['instruction']}\n{texts[place]['input']}".strip()
-        length = measure(voice, text, [], task=TASK)[0]
+        length = measure(model, text, [], task=TASK)[0]
         if length <= settings.longest:
             questions.append(text)
             lengths.append(length)

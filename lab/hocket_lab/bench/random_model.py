@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 
 HEAD_WIDTH = 64
@@ -15,7 +15,7 @@ HEAD_WIDTH = 64
 
 def save_random_model(folder: Path, *, width: int, layers: int, seed: int) -> None:
     """Write a Llama of random weights with the bundled models' tokenizer; `width` is in channels."""
-    TransformersVoice(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer.save_pretrained(folder)
+    TransformersModel(ModelSettings(name=BUNDLED, slots=1), "device").tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     heads = max(1, width // HEAD_WIDTH)
     config = LlamaConfig(

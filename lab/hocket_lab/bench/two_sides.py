@@ -13,11 +13,11 @@ from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import made
-from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import explained, weigh
 from hocket_lab.forcing import read_at_once
 
@@ -61,11 +61,11 @@ class _Writing:
 
 
 class TwoSides:
-    """Both sides' voices, which may be one, and the scorer of their passages."""
+    """Both sides' models, which may be one, and the scorer of their passages."""
 
     def __init__(
         self,
-        voices: Voice | Mapping[Side, Voice],
+        models: LanguageModel | Mapping[Side, LanguageModel],
         scores: Scores,
         max_tokens: int,
         weights: Weights = DEFAULT_WEIGHTS,
@@ -74,8 +74,8 @@ class TwoSides:
         task: Task = "answer",
     ) -> None:
         """`weights` says how passages are weighed, as `hocket ask --weights` does."""
-        self._voices = dict(voices) if isinstance(voices, Mapping) else dict.fromkeys(SIDES, voices)
-        self._voice = self._voices["device"]
+        self._models = dict(models) if isinstance(models, Mapping) else dict.fromkeys(SIDES, models)
+        self._model = self._models["device"]
         self._task = task
         self._scores = scores
         self._max_tokens = max_tokens
@@ -105,17 +105,17 @@ class TwoSides:
 
     def _read(self, side: Side, question: str, texts: list[str]) -> SequenceGroup:
         heard = self._weights in HEARD and bool(texts)
-        voice, room = self._voices[side], self._max_tokens
-        return read_at_once(voice, question, texts, task=self._task, room=room, heard=heard)
+        model, room = self._models[side], self._max_tokens
+        return read_at_once(model, question, texts, task=self._task, room=room, heard=heard)
 
     def _ended(self, ids: list[int]) -> bool:
-        return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._voice.eos)
+        return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._model.eos)
 
     def _step(self, open: list[_Writing]) -> None:
         found: dict[tuple[int, Side], tuple[Distribution, float | None]] = {}
         for side in SIDES:
             segments = [one.groups[side].roll_back(one.ids) for one in open]
-            rows = self._voices[side].read(segments) if open[0].ids else [None] * len(open)
+            rows = self._models[side].read(segments) if open[0].ids else [None] * len(open)
             for one, read in zip(open, rows, strict=True):
                 taken = one.groups[side].take(one.ids, read)
                 weights, log_h = self._weigh(one, side)
@@ -140,4 +140,4 @@ class TwoSides:
         if self._weights not in REWEIGHED:
             return one.asked.question
         length = weighed_by(len(one.ids), self._settings.reweigh_every)
-        return query(one.asked.question, self._voice.text(one.ids[:length]))
+        return query(one.asked.question, self._model.text(one.ids[:length]))

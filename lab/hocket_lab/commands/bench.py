@@ -52,9 +52,9 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "Steps, prompts and both together on a GPU, for models of published shapes and random weights.",
         "--shapes 1.5B,7B --json gpu.json",
     ),
-    "voices": (
-        "A step and a prompt in each voice of a model, beside llama.cpp's own loop; and the pair of two such voices.",
-        "--data FOLDER --json voices.json",
+    "formats": (
+        "A step and a prompt in each format of a model, beside llama.cpp's own loop; and the pair of two such models.",
+        "--data FOLDER --json formats.json",
     ),
     "determinism": (
         "How often who shares the batch, or the precision, changes a token.",

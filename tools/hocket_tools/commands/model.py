@@ -64,11 +64,11 @@ def get(
     from hocket_daemon.engine.catalog.published import is_installed, place
     from hocket_tools import console
     from hocket_tools.models.fetching import fetched
-    from hocket_tools.models.voices import add_voices, lacks_voices
+    from hocket_tools.models.formats import add_formats, lacks_formats
 
     model, err, folder = _published(name), console.err(), place(name)
     is_here = is_installed(name) and not again
-    if is_here and not lacks_voices(folder):
+    if is_here and not lacks_formats(folder):
         err.print(console.for_people(f"{model.title} is here: {folder}", err))
         return
     err.print(console.for_people(_announcement(model, folder), err))
@@ -76,7 +76,7 @@ def get(
     with leaving(stays), fetched(model) as file:
         if not is_here:
             convert(file, folder, err.print)
-        add_voices(file, folder, err.print)
+        add_formats(file, folder, err.print)
     err.print(f'done. Daemons take it from their next start on: [model] name = "auto" or "{name}"', markup=False)
 
 

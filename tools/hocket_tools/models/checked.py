@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.catalog.checking import MANY, Check, check
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.voice import Voice
 from hocket_tools.models.described import described
 
 CONTEXT = 256
@@ -19,19 +19,19 @@ def checked(name: str, dtype: str, against: str) -> Check:
     """
     for each in (name, against):
         described(each)
-    voice = _voice(name, dtype)
-    if name == against and voice.precision == "float32":
-        return check(voice, None)
-    reference = _voice(against, "float32")
-    if voice.fingerprint != reference.fingerprint:
+    model = _model(name, dtype)
+    if name == against and model.precision == "float32":
+        return check(model, None)
+    reference = _model(against, "float32")
+    if model.fingerprint != reference.fingerprint:
         raise BadRequest(f"'{name}' and '{against}' have different tokenizers", "name the same model's float weights")
-    return check(voice, reference)
+    return check(model, reference)
 
 
 def settings(name: str, dtype: str) -> ModelSettings:
-    """Of a voice that is checked."""
+    """Of a model that is checked."""
     return ModelSettings(name=name, dtype=dtype, slots=MANY, context=CONTEXT)
 
 
-def _voice(name: str, dtype: str) -> Voice:
-    return open_voice(settings(name, dtype), "device")
+def _model(name: str, dtype: str) -> LanguageModel:
+    return open_model(settings(name, dtype), "device")

@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.adapter import base_of
-from hocket_daemon.engine.backends.gguf_voice import SUFFIX
+from hocket_daemon.engine.backends.gguf_model import SUFFIX
 from hocket_daemon.engine.backends.llama import Model
 from hocket_daemon.engine.backends.loading import place_of
 from hocket_daemon.engine.catalog.published import PUBLISHED

@@ -25,7 +25,7 @@ class Lesson(NamedTuple):
 
 
 class Reading:
-    """The tokenizer of a model, used as the completer uses a voice's."""
+    """The tokenizer of a model, used as the completer uses a model's."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._worded = Worded(tokenizer)

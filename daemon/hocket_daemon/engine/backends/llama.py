@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from hocket_bus.errors import BadConfiguration, HocketError
 
+from ..language_model import Shape
 from ..preemption import Preempted
-from ..voice import Shape
 
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels
@@ -59,7 +59,7 @@ def library() -> Library:
 
 
 def is_installed() -> bool:
-    """Whether a GGUF file can be a voice here."""
+    """Whether a GGUF file can be read here."""
     try:
         library()
     except BadConfiguration:
@@ -88,7 +88,7 @@ class Model:
     """The weights and the vocabulary of a GGUF file."""
 
     def __init__(self, file: Path) -> None:
-        """Raises BadConfiguration for a file that is no language model which can be a voice."""
+        """Raises BadConfiguration for a file that is no language model, or none that can be read here."""
         self._c, complaints, _ = library()
         _look_at(file)
         complaints.clear()

@@ -1,4 +1,4 @@
-"""Which rows of a voice are free, and how long each is: what every engine's memory has in common."""
+"""Which rows of a model are free, and how long each is: what every engine's memory has in common."""
 
 from __future__ import annotations
 

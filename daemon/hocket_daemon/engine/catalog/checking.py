@@ -1,4 +1,4 @@
-"""What a voice costs: its log-probabilities of a fixed text beside those of the float weights, and in a batch."""
+"""What a model costs: its log-probabilities of a fixed text beside those of the float weights, and in a batch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..language_model import LanguageModel
 from ..segments import Segment
-from ..voice import Voice
 
 TEXT = (
     "The lighthouse at the mouth of the river was built in 1874, after two ships were lost within a single winter. "
@@ -48,19 +48,19 @@ class Check:
         ]
 
 
-def check(voice: Voice, reference: Voice | None) -> Check:
-    """`reference` has the float weights of the same model, with the same tokenizer; None: `voice` has them."""
-    ids = voice.prompt(TEXT, "complete")
-    alone, many = surprises(voice, ids, 1), surprises(voice, ids, MANY)
+def check(model: LanguageModel, reference: LanguageModel | None) -> Check:
+    """`reference` has the float weights of the same model, with the same tokenizer; None: `model` has them."""
+    ids = model.prompt(TEXT, "complete")
+    alone, many = surprises(model, ids, 1), surprises(model, ids, MANY)
     nats = float(alone.mean())
     worse = None if reference is None else nats - float(surprises(reference, ids, 1).mean())
     changes = float(np.abs(many - alone).max())
-    refused = refusal(worse or 0.0, changes, voice.precision)
-    return Check(voice.name, voice.precision, nats, worse, changes, step_ms(voice, ids), refused)
+    refused = refusal(worse or 0.0, changes, model.precision)
+    return Check(model.name, model.precision, nats, worse, changes, step_ms(model, ids), refused)
 
 
 def refusal(worse_by: float, batch_changes: float, dtype: str) -> str:
-    """Why a voice with these figures is not to be used; empty where nothing is wrong."""
+    """Why a model with these figures is not to be used; empty where nothing is wrong."""
     if not worse_by <= MAX_NATS:  # not a number is no figure either
         return f"its tokens cost {worse_by:.2f} nats more than those of the float weights, {MAX_NATS:g} is the most"
     if not batch_changes <= MAX_BY_BATCH[dtype]:
@@ -68,29 +68,29 @@ def refusal(worse_by: float, batch_changes: float, dtype: str) -> str:
     return ""
 
 
-def step_ms(voice: Voice, ids: list[int]) -> float:
+def step_ms(model: LanguageModel, ids: list[int]) -> float:
     """The median time of a decode step of two rows along a text, in ms."""
-    rows, took_s = voice.slots.take(PAIR), []
+    rows, took_s = model.slots.take(PAIR), []
     try:
         for token in ids:
             began_s = time.perf_counter()
-            voice.read([Segment(rows, [[token]] * PAIR)])
+            model.read([Segment(rows, [[token]] * PAIR)])
             took_s.append(time.perf_counter() - began_s)
     finally:
-        voice.slots.give_back(rows)
+        model.slots.give_back(rows)
     return float(np.median(took_s)) * 1e3
 
 
-def surprises(voice: Voice, ids: list[int], rows: int) -> NDArray[np.float64]:
+def surprises(model: LanguageModel, ids: list[int], rows: int) -> NDArray[np.float64]:
     """[tokens - 1]: minus the log-probability of each token behind those before it, in a row beside others.
 
     The text is read token by token; the other rows read it from other places on.
     """
-    taken = voice.slots.take(rows)
+    taken = model.slots.take(rows)
     try:
-        said = [voice.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
+        said = [model.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
     finally:
-        voice.slots.give_back(taken)
+        model.slots.give_back(taken)
     return np.asarray(-np.log(np.maximum(np.array(said, np.float64), _MINIMUM)))
 
 

@@ -1,4 +1,4 @@
-"""Which voice of a published model sings on this machine: the fastest that is installed and was checked."""
+"""Which format of a published model a daemon reads on this machine: the fastest that is installed and was checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from ..backends.llama import is_installed
 from .checking import Check
 
-_REPORT = "voices.json"
+_REPORT = "formats.json"
 
 
 class Choice(NamedTuple):
@@ -22,7 +22,7 @@ class Choice(NamedTuple):
 
 
 def report(folder: Path, checks: list[Check]) -> None:
-    """Write down what the voices in a model's folder cost; `Check.model` is a file's name in it, or the folder's."""
+    """Write down what the formats in a model's folder cost; `Check.model` is a file's name in it, or the folder's."""
     partial = folder / f".{_REPORT}"
     partial.write_bytes(msgspec.json.encode(checks))
     partial.replace(folder / _REPORT)
@@ -37,7 +37,7 @@ def reported(folder: Path) -> list[Check]:
 
 
 def chosen(folder: Path, dtype: str) -> Choice:
-    """The fastest voice of a published model's folder for `[model] dtype`."""
+    """The fastest format in a published model's folder for `[model] dtype`."""
     if dtype != "auto":
         return Choice(folder, f"dtype = {dtype} asks for transformers")
     if torch.cuda.is_available():

@@ -1,1 +1,1 @@
-"""Whole texts: written by the voice here, or by a server elsewhere."""
+"""Whole texts: written by the model here, or by a server elsewhere."""

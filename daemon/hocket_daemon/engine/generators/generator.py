@@ -1,4 +1,4 @@
-"""Text from a prompt, whoever writes it: the protocol, and a voice of this daemon behind it."""
+"""Text from a prompt, whoever writes it: the protocol, and a model of this daemon's behind it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Sampling, Task
 
+from ..language_model import LanguageModel
 from ..runtime.compute import Compute
 from ..runtime.sequences import read_text
 from ..sampling.drawing import Rule
 from ..text.detokenizer import Detokenizer, Transcript
-from ..voice import Voice
 from .generation import Generated, Generation, Usage
 
 
@@ -66,13 +66,13 @@ class TextGenerator(Protocol):
 
 
 class LocalGenerator:
-    """The TextGenerator of a voice: its texts are decoded beside all other sessions of the voice's compute thread."""
+    """The TextGenerator of a model: its texts are decoded beside all other sessions of the model's compute thread."""
 
     continues = True
 
-    def __init__(self, voice: Voice, compute: Compute, mass: float) -> None:
+    def __init__(self, model: LanguageModel, compute: Compute, mass: float) -> None:
         """`mass` is the share of each distribution, in (0, 1], from which is drawn."""
-        self._voice = voice
+        self._model = model
         self._compute = compute
         self._mass = mass
 
@@ -82,8 +82,8 @@ class LocalGenerator:
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
     ) -> Generating:
-        """As TextGenerator says. A prompt that is too long ends with BadRequest, a full voice with Busy."""
-        sampling, voice = request.sampling, self._voice
+        """As TextGenerator says. A prompt that is too long ends with BadRequest, a full model with Busy."""
+        sampling, model = request.sampling, self._model
 
         def on_token(_: int, piece: str) -> None:
             if piece:
@@ -92,13 +92,13 @@ class LocalGenerator:
         def ended(end: Generated | HocketError) -> None:
             on_end(end.finish if isinstance(end, Generated) else end)
 
-        detokenizer = Detokenizer(voice.text, request.stop, strip=request.task == "answer" and not request.prefix)
+        detokenizer = Detokenizer(model.text, request.stop, strip=request.task == "answer" and not request.prefix)
         return Generation(
             self._compute,
-            read_text(voice, request.prompt, task=request.task, room=sampling.max_tokens, prefix=request.prefix),
+            read_text(model, request.prompt, task=request.task, room=sampling.max_tokens, prefix=request.prefix),
             Rule(sampling.seed, sampling.temperature, sampling.top_p),
             self._mass,
-            Transcript(detokenizer, voice.eos, sampling.max_tokens),
+            Transcript(detokenizer, model.eos, sampling.max_tokens),
             on_token=on_token,
             on_end=ended,
         )

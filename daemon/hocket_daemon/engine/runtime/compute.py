@@ -1,7 +1,7 @@
 """The compute thread: jobs go in from the main thread, their outcomes come back on it (docs/engine.md).
 
 In turn: all short jobs, then one forward pass for one decode request of every session that waits and a part of the
-oldest prompt; prompts of somebody who is typing come before all others. A daemon has one such thread for each voice.
+oldest prompt; prompts of somebody who is typing come before all others. A daemon has one such thread for each model.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Decoded(NamedTuple, Generic[T]):
 def decode(
     read: Read, requests: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
 ) -> tuple[list[Decoded[T]], Heads]:
-    """All requests, of which each session has at most one, and `prompt` by one pass of the voice's `read`.
+    """All requests, of which each session has at most one, and `prompt` by one pass of the model's `read`.
 
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
@@ -173,7 +173,7 @@ class Compute:
     """One thread; whatever its jobs lead to runs on the main thread, through `post`."""
 
     def __init__(self, post: Post, read: Read) -> None:
-        """`read` is the voice's."""
+        """`read` is the model's."""
         self.requests = 0  # decoded so far
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows

@@ -88,7 +88,7 @@ class Grounded:
             elif isinstance(outcome, HocketError):
                 done(outcome, 0.0)
 
-        if (len(ids) - self._behind) * len(group.rows) <= group.voice.prefill_tokens:
+        if (len(ids) - self._behind) * len(group.rows) <= group.model.prefill_tokens:
             decode()
         else:  # it has joined, or goes on, in the middle of an answer
             self._compute.prefill(metered(group.catch_up(ids), self._seen), interrupt, caught_up)

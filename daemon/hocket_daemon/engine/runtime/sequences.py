@@ -16,11 +16,11 @@ from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Task
 
+from ..language_model import LanguageModel
 from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads, stacked
 from ..segments import NOTHING, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
-from ..voice import Voice
 from .likelihood import NOTHING_HEARD, log_likelihoods
 
 T = TypeVar("T")
@@ -28,36 +28,36 @@ Prefill: TypeAlias = Generator[Segment, Heads, T]  # asks for forward passes, an
 
 
 class SequenceGroup:
-    """Rows in a voice's slots, one for each prompt. Close it to free them."""
+    """Rows in a model's slots, one for each prompt. Close it to free them."""
 
-    def __init__(self, voice: Voice, prompts: Sequence[list[int]]) -> None:
+    def __init__(self, model: LanguageModel, prompts: Sequence[list[int]]) -> None:
         """Takes the rows; nothing is read before `prefill`. Raises Busy, or BadRequest for more than there are."""
-        self.voice = voice
+        self.model = model
         self.prompts = prompts
-        self.rows = voice.slots.take(len(prompts))
-        self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the voice to keep
+        self.rows = model.slots.take(len(prompts))
+        self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the model to keep
         self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
         self.likelihoods = NOTHING_HEARD  # of the question's tokens under each row, where they were wanted
         self._fed: list[int] = []
 
     def prefill(self) -> Prefill[None]:
         """Read what the rows do not hold yet of their prompts, which is at least the last token of each."""
-        held = self.voice.slots.lengths
+        held = self.model.slots.lengths
         missing = [prompt[held[row] :] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         yield from self._read(missing)
 
     def prefill_heard(self, query: list[int], own: range) -> Prefill[None]:
         """The same, and how likely each row makes each of the `own` tokens of `query`, with which all prompts end."""
-        held = self.voice.slots.lengths
+        held = self.model.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
-        yield from in_passes(self.rows, before, self.voice.prefill_tokens)
+        yield from in_passes(self.rows, before, self.model.prefill_tokens)
         given = yield from self._read([query] * len(self.rows), [query[1:]] * len(self.rows))
         self.likelihoods = log_likelihoods(given.reshape(len(self.rows), -1), own)
 
     def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
         """Append `tokens[i]` to row i, and keep what follows; the probabilities of `given`, one row after the other."""
         first, said = dict[int, Heads](), list[NDArray[np.float32]]()
-        for segment in in_passes(self.rows, tokens, self.voice.prefill_tokens, given):
+        for segment in in_passes(self.rows, tokens, self.model.prefill_tokens, given):
             behind = yield segment
             first |= {row: behind.at(place) for place, row in enumerate(segment.rows)}
             said.append(behind.given)
@@ -72,7 +72,7 @@ class SequenceGroup:
         common = common_prefix_length(self._fed, tokens[:-1])
         self.appended = len(tokens) - common
         for row, prompt in zip(self.rows, self.prompts, strict=True):
-            self.voice.slots.roll_back(row, len(prompt) + common)
+            self.model.slots.roll_back(row, len(prompt) + common)
         self._fed = tokens[:common]
         return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
 
@@ -82,7 +82,7 @@ class SequenceGroup:
         What was read when it is interrupted need not be read again.
         """
         self.roll_back(tokens)
-        width = max(1, self.voice.prefill_tokens // len(self.rows))
+        width = max(1, self.model.prefill_tokens // len(self.rows))
         while part := tokens[len(self._fed) : -1][:width]:
             yield Segment(self.rows, [part] * len(self.rows))
             self._fed = self._fed + part
@@ -95,17 +95,17 @@ class SequenceGroup:
     @property
     def length(self) -> int:
         """Tokens in the longest row."""
-        return max(self.voice.slots.lengths[row] for row in self.rows)
+        return max(self.model.slots.lengths[row] for row in self.rows)
 
     def close(self) -> None:
-        """Free the rows; the voice keeps their documents first."""
+        """Free the rows; the model keeps their documents first."""
         for row, prefix in self.documents:
-            self.voice.keep(row, prefix)
-        self.voice.slots.give_back(self.rows)
+            self.model.keep(row, prefix)
+        self.model.slots.give_back(self.rows)
 
 
 def read(
-    voice: Voice, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
 ) -> Prefill[SequenceGroup]:
     """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
@@ -114,60 +114,60 @@ def read(
     Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
     when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.
     """
-    layout = voice.layout(task)
+    layout = model.layout(task)
     query = layout.question(question)
-    space = voice.slots.context - len(query) - room
-    documents = [prefix_of(voice, layout, passage) for passage in passages or [""]]
+    space = model.slots.context - len(query) - room
+    documents = [prefix_of(model, layout, passage) for passage in passages or [""]]
     if space < 1 or not query:
         raise BadRequest(
             f"the question has {len(query)} tokens and the answer may have {room}: "
-            f"more than the model's context of {voice.slots.context}",
+            f"more than the model's context of {model.slots.context}",
             "shorten the question or lower --max-tokens",
         )
-    group = SequenceGroup(voice, [[*document.ids[:space], *query] for document in documents])
+    group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
-        computed = place_documents(voice, group.rows, documents, space)
+        computed = place_documents(model, group.rows, documents, space)
         yield from group.prefill_heard(query, layout.own(question)) if heard else group.prefill()
     group.documents = computed
     return group
 
 
-def measure(voice: Voice, question: str, passages: list[str], *, task: Task) -> tuple[int, int]:
+def measure(model: LanguageModel, question: str, passages: list[str], *, task: Task) -> tuple[int, int]:
     """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
-    layout = voice.layout(task)
+    layout = model.layout(task)
     query = len(layout.question(question))
     prompt = missing = 0
     for passage in passages or [""]:
-        document = prefix_of(voice, layout, passage)
-        length = min(len(document.ids), max(0, voice.slots.context - query))
-        stored = bool(passage) and voice.stored is not None and voice.stored.has(document)
+        document = prefix_of(model, layout, passage)
+        length = min(len(document.ids), max(0, model.slots.context - query))
+        stored = bool(passage) and model.stored is not None and model.stored.has(document)
         prompt, missing = prompt + length + query, missing + query + (0 if stored else length)
     return prompt, missing
 
 
-def read_prompt(voice: Voice, prompt: list[int], room: int) -> Prefill[SequenceGroup]:
+def read_prompt(model: LanguageModel, prompt: list[int], room: int) -> Prefill[SequenceGroup]:
     """One row with the ids `prompt`; `room` is the number of tokens to come.
 
     Raises BadRequest when they do not fit or there is no prompt, Busy when no row is free, and what is thrown in.
     """
     if not prompt:
         raise BadRequest("the prompt is empty", "write what the text is to begin with")
-    if len(prompt) + room > voice.slots.context:
+    if len(prompt) + room > model.slots.context:
         raise BadRequest(
             f"the prompt has {len(prompt)} tokens and the text may have {room}: "
-            f"more than the model's context of {voice.slots.context}",
+            f"more than the model's context of {model.slots.context}",
             "shorten the prompt or lower max_tokens",
         )
-    group = SequenceGroup(voice, [prompt])
+    group = SequenceGroup(model, [prompt])
     with _freed_on_error(group):
         yield from group.prefill()
     return group
 
 
-def read_text(voice: Voice, text: str, *, task: Task, room: int, prefix: str = "") -> Prefill[SequenceGroup]:
-    """`read_prompt` of a text that the voice lays out for `task`, and of what is written already behind it."""
-    written = voice.layout(task).encode("", prefix, "") if prefix else []
-    return (yield from read_prompt(voice, [*voice.prompt(text, task), *written], room))
+def read_text(model: LanguageModel, text: str, *, task: Task, room: int, prefix: str = "") -> Prefill[SequenceGroup]:
+    """`read_prompt` of a text that the model lays out for `task`, and of what is written already behind it."""
+    written = model.layout(task).encode("", prefix, "") if prefix else []
+    return (yield from read_prompt(model, [*model.prompt(text, task), *written], room))
 
 
 def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
@@ -186,12 +186,12 @@ def metered(passes: Prefill[T], seen: Callable[[int], None]) -> Prefill[T]:
         return end.value  # type: ignore[no-any-return]
 
 
-def at_once(voice: Voice, passes: Prefill[T]) -> T:
+def at_once(model: LanguageModel, passes: Prefill[T]) -> T:
     """What `passes` returns when its forward passes are made one behind the other."""
     try:
         segment = next(passes)
         while True:
-            segment = passes.send(voice.read([segment])[0])
+            segment = passes.send(model.read([segment])[0])
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
 
@@ -212,13 +212,13 @@ class Ahead(NamedTuple):
     room: bool
 
 
-def prefix_of(voice: Voice, layout: Layout, text: str) -> Prefix:
-    """A document as the voice reads it, at most as long as a row."""
-    return Prefix(text, layout.document(text)[: voice.slots.context])
+def prefix_of(model: LanguageModel, layout: Layout, text: str) -> Prefix:
+    """A document as the model reads it, at most as long as a row."""
+    return Prefix(text, layout.document(text)[: model.slots.context])
 
 
 def place_documents(
-    voice: Voice, rows: Sequence[int], prefixes: Sequence[Prefix], space: int
+    model: LanguageModel, rows: Sequence[int], prefixes: Sequence[Prefix], space: int
 ) -> list[tuple[int, Prefix]]:
     """Copy into row i what is kept of the first `space` ids of prefix i.
 
@@ -227,31 +227,31 @@ def place_documents(
     return [
         (row, prefix)
         for row, prefix in zip(rows, prefixes, strict=True)
-        if prefix.text and not voice.restore(row, prefix, min(len(prefix.ids), space)) and 0 < len(prefix.ids) <= space
+        if prefix.text and not model.restore(row, prefix, min(len(prefix.ids), space)) and 0 < len(prefix.ids) <= space
     ]
 
 
-def compute_ahead(voice: Voice, texts: Sequence[str], interrupt: Interrupt) -> Ahead:
+def compute_ahead(model: LanguageModel, texts: Sequence[str], interrupt: Interrupt) -> Ahead:
     """Compute and keep what is not kept of `texts`, evicting nothing, until interrupted or out of room."""
-    assert voice.stored is not None
-    layout = voice.layout("answer")
+    assert model.stored is not None
+    layout = model.layout("answer")
     for number, text in enumerate(texts):
         try:
             interrupt.raise_if_set()
-            prefix = prefix_of(voice, layout, text)
-            if not voice.stored.has(prefix) and not _compute(voice, prefix, interrupt):
+            prefix = prefix_of(model, layout, text)
+            if not model.stored.has(prefix) and not _compute(model, prefix, interrupt):
                 return Ahead(number, room=False)
         except Preempted:
             return Ahead(number, room=True)
     return Ahead(len(texts), room=True)
 
 
-def _compute(voice: Voice, prefix: Prefix, interrupt: Interrupt) -> bool:
+def _compute(model: LanguageModel, prefix: Prefix, interrupt: Interrupt) -> bool:
     """Whether there was room for it."""
-    rows = voice.slots.take(1)
+    rows = model.slots.take(1)
     try:
-        for segment in in_passes(rows, [prefix.ids], voice.prefill_tokens):
-            voice.read([segment], interrupt)
-        return voice.keep_ahead(rows[0], prefix)
+        for segment in in_passes(rows, [prefix.ids], model.prefill_tokens):
+            model.read([segment], interrupt)
+        return model.keep_ahead(rows[0], prefix)
     finally:
-        voice.slots.give_back(rows)
+        model.slots.give_back(rows)

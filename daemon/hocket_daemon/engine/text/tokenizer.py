@@ -83,7 +83,7 @@ def size_of(vocabulary: dict[str, int], place: str) -> int:
 
 
 class Worded:
-    """What every voice with a transformers tokenizer says of text. From any thread."""
+    """What every model with a transformers tokenizer says of text. From any thread."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer

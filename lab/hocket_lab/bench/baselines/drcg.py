@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from hocket_bus.messages import Passage, Passages, Sampling, Search, Task
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
-from hocket_daemon.engine.voice import Voice
 from hocket_daemon.serving.relevance import weigh
 from hocket_lab import forcing
 from hocket_lab.bench.stream import Run
@@ -41,7 +41,7 @@ class Terms:
 class Text:
     """DRCG/Text: ask both retrieval daemons at once, read all passages, generate."""
 
-    model: Voice
+    model: LanguageModel
     device: Caller
     cloud: Caller  # the cloud's retrieval daemon, over the link
 
@@ -60,7 +60,7 @@ class Text:
             return [passage for future in found for passage in future.result()]
 
 
-def answered(model: Voice, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
+def answered(model: LanguageModel, prompt: str, passages: list[Passage], terms: Terms, started_s: float) -> Run:
     """What the device makes of the passages of both sides, asked at `started_s` on the monotonic clock."""
     weights, _ = weigh([passage.score for passage in passages], terms.relevance_temperature)
     texts = [passage.text for passage in passages]

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.messages import Chunks, ListChunks, Passage, Passages, Search
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.runtime import entry
 from hocket_daemon.engine.runtime.entry import KV
@@ -45,7 +45,7 @@ class Keeper:
     def __init__(self, folder: Path, searcher: Caller, model: str) -> None:
         """Computes what is there now, which takes a while."""
         kept = KVSettings(folder=str(folder), budget_bytes=BUDGET_BYTES)
-        self.model = open_voice(ModelSettings(name=model), "device", kept)
+        self.model = open_model(ModelSettings(name=model), "device", kept)
         self._searcher = searcher
         self._layout = self.model.layout("answer")
         for texts in self._pages():

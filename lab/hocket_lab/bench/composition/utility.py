@@ -28,7 +28,7 @@ from hocket_daemon.composition.completion import Path as Continuation
 from hocket_daemon.composition.completion import Row as Slot
 from hocket_daemon.composition.reference import Reference, make_reference
 from hocket_daemon.composition.window import Encoding, TokenTexts, Window
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.published import resolved
 from hocket_daemon.engine.runtime.sequences import at_once
 from hocket_daemon.engine.settings import ModelSettings
@@ -75,19 +75,19 @@ class Writer:
 
     def __init__(self, model: str, how: How, likeness: Likeness) -> None:
         settings = ModelSettings(name=resolved(model), dtype="float32", slots=1, context=CONTEXT)
-        self.voice = TransformersVoice(settings, "device")
-        self._forced = Forced(self.voice)
+        self.model = TransformersModel(settings, "device")
+        self._forced = Forced(self.model)
         self._how = how
         self._likeness = likeness
-        self._pieces = TokenTexts(self.voice)
-        self._slot = Slot(self.voice)
-        self._encoding = Encoding(self.voice.continued, self._pieces.can_spell)
+        self._pieces = TokenTexts(self.model)
+        self._slot = Slot(self.model)
+        self._encoding = Encoding(self.model.continued, self._pieces.can_spell)
         self.encode = self._encoding.ids
 
     def row(self, items: Items, typed: str, rest: str) -> Row:
         """The rest's mean nats of a token behind references and typed text, and how near what is written is to it."""
-        reference = make_reference(self.voice, items, "", None)
-        before, label = self.encode(typed), self.voice.continued(rest)[: self._how.label_tokens]
+        reference = make_reference(self.model, items, "", None)
+        before, label = self.encode(typed), self.model.continued(rest)[: self._how.label_tokens]
         p = self._forced.score([*reference.ids, *before, *label], len(label))
         nats = -np.log(np.maximum(p[np.arange(len(label)), label].astype(np.float64), 1e-30))
         window = Window(typed, "", before)
@@ -110,11 +110,11 @@ class Writer:
             reference.ids,
             Continuation(window),
             self._pieces,
-            eos=self.voice.eos,
+            eos=self.model.eos,
             lookup=Lookup([reference.ids, window.ids]),
             enough=lambda path: len(path.tokens) >= maximum,
         )
-        return at_once(self.voice, passes).tokens
+        return at_once(self.model, passes).tokens
 
     def _text(self, ids: Sequence[int]) -> str:
         return self._pieces.text(ids[: self._how.written_tokens])

@@ -17,7 +17,7 @@ from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Ints
 from hocket_daemon.dispatch.ttfts import Floats
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.report import Report, Row
@@ -93,22 +93,22 @@ def lines(report: Report, devices: Sequence[str], model: str) -> dict[str, Devic
     return found
 
 
-def _measured(model: str) -> Row:
+def _measured(name: str) -> Row:
     """This machine's line: a model reads prompts of some lengths on one thread, the median of some times each."""
-    settings = ModelSettings(name=model, threads=1, context=288, slots=1, kv_bytes=0)
-    voice = open_voice(settings, "device")
-    row = voice.slots.take(1)[0]
+    settings = ModelSettings(name=name, threads=1, context=288, slots=1, kv_bytes=0)
+    model = open_model(settings, "device")
+    row = model.slots.take(1)[0]
 
     def seconds(length: int) -> float:
-        voice.slots.roll_back(row, 0)
+        model.slots.roll_back(row, 0)
         begun_s = time.perf_counter()
-        for at in range(0, length, voice.prefill_tokens):
-            voice.read([Segment([row], [[_TOKEN] * min(voice.prefill_tokens, length - at)])])
+        for at in range(0, length, model.prefill_tokens):
+            model.read([Segment([row], [[_TOKEN] * min(model.prefill_tokens, length - at)])])
         return time.perf_counter() - begun_s
 
     seconds(_READ[-1])
     line = DeviceLine.fit([(length, median(seconds(length) for _ in range(_REPEATS))) for length in _READ])
-    return {"part": "device", "device": HERE, "model": Path(model).stem, "k_s": line.k, "c_s": line.c}
+    return {"part": "device", "device": HERE, "model": Path(name).stem, "k_s": line.k, "c_s": line.c}
 
 
 def _providers(data: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from rich.progress import track
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.aggregation.relevance import query, weighed_by
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.engine.text.tokenizer import Layout
@@ -146,15 +146,15 @@ class _Bench:
         joined = [token for document in documents for token in document[len(bos) :][:maximum]]
         return bos + joined[: self._settings.context_tokens]
 
-    def _gold(self, model: TransformersVoice, before: list[int], ids: list[int], gold: NDArray[np.int64]) -> Floats:
+    def _gold(self, model: TransformersModel, before: list[int], ids: list[int], gold: NDArray[np.int64]) -> Floats:
         return self._score(model, before, ids, len(gold))[np.arange(len(gold)), gold].astype(np.float64)
 
-    def _score(self, model: TransformersVoice, before: list[int], ids: list[int], last: int) -> NDArray[np.float32]:
+    def _score(self, model: TransformersModel, before: list[int], ids: list[int], last: int) -> NDArray[np.float32]:
         between = list(model.tokenizer(self._layout.between, add_special_tokens=False)["input_ids"])
         return self._forced[model.folder].score(before + between + ids, last)
 
     def _scored(
-        self, model: TransformersVoice, rows: list[list[int]], ids: list[int], gold: NDArray[np.int64]
+        self, model: TransformersModel, rows: list[list[int]], ids: list[int], gold: NDArray[np.int64]
     ) -> _Scored:
         golds, sampled = [], []
         for row in rows:
@@ -203,11 +203,11 @@ def _row(method: str, documents: int, p: Floats) -> Row:
     return {"method": method, "documents": documents, "nats": float(-np.log(np.maximum(p, 1e-30)).mean())}
 
 
-def _load(name: str, settings: Settings) -> TransformersVoice:
+def _load(name: str, settings: Settings) -> TransformersModel:
     bundled = name in ("device", "cloud")
     longest = settings.window + settings.context_tokens + settings.document_tokens
     how = ModelSettings(name=BUNDLED if bundled else name, context=longest, slots=1, dtype="float32")
-    model = TransformersVoice(how, "cloud" if name == "cloud" else "device")
+    model = TransformersModel(how, "cloud" if name == "cloud" else "device")
     if model.slots.context < longest:
         raise BadRequest(
             f"a window of {settings.window} tokens behind {settings.context_tokens} is more than the model's "

@@ -16,11 +16,11 @@ import hocket_models
 from hocket_bus.messages import Side, Task, other
 from hocket_client import Client
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.catalog.voices import open_voice
+from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.live.told import Told, ask, longest_gap_s
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair
@@ -101,7 +101,7 @@ def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: 
     ]  # fmt: skip
     if not missing:
         return
-    voices: dict[Side, Voice] = {side: open_voice(ModelSettings(name=BUNDLED), side) for side in SIDES}
+    models: dict[Side, LanguageModel] = {side: open_model(ModelSettings(name=BUNDLED), side) for side in SIDES}
     with (
         bench_pair(sides={"device": {"dispatch": {"migration": WAYS[0]}}}) as pair,
         pair.client("device") as client,
@@ -109,27 +109,27 @@ def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: 
         for source, at, number in missing:
             told = ask(pair, client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
             row: Row = {"part": MODELS, "source": source, "at": at, "question": number}
-            report.add(row | _behind(voices, told, source, QUESTIONS[number], number))
+            report.add(row | _behind(models, told, source, QUESTIONS[number], number))
             done()
 
 
-def _behind(voices: dict[Side, Voice], told: Told, source: Side, question: str, seed: int) -> Row:
+def _behind(models: dict[Side, LanguageModel], told: Told, source: Side, question: str, seed: int) -> Row:
     """Whether each side wrote what its model says behind what stood there."""
     at = told.migrations[0].step if told.migrations else len(told.ids)
-    before = own_tokens(voices[source], question, told.ids, range(at), seed)
-    behind = own_tokens(voices[other(source)], question, told.ids, range(at, len(told.ids)), seed)
+    before = own_tokens(models[source], question, told.ids, range(at), seed)
+    behind = own_tokens(models[other(source)], question, told.ids, range(at, len(told.ids)), seed)
     return {
         "moved_at": at if told.migrations else None,
         "tokens": len(told.ids),
         "equal": before + behind == told.ids,
-        "differs": behind != own_tokens(voices[source], question, told.ids, range(at, len(told.ids)), seed),
+        "differs": behind != own_tokens(models[source], question, told.ids, range(at, len(told.ids)), seed),
     }
 
 
-def own_tokens(voice: Voice, question: str, ids: list[int], steps: range, seed: int) -> list[int]:
+def own_tokens(model: LanguageModel, question: str, ids: list[int], steps: range, seed: int) -> list[int]:
     """What a side says at each of these steps behind the tokens of `ids` before it, by the daemons' law."""
     rule, mass = Rule(seed, TEMPERATURE, TOP_P), AggregationSettings().wire_mass
-    group = read_at_once(voice, question, [], task=TASK, room=len(ids))
+    group = read_at_once(model, question, [], task=TASK, room=len(ids))
     found = [sample(rule, step, truncate(distribution(group, ids[:step], []), mass)) for step in steps]
     group.close()
     return found

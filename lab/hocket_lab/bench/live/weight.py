@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.catalog.published import resolved
-from hocket_daemon.engine.catalog.voices import open_voice
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_lab.bench.dispatch.inputs import ALPACA
 from hocket_lab.bench.report import Report, Row
@@ -17,15 +17,15 @@ ID_BYTES = 3
 PAPER = {"3 bytes an id": 0.3562, "bits": 0.5440}
 
 
-def measure(report: Report, data: Path, model: str, answers: int) -> None:
+def measure(report: Report, data: Path, published: str, answers: int) -> None:
     """Add the row of a model's tokenizer, of the first of Alpaca's answers."""
-    name = Path(resolved(model)).name
+    name = Path(resolved(published)).name
     if report.find(part=PART, model=name) is None:
-        voice = open_voice(ModelSettings(name=model, slots=1, context=64), "device")
+        model = open_model(ModelSettings(name=published, slots=1, context=64), "device")
         texts = [each["output"] for each in json.loads((data / ALPACA).read_text(encoding="utf-8"))[:answers]]
-        encode = voice.layout("complete").encode
+        encode = model.layout("complete").encode
         tokens = [len(encode("", text, "")) for text in texts]
-        report.add({"part": PART, "model": name, **weights(texts, tokens, voice.vocabulary)})
+        report.add({"part": PART, "model": name, **weights(texts, tokens, model.vocabulary)})
 
 
 def weights(texts: Sequence[str], tokens: Sequence[int], vocabulary: int) -> Row:

@@ -1,4 +1,4 @@
-"""The voice of transformers: any causal language model that its AutoModelForCausalLM loads, over slots of our own."""
+"""transformers' models: any causal language model that its AutoModelForCausalLM loads, over slots of our own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from transformers.utils import logging
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
+from ..language_model import Shape
 from ..preemption import Interrupt
 from ..runtime.stored import model_digest, open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
-from ..voice import Shape
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
 from .cut import MAX_IDS, cut
@@ -31,7 +31,7 @@ from .threads import use_threads
 log = structlog.get_logger(__name__)
 
 
-class TransformersVoice(Worded):
+class TransformersModel(Worded):
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The voice of llama.cpp: a GGUF file, quantised or not, over rows of llama.cpp's own."""
+"""llama.cpp's models: a GGUF file, quantised or not, over rows of llama.cpp's own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in lla
 _KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
 
 
-class GGUFVoice(Worded):
+class GGUFModel(Worded):
     """Weights, tokenizer and rows. Used by one thread at a time."""
 
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:

@@ -1,6 +1,6 @@
-"""What the rooms above the engine know of a model: a voice that reads, decodes, rolls back and remembers documents.
+"""What the rooms above the engine know of a language model: it reads, decodes, rolls back and remembers documents.
 
-Nothing here is transformers' or torch's: any engine that keeps several rows of keys and values can be a voice.
+Nothing here is transformers' or torch's: any engine that keeps several rows of keys and values can be one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .text.tokenizer import Layout, Prefix
 
 
 class Memory(Protocol):
-    """A voice's KV memory: rows that hold at most `context` tokens each."""
+    """A model's KV memory: rows that hold at most `context` tokens each."""
 
     @property
     def context(self) -> int:
@@ -38,7 +38,7 @@ class Memory(Protocol):
 
 
 class DocumentStore(Protocol):
-    """The documents whose keys and values a voice keeps on disk. May be asked from any thread."""
+    """The documents whose keys and values a model keeps on disk. May be asked from any thread."""
 
     def has(self, prefix: Prefix) -> bool:
         """Whether there is an entry, sound or not."""
@@ -63,7 +63,7 @@ class Shape(NamedTuple):
     vocabulary: int
 
 
-class Voice(Protocol):
+class LanguageModel(Protocol):
     """A causal language model with its tokenizer and its slots. Everything but its text is for one thread at a time."""
 
     @property
@@ -80,11 +80,11 @@ class Voice(Protocol):
 
     @property
     def why(self) -> str:
-        """Why it reads this model rather than another voice; empty where there was no choice."""
+        """Why this format of the model is read rather than another; empty where there was no choice."""
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two voices exactly when they number the same tokens the same way."""
+        """Equal for two models exactly when they number the same tokens the same way."""
 
     @property
     def vocabulary(self) -> int:

@@ -1,4 +1,4 @@
-"""A voice without a model: characters for tokens, and distributions that are a function of a row's tokens alone."""
+"""A language model without weights: characters for tokens, distributions a function of a row's tokens alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from hocket_bus.errors import BadRequest, Busy
 from hocket_bus.messages import Task
+from hocket_daemon.engine.language_model import DocumentStore, Shape
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads, whole
 from hocket_daemon.engine.segments import Segment, wanted
 from hocket_daemon.engine.text.tokenizer import Layout, Prefix
-from hocket_daemon.engine.voice import DocumentStore, Shape
 
 CHARACTERS = "\n" + "".join(map(chr, range(32, 127)))
 BOS, EOS, FIRST = 0, 1, 2
@@ -64,8 +64,8 @@ def drawn(data: bytes, vocabulary: int) -> np.ndarray:
     return distribution
 
 
-class FakeVoice:
-    """Voices with the same `seed` say the same; all have the same tokens."""
+class FakeModel:
+    """Models with the same `seed` say the same; all have the same tokens."""
 
     name = "fake"
     compute = "nothing"

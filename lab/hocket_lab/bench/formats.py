@@ -1,7 +1,7 @@
-"""`hocket bench voices`: what a step and a prompt take in each voice of a model, beside the plainest loop over it.
+"""`hocket bench formats`: what a step and a prompt take in each format of a model, beside the plainest loop over it.
 
 A GGUF file's peer is llama.cpp's own decoding of the same file with as many rows and threads, in turn with ours. The
-pair of two GGUF voices, a core each, is compared with both sides that answer alone at the same time.
+pair of two GGUF models, a core each, is compared with both sides that answer alone at the same time.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from statistics import median
 from typing import Annotated, NamedTuple
 
 from hocket_bus.messages import Side
-from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.published import place
+from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings
-from hocket_daemon.engine.voice import Voice
 from hocket_lab.bench.aggregation import articles as documents_of
 from hocket_lab.bench.aggregation import fixed_prompts, inputs, share_out
 from hocket_lab.bench.llama_loop import LlamaLoop
@@ -56,8 +56,8 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     report = Report(asdict(settings) | {"inputs": dict(inputs(data, settings.prompts, 40))}, json_path)
     for threads in settings.threads:
         for kind in _kinds(settings):
-            _voice(report, settings, threads, kind)
-    if settings.prompts and settings.files and is_installed() and report.find(voice="pair") is None:
+            _model(report, settings, threads, kind)
+    if settings.prompts and settings.files and is_installed() and report.find(model="pair") is None:
         _pair(report, data, settings)
     claim(report)
     return report.finish()
@@ -74,8 +74,8 @@ def _kinds(settings: Settings) -> list[_Kind]:
     return floats + [_Kind(Path(file).name, "auto", file) for file in settings.files if is_installed()]
 
 
-def _voice(report: Report, settings: Settings, threads: int, kind: _Kind) -> None:
-    key: Row = {"voice": kind.name, "dtype": kind.dtype, "threads": threads}
+def _model(report: Report, settings: Settings, threads: int, kind: _Kind) -> None:
+    key: Row = {"engine": kind.name, "dtype": kind.dtype, "threads": threads}
     missing = [rows for rows in settings.rows if report.find(**key, rows=rows) is None]
     if not missing:
         return
@@ -84,22 +84,22 @@ def _voice(report: Report, settings: Settings, threads: int, kind: _Kind) -> Non
         context=settings.length + settings.steps + 2, slots=max(settings.rows), kv_bytes=0,
     )  # fmt: skip
     if kind.file:
-        voice = GGUFVoice(how, Path(kind.file))
+        model = GGUFModel(how, Path(kind.file))
         for rows in missing:
-            report.add(key | {"rows": rows} | _beside(voice, Path(kind.file), rows, threads, settings))
-        voice.close()
+            report.add(key | {"rows": rows} | _beside(model, Path(kind.file), rows, threads, settings))
+        model.close()
     else:
-        floats = TransformersVoice(how, "device")
+        floats = TransformersModel(how, "device")
         for rows in missing:
             report.add(key | {"rows": rows} | _by_itself(floats, rows, settings))
 
 
-def _by_itself(voice: Voice, rows: int, settings: Settings) -> Row:
-    taken = voice.slots.take(rows)
-    prompt_s = _prompt_s(voice, taken[0], settings.length)
-    _fill(voice, taken, settings.length)
-    steps = [_seconds(lambda: voice.read([Segment(taken, [[TOKEN]] * rows)])) for _ in range(settings.steps)]
-    voice.slots.give_back(taken)
+def _by_itself(model: LanguageModel, rows: int, settings: Settings) -> Row:
+    taken = model.slots.take(rows)
+    prompt_s = _prompt_s(model, taken[0], settings.length)
+    _fill(model, taken, settings.length)
+    steps = [_seconds(lambda: model.read([Segment(taken, [[TOKEN]] * rows)])) for _ in range(settings.steps)]
+    model.slots.give_back(taken)
     return {
         "decode_ms": median(steps) * 1000,
         "prefill_tokens_s": settings.length / prompt_s,
@@ -109,18 +109,18 @@ def _by_itself(voice: Voice, rows: int, settings: Settings) -> Row:
     }
 
 
-def _beside(voice: GGUFVoice, file: Path, rows: int, threads: int, settings: Settings) -> Row:
+def _beside(model: GGUFModel, file: Path, rows: int, threads: int, settings: Settings) -> Row:
     """Ours and llama.cpp's own loop in turn: medians, and the median ratio of a pair of steps."""
-    peer = LlamaLoop(file, rows, settings.length + settings.steps + 2, threads, voice.prefill_tokens)
-    taken = voice.slots.take(rows)
-    prompt_s, peer_prompt_s = _prompt_s(voice, taken[0], settings.length), peer.prompt_s(settings.length)
-    _fill(voice, taken, settings.length)
+    peer = LlamaLoop(file, rows, settings.length + settings.steps + 2, threads, model.prefill_tokens)
+    taken = model.slots.take(rows)
+    prompt_s, peer_prompt_s = _prompt_s(model, taken[0], settings.length), peer.prompt_s(settings.length)
+    _fill(model, taken, settings.length)
     peer.fill(settings.length)
     pairs = [
-        (_seconds(lambda: voice.read([Segment(taken, [[TOKEN]] * rows)])), _seconds(peer.step))
+        (_seconds(lambda: model.read([Segment(taken, [[TOKEN]] * rows)])), _seconds(peer.step))
         for _ in range(settings.steps)
     ]
-    voice.slots.give_back(taken)
+    model.slots.give_back(taken)
     peer.close()
     return {
         "decode_ms": median(own for own, _ in pairs) * 1000,
@@ -131,16 +131,16 @@ def _beside(voice: GGUFVoice, file: Path, rows: int, threads: int, settings: Set
     }
 
 
-def _fill(voice: Voice, taken: list[int], length: int) -> None:
+def _fill(model: LanguageModel, taken: list[int], length: int) -> None:
     for row in taken:
-        _prompt_s(voice, row, length)
+        _prompt_s(model, row, length)
 
 
-def _prompt_s(voice: Voice, row: int, length: int) -> float:
+def _prompt_s(model: LanguageModel, row: int, length: int) -> float:
     """Seconds for a prompt of `length` tokens in parts as the daemon reads them."""
-    voice.slots.roll_back(row, 0)
-    parts = [min(voice.prefill_tokens, length - at) for at in range(0, length, voice.prefill_tokens)]
-    return sum(_seconds(lambda part=part: voice.read([Segment([row], [[TOKEN] * part])])) for part in parts)  # type: ignore[misc]
+    model.slots.roll_back(row, 0)
+    parts = [min(model.prefill_tokens, length - at) for at in range(0, length, model.prefill_tokens)]
+    return sum(_seconds(lambda part=part: model.read([Segment([row], [[TOKEN] * part])])) for part in parts)  # type: ignore[misc]
 
 
 def _seconds(job: Callable[[], object]) -> float:
@@ -165,7 +165,7 @@ def _pair(report: Report, data: Path, settings: Settings) -> None:
     slower_ms = max(_ms_per_token(each) for each in alone.values())
     report.add(
         {
-            "voice": "pair",
+            "engine": "pair",
             "dtype": Path(settings.files[0]).name,
             "threads": 1,
             "rows": 2,
@@ -199,16 +199,16 @@ def claim(report: Report) -> None:
     """Each step beside its peer, half precision beside float32, and the pair beside the slower side."""
     report.claims.clear()
     for row in report.rows:
-        if row["ratio"] is not None and row["voice"] != "pair":
-            name = f"a step of {row['rows']} row(s), {row['threads']} thread(s), {row['voice']}, over llama.cpp's loop"
+        if row["ratio"] is not None and row["engine"] != "pair":
+            name = f"a step of {row['rows']} row(s), {row['threads']} thread(s), {row['engine']}, over llama.cpp's loop"
             report.claim(name, f"<= {OVER_PEER}", float(row["ratio"]), float(row["ratio"]) <= OVER_PEER)
         if row["dtype"] == "bfloat16":
-            floats = report.find(voice="transformers", dtype="float32", threads=row["threads"], rows=row["rows"])
+            floats = report.find(model="transformers", dtype="float32", threads=row["threads"], rows=row["rows"])
             assert floats is not None
             ratio = float(row["decode_ms"] or 0) / float(floats["decode_ms"] or 1)
             name = f"transformers, a step of {row['rows']} row(s), {row['threads']} thread(s): bfloat16 over float32"
             report.claim(name, f"<= {HALF_OVER_FLOAT}", ratio, ratio <= HALF_OVER_FLOAT)
-    pair = report.find(voice="pair")
+    pair = report.find(model="pair")
     if pair is not None:
         ratio, first_ms = float(pair["ratio"] or 0), float(pair["first_ms"] or 0)
         report.claim("the pair over the slower side alone", f"<= {PAIR_OVER_ALONE}", ratio, ratio <= PAIR_OVER_ALONE)

@@ -1,4 +1,4 @@
-"""The voices of a published model on this machine: made, checked and written down for the daemons to choose from."""
+"""The formats of a published model on this machine: made, checked and written down for the daemons to choose from."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from hocket_daemon.engine.backends.gguf_voice import GGUFVoice
+from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
-from hocket_daemon.engine.backends.transformers_voice import TransformersVoice
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import Check, check
 from hocket_daemon.engine.catalog.choice import report, reported
 from hocket_daemon.engine.catalog.machine import multiplies_bfloat16
@@ -19,13 +19,13 @@ from .requantised import requantise
 GGUF, FLOAT = "model.gguf", "."  # in the model's folder
 
 
-def lacks_voices(folder: Path) -> bool:
-    """Whether there is something to do: llama.cpp is installed, and no voice of this folder was checked."""
+def lacks_formats(folder: Path) -> bool:
+    """Whether there is something to do: llama.cpp is installed, and no format of this folder was checked."""
     return is_installed() and not reported(folder)
 
 
-def add_voices(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
-    """Make a GGUF voice of the published `file` in its `folder` of float weights; check and time both."""
+def add_formats(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+    """Make a GGUF file of the published `file` in its `folder` of float weights; check and time both."""
     if not is_installed():
         tell("llama.cpp is not installed, so transformers reads it; faster on a CPU: make gguf, and this again")
         return
@@ -35,10 +35,10 @@ def add_voices(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
     requantise(file, partial, kind)
     partial.replace(folder / GGUF)
     tell("checking it beside the float weights")
-    floats = TransformersVoice(settings(str(folder), "float32"), "device")
-    voice = GGUFVoice(settings(GGUF, "auto"), folder / GGUF)
-    checks = [replace(check(floats, None), model=FLOAT), check(voice, floats)]
-    voice.close()
+    floats = TransformersModel(settings(str(folder), "float32"), "device")
+    model = GGUFModel(settings(GGUF, "auto"), folder / GGUF)
+    checks = [replace(check(floats, None), model=FLOAT), check(model, floats)]
+    model.close()
     report(folder, checks)
     for each in checks:
         tell(_line(each))

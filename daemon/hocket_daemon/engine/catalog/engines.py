@@ -8,16 +8,16 @@ from msgspec.structs import replace
 
 from hocket_bus.messages import Side
 
-from ..backends.gguf_voice import SUFFIX, GGUFVoice
+from ..backends.gguf_model import SUFFIX, GGUFModel
 from ..backends.loading import place_of
-from ..backends.transformers_voice import TransformersVoice
+from ..backends.transformers_model import TransformersModel
 from ..settings import KVSettings, ModelSettings
 from .choice import chosen
 from .published import PUBLISHED, advice, resolved
 
 
-def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFVoice | TransformersVoice:
-    """The voice that a configuration describes for a side. Raises BadConfiguration."""
+def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFModel | TransformersModel:
+    """The model that a configuration describes for a side. Raises BadConfiguration."""
     why = advice(settings.name)
     settings = replace(settings, name=resolved(settings.name))
     place = place_of(settings.name, side)
@@ -25,5 +25,5 @@ def open_voice(settings: ModelSettings, side: Side, kv: KVSettings | None = None
         found, why = chosen(Path(place), settings.dtype)
         place = str(found)
     if place.endswith(SUFFIX):
-        return GGUFVoice(settings, Path(place).expanduser(), kv, why)
-    return TransformersVoice(settings, side, kv, why)
+        return GGUFModel(settings, Path(place).expanduser(), kv, why)
+    return TransformersModel(settings, side, kv, why)

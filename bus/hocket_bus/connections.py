@@ -37,7 +37,7 @@ SECURED_BYTES = 33  # what CURVE adds to a frame
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One of them. `user` is None while it is mute, `refusal` while it may stay. `told` is why it was last refused."""
+    """`user` is None while it is mute, `refusal` while it may stay. `reported`: why it was last refused."""
 
     number: int
     ends: Ends
@@ -47,7 +47,7 @@ class Connection:
     came: int = 0  # bytes, when it was last looked at
     taken: int = 0
     refusal: HocketError | None = None
-    told: HocketError | None = None
+    reported: HocketError | None = None
     going: bool = False  # it was shown out
     topics: set[bytes] = field(default_factory=set)
 

@@ -30,7 +30,7 @@ class Change:
 class _End:
     route: bytes
     user: str
-    heard_s: float
+    received_s: float
     rtt_s: float = 0.0
     hello: Hello | None = None
     here: bool = False  # it greeted, and was not told to have gone
@@ -54,12 +54,12 @@ class Ends:
         self._max_ends = max_ends
         self._ends: OrderedDict[bytes, _End] = OrderedDict()  # by when they were heard; other threads read
 
-    def hear(self, route: bytes, user: str, now_s: float) -> list[Change]:
+    def receive(self, route: bytes, user: str, now_s: float) -> list[Change]:
         """Something came from an end. One that had gone is here again."""
         end = self._ends.get(route)
         if end is None or end.user != user:
             return self._meet(_End(route, user, now_s), end)
-        end.heard_s = now_s
+        end.received_s = now_s
         self._ends.move_to_end(route)
         return end.become(here=True)
 
@@ -72,11 +72,11 @@ class Ends:
 
     def leave(self, now_s: float) -> Iterator[Change]:
         """Those that greeted and have been silent for too long go, each one when its change is taken."""
-        silent = takewhile(lambda end: now_s - end.heard_s > self._gone_after_s, self._ends.values())
+        silent = takewhile(lambda end: now_s - end.received_s > self._gone_after_s, self._ends.values())
         for end in list(silent):
             yield from end.become(here=False)
 
-    def tell_rtt(self, route: bytes, rtt_s: float) -> None:
+    def report_rtt(self, route: bytes, rtt_s: float) -> None:
         """An end that was just heard told the round trip that it knows."""
         self._ends[route].rtt_s = rtt_s
 
@@ -85,10 +85,10 @@ class Ends:
         end = self._ends.get(route)
         return 0.0 if end is None else end.rtt_s
 
-    def heard_s(self, route: bytes) -> float:
+    def received_s(self, route: bytes) -> float:
         """When an end was heard last; 0 when nothing is known."""
         end = self._ends.get(route)
-        return 0.0 if end is None else end.heard_s
+        return 0.0 if end is None else end.received_s
 
     def _meet(self, end: _End, before: _End | None) -> list[Change]:
         """A new end, in the place of another user's under the same route if there was one."""

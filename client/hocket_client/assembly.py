@@ -33,7 +33,7 @@ class Assembly:
         self.cancelled = False
         self.done: Done | None = None
         self._next = 0
-        self._told = 0  # the daemon knows that everything below has been read
+        self._acknowledged = 0  # the daemon knows that everything below has been read
         self._missed = -1  # the first number of the gap that was asked for last
         self._early: dict[int, StreamEvent | Failed] = {}
 
@@ -78,8 +78,8 @@ class Assembly:
         if self._early and self._missed < self._next:
             self._missed = self._next
             return self.nudge()
-        if self.done is None and self._next - self._told >= self.ask.window / 2:
-            self._told = self._next
+        if self.done is None and self._next - self._acknowledged >= self.ask.window / 2:
+            self._acknowledged = self._next
             return [Credit(request=self.ask.request, topic=self.ask.topic, seq=self._next)]
         return []
 

@@ -227,7 +227,7 @@ class Reader:
     def _take(self, message: Message | None) -> None:
         """Act on what came; None is a silence."""
         try:
-            self._ready += self._hear(message)
+            self._ready += self._received(message)
         except Exception as error:  # noqa: BLE001 - raised by `_next`
             self._error = error
             self._leave()
@@ -235,7 +235,7 @@ class Reader:
             self._leave.detach()
             self._connection.forget(self._assembly.ask.request)
 
-    def _hear(self, message: Message | None) -> list[StreamEvent]:
+    def _received(self, message: Message | None) -> list[StreamEvent]:
         if message is not None:
             ready = self._assembly.feed(message)
             self._connection.send(*self._assembly.reply())

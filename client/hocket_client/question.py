@@ -223,5 +223,5 @@ def _check_ranges(ask: Ask, pace: float) -> None:
     try:
         decode(encode(ask))
     except (ProtocolError, UnicodeEncodeError) as error:
-        said = re.sub(r"\$\[(\d+)\]", lambda at: Ask.__struct_fields__[int(at[1])], str(error))
-        raise BadRequest(f"this cannot be sent: {said}", "mend or shorten it") from error
+        reason = re.sub(r"\$\[(\d+)\]", lambda at: Ask.__struct_fields__[int(at[1])], str(error))
+        raise BadRequest(f"this cannot be sent: {reason}", "mend or shorten it") from error

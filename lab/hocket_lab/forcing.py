@@ -46,7 +46,7 @@ def distribution(
 
 
 def read_at_once(
-    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, likelihood: bool = False
 ) -> SequenceGroup:
     """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
-    return at_once(model, read(model, question, passages, task=task, room=room, heard=heard))
+    return at_once(model, read(model, question, passages, task=task, room=room, likelihood=likelihood))

@@ -61,7 +61,7 @@ class Spelling(NamedTuple):
     entity: int
 
 
-class Said(NamedTuple):
+class NamedEntity(NamedTuple):
     """An entity as a summary may name it: by its commonest spelling; in how many documents and chunks it is."""
 
     entity: int
@@ -185,14 +185,14 @@ class Tables:
         sql = "SELECT c.entity, e.subgraph FROM changed c JOIN entities e ON e.id = c.entity"
         return dict(self._connection.execute(sql).fetchall())
 
-    def said(self, subgraph: int) -> list[Said]:
+    def named_entities(self, subgraph: int) -> list[NamedEntity]:
         """The entities of a subgraph."""
         sql = """SELECT e.id, s.text, count(DISTINCT c.document), count(DISTINCT m.chunk)
                  FROM entities e JOIN spellings s ON s.entity = e.id JOIN mentions m ON m.spelling = s.id
                  JOIN chunks c ON c.id = m.chunk WHERE e.subgraph = ? GROUP BY s.id ORDER BY e.id, 4 DESC, s.text"""
-        found: list[Said] = []
+        found: list[NamedEntity] = []
         for _, rows in groupby(self._connection.execute(sql, (subgraph,)), itemgetter(0)):
-            spelled = [Said(*row) for row in rows]
+            spelled = [NamedEntity(*row) for row in rows]
             documents = spelled[0].documents if len(spelled) == 1 else self._documents(spelled[0].entity)
             found.append(spelled[0]._replace(documents=documents, chunks=sum(each.chunks for each in spelled)))
         return found

@@ -76,7 +76,7 @@ class Ingester:
             job.add(walk.files)
             job.report.errors += walk.errors
             job.report.skipped += walk.skipped
-            job.tell("", waiting=bool(self._jobs))
+            job.advance("", waiting=bool(self._jobs))
             self._arrived.put((job, walk.files))
         self._wake.set()
 
@@ -171,7 +171,7 @@ class Ingester:
                 self._open(lane, entry, reading)
                 opened += 1
         if batch := self._turns.take(BATCH_CHUNKS):
-            self._tell(batch)
+            self._report(batch)
             self._embed(batch)
             for share in batch:
                 if share.is_last:
@@ -222,7 +222,7 @@ class Ingester:
             if not self._wanted[file.name]:
                 del self._wanted[file.name]
                 self._store.dequeue(file.name, durable=job.is_done)
-        job.tell(file.name)
+        job.advance(file.name)
         self._end_jobs()
 
     def _leave(self, file: Queued) -> None:
@@ -244,11 +244,11 @@ class Ingester:
         for job in jobs:
             job.on_end(error)
 
-    def _tell(self, batch: Sequence[Share]) -> None:
+    def _report(self, batch: Sequence[Share]) -> None:
         """Every job hears of a file of its own in the batch, or for which file it waits."""
         own = {id(share.draft.job): share.draft.file.name for share in reversed(batch)}
         for job in self._jobs:
-            job.tell(own.get(id(job), batch[0].draft.file.name), waiting=id(job) not in own)
+            job.advance(own.get(id(job), batch[0].draft.file.name), waiting=id(job) not in own)
 
     def _embed(self, batch: Sequence[Share]) -> None:
         """Make the vectors that are missing, and keep them at once."""

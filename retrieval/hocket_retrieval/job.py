@@ -94,7 +94,7 @@ class Job:
             self._unread_bytes -= file.size
         self.report.seconds = time.perf_counter() - self._started
 
-    def tell(self, name: str, *, waiting: bool = False) -> None:
+    def advance(self, name: str, *, waiting: bool = False) -> None:
         """Say how far it is."""
         per_byte = self._chunks / self._read_bytes if self._read_bytes else _CHUNKS_PER_BYTE
         total = self._chunks + round(self._unread_bytes * per_byte)

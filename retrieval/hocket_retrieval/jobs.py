@@ -82,13 +82,13 @@ class Jobs:
                 self._due.set()
 
     def _job(self, answer: Answer, request: bytes) -> Job:
-        told_s = 0.0
+        reported_s = 0.0
 
-        def tell(progress: Progress) -> None:
-            nonlocal told_s
+        def show(progress: Progress) -> None:
+            nonlocal reported_s
             self._note(progress)
-            if time.monotonic() - told_s >= PROGRESS_S:
-                told_s = time.monotonic()
+            if time.monotonic() - reported_s >= PROGRESS_S:
+                reported_s = time.monotonic()
                 answer(replies.progress(progress, request))
 
         def end(error: Exception | None) -> None:
@@ -98,7 +98,7 @@ class Jobs:
                 answer(replies.ingested(job.report, request))
                 _log("ingested", job.report)
 
-        job = Job(tell, end)
+        job = Job(show, end)
         return job
 
     def _note(self, progress: Progress) -> None:

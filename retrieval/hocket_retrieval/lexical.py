@@ -19,11 +19,11 @@ _STOP_WORDS = """
 
 def match_expression(query: str) -> str | None:
     """An FTS5 MATCH expression of at most 16 words; None when no word tells anything (meaning must find it then)."""
-    longest = sorted(telling_words(query), key=len, reverse=True)[:MAX_TERMS]
+    longest = sorted(content_words(query), key=len, reverse=True)[:MAX_TERMS]
     return " OR ".join(f'"{word}"' for word in longest) or None
 
 
-def telling_words(query: str) -> list[str]:
+def content_words(query: str) -> list[str]:
     """The words that tell what a question is about, in lower case and in its order, each once."""
     words = dict.fromkeys(re.findall(r"[^\W_]+", query.lower()))
     stop_words = _STOP_WORDS.split()

@@ -37,7 +37,7 @@ def sides() -> dict[Side, Dialogue]:
     """Both have read."""
     both: dict[Side, Dialogue] = {side: Dialogue(side, BEGIN) for side in HEARD}
     for side, dialogue in both.items():
-        dialogue.hear(HEARD[side])
+        dialogue.add_likelihoods(HEARD[side])
     return both
 
 
@@ -74,7 +74,7 @@ def test_a_new_epoch_forgets_what_the_other_side_said(sides: dict[Side, Dialogue
     device.receive(drafts(cloud, 1)[0])
     device.rejoin()
     heard, later = device.remote_drafts, Dialogue("cloud", msgspec.structs.replace(BEGIN, epoch=device.epoch))
-    later.hear(HEARD["cloud"])
+    later.add_likelihoods(HEARD["cloud"])
     (anew,) = drafts(later, 1)
     device.receive(msgspec.structs.replace(anew, likelihoods=None))
     assert device.remote_drafts == heard
@@ -85,6 +85,6 @@ def test_a_new_epoch_forgets_what_the_other_side_said(sides: dict[Side, Dialogue
 def test_a_device_that_keeps_its_drafts_tells_nothing() -> None:
     """Nor a draft, nor how likely its passages make the question."""
     device = Dialogue("device", BEGIN, shares_drafts=False)
-    device.hear(HEARD["device"])
+    device.add_likelihoods(HEARD["device"])
     assert drafts(device, 3) == []
     assert told(device.kept()) == []

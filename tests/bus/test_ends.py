@@ -30,15 +30,15 @@ def gone(route: bytes = b"a", hello: Hello = HELLO, user: str = "") -> Change:
 
 
 def greeted(ends: Ends, route: bytes = b"a", hello: Hello = HELLO, user: str = "", now_s: float = 0.0) -> list[Change]:
-    return ends.hear(route, user, now_s) + ends.greet(route, hello)
+    return ends.receive(route, user, now_s) + ends.greet(route, hello)
 
 
 def test_an_end_goes_once_when_it_has_been_silent_for_longer_than_the_limit() -> None:
     """Whatever it says puts that off; who never greeted is not told of."""
     ends = Ends()
     assert greeted(ends) == [here()]
-    assert ends.hear(b"mute", "", 0.0) == []
-    assert ends.hear(b"a", "", 5.0) == []
+    assert ends.receive(b"mute", "", 0.0) == []
+    assert ends.receive(b"a", "", 5.0) == []
     assert list(ends.leave(5.0 + GONE_AFTER_S)) == []
     assert list(ends.leave(5.1 + GONE_AFTER_S)) == [gone()]
     assert list(ends.leave(1e6)) == []
@@ -49,7 +49,7 @@ def test_an_end_that_speaks_again_is_here_again() -> None:
     ends = Ends()
     greeted(ends)
     assert list(ends.leave(11.0)) == [gone()]
-    assert ends.hear(b"a", "", 60.0) == [here()]
+    assert ends.receive(b"a", "", 60.0) == [here()]
     assert list(ends.leave(71.0)) == [gone()]
 
 
@@ -65,8 +65,8 @@ def test_a_route_that_another_user_has_now_is_another_end() -> None:
     """What the newcomer says keeps nobody else here, and tells nothing of who was there before."""
     ends = Ends()
     greeted(ends, user="alice")
-    ends.tell_rtt(b"a", 0.02)
-    assert ends.hear(b"a", "eve", 1.0) == [gone(user="alice")]
+    ends.report_rtt(b"a", 0.02)
+    assert ends.receive(b"a", "eve", 1.0) == [gone(user="alice")]
     assert ends.rtt_s(b"a") == 0.0
     assert ends.greet(b"a", OTHER) == [here(hello=OTHER, user="eve")]
 
@@ -84,10 +84,10 @@ def test_of_too_many_ends_the_one_silent_for_longest_goes() -> None:
     ends = Ends(max_ends=3)
     for number in range(3):
         greeted(ends, bytes([number]), now_s=float(number))
-    ends.tell_rtt(b"\x02", 0.5)
-    ends.hear(b"\0", "", 3.0)
+    ends.report_rtt(b"\x02", 0.5)
+    ends.receive(b"\0", "", 3.0)
     assert greeted(ends, b"new", now_s=4.0) == [gone(b"\x01"), here(b"new")]
-    assert (ends.heard_s(b"\0"), ends.heard_s(b"\x01"), ends.rtt_s(b"\x02")) == (3.0, 0.0, 0.5)
+    assert (ends.received_s(b"\0"), ends.received_s(b"\x01"), ends.rtt_s(b"\x02")) == (3.0, 0.0, 0.5)
     assert [change.route for change in ends.leave(100.0)] == [b"\x02", b"\0", b"new"]
     assert greeted(ends, b"newer", now_s=101.0) == [here(b"newer")]
 
@@ -117,7 +117,7 @@ def test_whatever_happens_here_and_gone_take_turns(seed: int) -> None:
     for _ in range(3_000):
         now_s += rng.expovariate(2.0)
         route, user = bytes([rng.randrange(10)]), rng.choice(["", "alice", "eve"])
-        check(ends.hear(route, user, now_s))
+        check(ends.receive(route, user, now_s))
         if rng.random() < 0.3:
             check(ends.greet(route, rng.choice([HELLO, OTHER])))
         check(list(ends.leave(now_s)))

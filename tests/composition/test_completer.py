@@ -15,7 +15,7 @@ from typing_text import REQUEST, TIE, Typist, plain
 from exact import exact
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Edit, Takeaway
-from hocket_daemon.composition.completer import Completer, Told
+from hocket_daemon.composition.completer import Completed, Completer
 from hocket_daemon.composition.completion import PART
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
@@ -45,19 +45,24 @@ class Completing:
     model: TransformersModel
     compute: Compute
     main: MainThread
-    told: list[Told] = field(default_factory=list)
+    completed: list[Completed] = field(default_factory=list)
     failed: list[HocketError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.pieces = TokenTexts(self.model)
         self.completer = Completer(
-            self.compute, self.model, self.pieces, maximum=MAXIMUM, tell=self.told.append, fail=self.failed.append
+            self.compute,
+            self.model,
+            self.pieces,
+            maximum=MAXIMUM,
+            on_completed=self.completed.append,
+            fail=self.failed.append,
         )
 
-    def suggested(self, version: int) -> Told:
-        self.main.until(lambda: bool(self.failed or (self.told and self.told[-1].version == version)))
+    def suggested(self, version: int) -> Completed:
+        self.main.until(lambda: bool(self.failed or (self.completed and self.completed[-1].version == version)))
         assert not self.failed
-        return self.told[-1]
+        return self.completed[-1]
 
 
 @pytest.fixture(scope="module")
@@ -99,16 +104,16 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
             completing.suggested(document.version)
         if chance.random() < 0.2:
             completing.main.settle(completing.compute)  # at rest: what is decoded ahead, and newer memory, is there
-            typist.follow(completing.told[-1].text)
+            typist.follow(completing.completed[-1].text)
     completing.suggested(document.version)
     completing.main.settle(completing.compute)
     assert not completing.failed
-    for told in completing.told:
-        computed, kept = computed + (told.passes > 0), kept + (told.passes == 0)
-        renewed += bool(told.reference.items)
-        tokens, lead = plain(completing.model, completing.pieces, told)
-        assert tokens == list(told.path.tokens) or lead < TIE
-        assert told.path.suggested(completing.pieces, MAXIMUM) is not None
+    for completed in completing.completed:
+        computed, kept = computed + (completed.passes > 0), kept + (completed.passes == 0)
+        renewed += bool(completed.reference.items)
+        tokens, lead = plain(completing.model, completing.pieces, completed)
+        assert tokens == list(completed.path.tokens) or lead < TIE
+        assert completed.path.suggested(completing.pieces, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
 
 
@@ -125,16 +130,18 @@ def test_what_has_no_room_before_the_text_is_left_unread(completing: Completing,
     completing.suggested(0)
     completing.completer.renew(document, memory.items, memory.changed_s)
     completing.main.settle(completing.compute)
-    told = completing.suggested(0)
+    completed = completing.suggested(0)
     assert not completing.failed
-    assert told.reference.is_for(memory.items, behind)
-    assert len(told.reference.ids) < completing.model.slots.context
-    tokens, lead = plain(completing.model, completing.pieces, told)
-    assert tokens == list(told.path.tokens) or lead < TIE
+    assert completed.reference.is_for(memory.items, behind)
+    assert len(completed.reference.ids) < completing.model.slots.context
+    tokens, lead = plain(completing.model, completing.pieces, completed)
+    assert tokens == list(completed.path.tokens) or lead < TIE
     if remembered:
-        named = {source.document for source in told.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))}
-        assert named == {str(number) for number in range(told.reference.unread, 60)}
-        assert 0 < told.reference.unread <= 60
+        named = {
+            source.document for source in completed.reference.sources("", " ".join(f"{1_700 + n}" for n in range(60)))
+        }
+        assert named == {str(number) for number in range(completed.reference.unread, 60)}
+        assert 0 < completed.reference.unread <= 60
 
 
 def test_keys_that_come_faster_than_passes_do_not_keep_a_text_from_being_read(completing: Completing) -> None:
@@ -187,4 +194,4 @@ def test_a_text_that_is_closed_takes_no_row_again(completing: Completing, monkey
     completing.completer.close()
     on_read(*heard[0])
     completing.main.settle(completing.compute)
-    assert len(completing.told) == 1
+    assert len(completing.completed) == 1

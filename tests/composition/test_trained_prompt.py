@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 
 from exact import exact
 from hocket_bus.messages import Takeaway
-from hocket_daemon.composition.completer import Completer, Told
+from hocket_daemon.composition.completer import Completed, Completer
 from hocket_daemon.composition.document import Document
 from hocket_daemon.composition.memory import Takeaways
 from hocket_daemon.composition.window import TokenTexts
@@ -32,7 +32,7 @@ def test_a_prompt_is_that_of_the_running_device(
     model = TransformersModel(exact(name=str(folder), slots=2, context=1024), "device")
     memory = Takeaways(10_000, len)
     memory.add("cloud", [Takeaway(text=text, document="d") for text in reversed(takeaways)], 0.0)
-    document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Told](), MainThread()
+    document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Completed](), MainThread()
     with main.compute(model) as compute:
         completer = Completer(compute, model, TokenTexts(model), maximum=4, tell=told.append, fail=pytest.fail)
         completer.suggest(document)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hocket_bus.messages import Edit
-from hocket_daemon.composition.completer import Told
+from hocket_daemon.composition.completer import Completed
 from hocket_daemon.composition.window import TokenTexts
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.segments import Segment, in_passes
@@ -74,7 +74,7 @@ class Typist:
         )
 
 
-def plain(model: LanguageModel, pieces: TokenTexts, told: Told) -> tuple[list[int], float]:
+def plain(model: LanguageModel, pieces: TokenTexts, told: Completed) -> tuple[list[int], float]:
     """As many tokens as the path has, by greedy decoding one by one in a fresh row; and the least lead of one."""
     window = told.path.window
     if not (window.text + window.typed).strip():

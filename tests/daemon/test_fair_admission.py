@@ -237,14 +237,14 @@ def test_a_session_of_which_nothing_comes_is_ended_in_any_case() -> None:
         for _ in range(30):
             cloud.pass_s(SILENCE_S / 2)
             if spoken:
-                cloud.sessions.followed[session.id].heard_s = cloud.now
+                cloud.sessions.followed[session.id].received_s = cloud.now
         assert not session.closed
         session.has_read = True
         read_s = cloud.now
         while not session.closed:
             cloud.pass_s(1.0)
             if spoken and not session.closed:
-                cloud.sessions.followed[session.id].heard_s = cloud.now
+                cloud.sessions.followed[session.id].received_s = cloud.now
         assert sent_back(session)
         assert cloud.now - read_s == pytest.approx(READING_S + 2 * READING_ROW_S, abs=6.0)
 

@@ -17,9 +17,9 @@ from hocket_daemon.aggregation.partner import (
     GoAlone,
     Join,
     Leave,
+    Notify,
     Partner,
     Rejoin,
-    Tell,
     Waits,
 )
 
@@ -132,8 +132,8 @@ def test_what_a_leader_is_told_to_do_makes_sense(story: Story) -> None:
         for before, action in zip((None, *turn), turn, strict=False):
             if isinstance(action, GoAlone):
                 assert not required
-                assert isinstance(before, Tell) == exists
-                assert not isinstance(before, Tell) or before.text.endswith("; answering alone")
+                assert isinstance(before, Notify) == exists
+                assert not isinstance(before, Notify) or before.text.endswith("; answering alone")
     kinds = [type(action) for action in world.actions]
     assert kinds.count(Join) <= 1
     assert kinds.count(Fail) <= required
@@ -141,7 +141,7 @@ def test_what_a_leader_is_told_to_do_makes_sense(story: Story) -> None:
     if Rejoin in kinds:
         assert {Join, GoAlone} & set(kinds[: kinds.index(Rejoin)])
     if Leave in kinds:
-        assert kinds[kinds.index(Leave) + 1 :] in ([Tell, GoAlone], [Fail])
+        assert kinds[kinds.index(Leave) + 1 :] in ([Notify, GoAlone], [Fail])
 
 
 @given(stories())
@@ -158,7 +158,7 @@ def test_the_reader_hears_once_that_it_is_back(story: Story) -> None:
     for action in told(story).actions:
         if isinstance(action, GoAlone):
             alone = True
-        elif isinstance(action, Tell) and "is back" in action.text:
+        elif isinstance(action, Notify) and "is back" in action.text:
             assert alone
             alone = False
 
@@ -183,11 +183,11 @@ def test_pauses_between_greetings_grow_and_start_anew_behind_a_token_of_both() -
     assert pauses(world, 6) == [RETRY_S[0], 4.0, 8.0, 16.0, RETRY_S[1], RETRY_S[1]]
     world.happen("answer")
     world.happen("late")
-    assert world.last == [Tell("the cloud is late; answering alone"), GoAlone()]
+    assert world.last == [Notify("the cloud is late; answering alone"), GoAlone()]
     assert pauses(world, 1) == [RETRY_S[1]]
     world.happen("answer")
     world.happen("token")
-    assert world.last == [Tell("the cloud is back: answering together again")]
+    assert world.last == [Notify("the cloud is back: answering together again")]
     world.happen("token")
     assert world.last == []
     world.happen("down")
@@ -199,7 +199,7 @@ def test_a_busy_side_is_greeted_when_it_said_and_another_never() -> None:
     """`retry_after_s` decides; whoever cannot take part at all is left in peace until the link comes again."""
     world = begun(exists=True, required=False, up=True)
     world.happen("busy")
-    assert world.last == [Tell("the cloud cannot take part: full; answering alone"), GoAlone()]
+    assert world.last == [Notify("the cloud cannot take part: full; answering alone"), GoAlone()]
     assert pauses(world, 1) == [3.0]
     world.happen("never")
     assert world.last == []
@@ -222,7 +222,7 @@ def test_a_connection_is_waited_for_unless_it_is_refused(reason: HocketError | N
         assert partner.tick(6.0, awaited=True) == []
         actions = partner.tick(7.0, awaited=True)
     text = reason.text if reason else "the cloud is not connected: is its daemon running?"
-    assert actions == [Tell(f"{text}; answering alone"), GoAlone()]
+    assert actions == [Notify(f"{text}; answering alone"), GoAlone()]
 
 
 @pytest.mark.parametrize(("remedy", "kind"), [("name a cloud", Fail), ("", GoAlone)])
@@ -255,7 +255,7 @@ def test_a_side_that_was_let_go_is_never_spoken_to_again() -> None:
     world = begun(exists=True, required=False, up=True)
     world.happen("busy")
     world.happen("leave")
-    assert [type(action) for action in world.said[-1]] == [Leave, Tell, GoAlone]
+    assert [type(action) for action in world.said[-1]] == [Leave, Notify, GoAlone]
     for event in EVENTS * 2:
         world.now += 50.0
         world.happen(event)

@@ -379,7 +379,7 @@ def test_silence_ends_followed_sessions_but_not_those_that_may_be_reading() -> N
     sessions.tick(SILENCE_S + 1)
     assert not reading.closed
     assert sessions.due_s() == 2 * SILENCE_S + 1
-    sessions.hear(sessions.followed[ID], ready, 40.0)
+    sessions.on_message(sessions.followed[ID], ready, 40.0)
     sessions.tick(40.0 + SILENCE_S)
     assert not reading.closed
     sessions.tick(40.1 + SILENCE_S)

@@ -24,7 +24,7 @@ from hocket_daemon.aggregation.leader import Leader
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.settings import AggregationSettings
-from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
+from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import mix
@@ -40,7 +40,7 @@ SETTINGS = AggregationSettings(  # untrained models are steered by anything
     reweigh_every=3,
     trust_cloud=True,
 )
-HEARD = ("likelihood", "static likelihood")  # the latter is dispatch's
+BY_LIKELIHOOD = ("likelihood", "static likelihood")  # the latter is dispatch's
 QUESTION = "Who sang first?"
 TEXTS = {"device": ["Ada sang at noon.", "Bo sang at dawn."], "cloud": ["Cy never sang.", "Di sang before Bo."]}
 DOWN = Unavailable("the cloud fell silent")
@@ -226,7 +226,7 @@ def weighed_rows(
         scores = compared(weights, scores, [relevance(asked.question, each) for each in texts])
     layout = model.layout(asked.task)
     shares, log_h = weigh(
-        scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in HEARD else NOTHING_HEARD
+        scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in BY_LIKELIHOOD else NO_LIKELIHOODS
     )
     behind = layout.question(asked.question) + ids
     rows = np.stack([model.distribution(layout.document(each) + behind) for each in texts or [""]])
@@ -236,7 +236,7 @@ def weighed_rows(
 def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
     """The device's log h, and what its passages explain of the question beyond the cloud's, where that is weighed."""
     assert asked.options is not None
-    explains = [heard(side, asked) for side in sides] if asked.options.weights == "likelihood" else [NOTHING_HEARD]
+    explains = [heard(side, asked) for side in sides] if asked.options.weights == "likelihood" else [NO_LIKELIHOODS]
     if log_h is None or not all(map(len, explains)):
         return log_h
     return log_h + ratio.likelihood_ratio(*(ratio.steps_of(explained(each)) for each in explains))

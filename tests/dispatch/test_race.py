@@ -19,9 +19,9 @@ from hocket_daemon.dispatch.race import (
     Begin,
     Fail,
     Hold,
+    Notify,
     Race,
     Stand,
-    Tell,
     Write,
 )
 
@@ -59,7 +59,7 @@ class World:
                     self.standing.add(side)
                 case Fail():
                     self.failed += 1
-                case Tell(text):
+                case Notify(text):
                     assert text
 
 
@@ -138,7 +138,7 @@ def test_a_side_that_says_nothing_is_not_waited_for(side: Side) -> None:
     race.token(side, 1.0)
     assert race.tick(1.0 + STALL_S - 0.1) == []
     tell, *rest = race.tick(1.0 + STALL_S)
-    assert isinstance(tell, Tell)
+    assert isinstance(tell, Notify)
     assert rest == [Hold(side), Write(other(side))]
     race = Race()
     race.start(0.0, {side: 0.0})

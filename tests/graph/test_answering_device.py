@@ -7,7 +7,7 @@ from typing import Any
 from hocket_bus.messages import Evidence, Gather, NoEvidence, Passage, Passages, Ready
 from hocket_bus.sockets import Received
 from hocket_daemon.graph.answering import AT_ONCE, Answering
-from hocket_daemon.serving.routing import MAX_TOLD, Route
+from hocket_daemon.serving.routing import MAX_NOTICES, Route
 
 
 class Lookups:
@@ -48,5 +48,5 @@ def test_a_cloud_cannot_tell_a_reader_without_end() -> None:
     route, told = Route(None, home=False, why="asked"), list[str]()
     for number in range(100):
         notices = [f"line {number} {each % 8}" for each in range(16)]
-        told += route.hear(Ready(bytes(16), 0, 1, 0.5, "s", ["s"], 0.0, 0.0, [], notices))
-    assert len(told) == MAX_TOLD == len(set(told))
+        told += route.receive(Ready(bytes(16), 0, 1, 0.5, "s", ["s"], 0.0, 0.0, [], notices))
+    assert len(told) == MAX_NOTICES == len(set(told))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_retrieval.graph.answer import EXAMPLE, EXAMPLE_ANSWER, BadAnswer, body_of, reading_of
-from hocket_retrieval.graph.extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_WORD_CHARS, is_name, tells
+from hocket_retrieval.graph.extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_WORD_CHARS, is_name, is_specific
 
 TEXT = (
     "Tulips came with the Dutch East India Company. Ada Merrow's brother, Tomas Quill, bakes rye bread at the Bank of "
@@ -130,7 +130,7 @@ def test_whatever_it_says_only_words_of_the_chunk_are_kept(words, length):
         parts = mention.split()
         assert len(parts) <= MAX_NAME_WORDS
         assert max(map(len, parts)) <= MAX_WORD_CHARS
-        assert tells(parts[0].lower())
+        assert is_specific(parts[0].lower())
     assert all(set(pair) <= set(reading.mentions) and len(set(pair)) == 2 for pair in reading.relations)
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from hocket_retrieval.graph.extract import MAX_MENTIONS, is_name, mentions
-from hocket_retrieval.graph.leaving import may_leave, said_outside
+from hocket_retrieval.graph.leaving import may_leave, shareable
 from hocket_retrieval.graph.resolve import Keys, key_of
-from hocket_retrieval.graph_tables import Said
+from hocket_retrieval.graph_tables import NamedEntity
 
 
 @pytest.mark.parametrize(
@@ -82,5 +82,5 @@ def test_names_leave(text):
 
 def test_what_few_documents_hold_does_not_leave():
     """The number of documents decides, not that of chunks."""
-    said = [Said(1, "Ada Merrow", 1, 9), Said(2, "Tomas Quill", 2, 2)]
-    assert [each.text for each in said_outside(said, 2)] == ["Tomas Quill"]
+    said = [NamedEntity(1, "Ada Merrow", 1, 9), NamedEntity(2, "Tomas Quill", 2, 2)]
+    assert [each.text for each in shareable(said, 2)] == ["Tomas Quill"]

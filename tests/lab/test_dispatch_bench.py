@@ -13,7 +13,7 @@ from hocket_daemon.dispatch.policy import Threshold, Waits
 from hocket_lab.bench.dispatch import budget, policies
 from hocket_lab.bench.dispatch.command import Settings, run
 from hocket_lab.bench.dispatch.inputs import Requests, Trace, drawn
-from hocket_lab.bench.dispatch.online import DRIFTS, Daemons, Static, drifted, play, told
+from hocket_lab.bench.dispatch.online import DRIFTS, Daemons, Static, drifted, play, quantiles
 from hocket_lab.bench.report import Report
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -88,7 +88,7 @@ def test_the_daemon_s_dispatcher_keeps_its_budget_whatever_drifts(constraint: st
     """At every request, and it spends what it may."""
     burst = round(20 * float(LENGTHS.mean()))
     requests = drifted(drawn(SERVER, LENGTHS, 600, "played"), DRIFTS[drift])
-    way = Daemons(constraint, LINE, 0.3, told(drawn(SERVER, LENGTHS, 300, "before")), burst_tokens=burst)  # type: ignore[arg-type]
+    way = Daemons(constraint, LINE, 0.3, quantiles(drawn(SERVER, LENGTHS, 300, "before")), burst_tokens=burst)  # type: ignore[arg-type]
     found = play(way, requests, constraint, LINE)  # type: ignore[arg-type]
     assert found.worst_excess(0.3) <= burst
     assert found.spend() >= 0.9 * 0.3

@@ -12,7 +12,7 @@ from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_lab.bench import race
 from hocket_lab.bench.live import moved, quality, raced, weight
 from hocket_lab.bench.live.simulated import Simulated
-from hocket_lab.bench.live.told import longest_gap_s
+from hocket_lab.bench.live.timed import longest_gap_s
 from hocket_lab.bench.question_sets import Part, Question
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import Tables, _over

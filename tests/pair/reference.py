@@ -19,7 +19,7 @@ from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.runtime.likelihood import NOTHING_HEARD
+from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
@@ -138,7 +138,7 @@ class Reference:
             if text != ask.question:  # those scores came with the passages
                 now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
                 scores = compared(weights, now, scores)
-        heard = self._heard(ask, found, side) if weights == "likelihood" else NOTHING_HEARD
+        heard = self._heard(ask, found, side) if weights == "likelihood" else NO_LIKELIHOODS
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:

@@ -83,8 +83,8 @@ def test_a_device_that_still_reads_keeps_its_session(slow: Pair) -> None:
             got(Ready)
         session = cloud.sessions.followed[BEGIN.session]
         for _ in range(3):
-            heard_s = session.heard_s
-            until(lambda heard_s=heard_s: session.heard_s > heard_s)  # type: ignore[misc]
+            received_s = session.received_s
+            until(lambda received_s=received_s: session.received_s > received_s)  # type: ignore[misc]
         assert cloud.sessions.followed == {BEGIN.session: session}
         link.send(Sync(session=BEGIN.session, epoch=0, confirmed=0, digest=0))
         got(Sync)

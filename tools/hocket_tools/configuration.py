@@ -54,7 +54,7 @@ def _shared(name: str, device: Table | None, cloud: Table | None) -> str:
         ("The device's file only:\n\n", [key for key in of[0] if key not in of[1]]),
         ("The cloud's file only:\n\n", [key for key in of[1] if key not in of[0]]),
     )
-    return "".join([*parts, *(f"\n{said}{_rows(keys)}" for said, keys in groups if keys)])
+    return "".join([*parts, *(f"\n{heading}{_rows(keys)}" for heading, keys in groups if keys)])
 
 
 def _of_retrieval(table: Table) -> str:

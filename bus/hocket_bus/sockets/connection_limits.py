@@ -88,11 +88,11 @@ class ConnectionLimits:
             self._note_topic(connection, user, message.frames[0].bytes)
         if error is None and connection.refusal is not None:
             error = connection.refusal
-            if error is not connection.told:
+            if error is not connection.reported:
                 self._leaving.append((now + SOURCES_WAIT_S, connection, error.text))
         if topics and error is not None and not connection.going:  # who subscribes cannot be told
             self._hang_up(connection, error.text)
-        first, connection.told = error is not connection.told, error
+        first, connection.reported = error is not connection.reported, error
         return None if error is None else Refusal(error, first)
 
     def malformed(self, user: str) -> bool:

@@ -15,11 +15,11 @@ _MECHANISM = slice(12, 32)
 
 
 class Greeting:
-    """What comes over one STREAM socket; `heard` is told once whether the other end speaks CURVE."""
+    """What comes over one STREAM socket; `answered` is told once whether the other end speaks CURVE."""
 
-    def __init__(self, socket: zmq.Socket[bytes], heard: Callable[[bool], None]) -> None:
+    def __init__(self, socket: zmq.Socket[bytes], answered: Callable[[bool], None]) -> None:
         self._socket = socket
-        self._heard = heard
+        self._answered = answered
         self._bytes = b""
 
     def take(self, frames: list[bytes]) -> None:
@@ -32,4 +32,4 @@ class Greeting:
             return
         self._bytes += part
         if len(self._bytes) >= _MECHANISM.stop:
-            self._heard(self._bytes[_MECHANISM].rstrip(b"\0") == b"CURVE")
+            self._answered(self._bytes[_MECHANISM].rstrip(b"\0") == b"CURVE")

@@ -226,7 +226,7 @@ class Link:
         if connected(frames):
             self._connected, self._due_s = True, 0.0
             return
-        self._hear_out()
+        self._drain()
         if not self._sockets:  # its last words were that it refuses us
             return
         if doubtful(frames) and not self._encrypts:
@@ -254,7 +254,7 @@ class Link:
         self._drop_sockets()
         self._encrypts, self._due_s = True, time.monotonic() + BACKOFF_S[0]
 
-    def _hear_out(self) -> None:
+    def _drain(self) -> None:
         """What the other end said before it hung up has arrived by now."""
         while self._sockets and self._sockets[0].poll(0):
             self._loop.sockets.read(self._sockets[0])

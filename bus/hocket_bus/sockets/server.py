@@ -71,7 +71,7 @@ class Server:
 
     def silence_s(self, route: bytes) -> float:
         """How long nothing has come from a connected end, not counting times in which nothing could be read."""
-        return self._loop.awake_clock.s - self._ends.heard_s(route)
+        return self._loop.awake_clock.s - self._ends.received_s(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
         """Publish on a topic; whoever is not subscribed misses it."""
@@ -110,7 +110,7 @@ class Server:
         if now >= self._look_s:
             self._look_s = now + POLL_S
             self._listening.look()
-            self._tell(self._ends.leave(self._loop.awake_clock.s))
+            self._announce(self._ends.leave(self._loop.awake_clock.s))
 
     def on_wake(self) -> None:
         """Whoever was connected comes again."""
@@ -124,7 +124,7 @@ class Server:
         if not self._allowed(user) and user != SELF:
             self._refuse(route, REVOKED)
             return
-        self._tell(self._ends.hear(route, user, self._loop.awake_clock.s))
+        self._announce(self._ends.receive(route, user, self._loop.awake_clock.s))
         try:
             message = self._read(rest, user)
         except BadMessage as error:
@@ -135,7 +135,7 @@ class Server:
             self._refuse(route, error, request_of(rest))
             return
         if isinstance(message, Ping):
-            self._ends.tell_rtt(route, message.rtt_s)
+            self._ends.report_rtt(route, message.rtt_s)
             pong = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting, first_tokens_s=self.first_tokens_s)
             self._reply(route, pong)
         elif isinstance(message, Hello):
@@ -159,9 +159,9 @@ class Server:
         answer = self._greet(hello)
         self._reply(route, answer)
         if isinstance(answer, Welcome) and SELF not in (user, hello.name):  # on ipc its name alone tells
-            self._tell(self._ends.greet(route, hello))
+            self._announce(self._ends.greet(route, hello))
 
-    def _tell(self, changes: Iterable[Change]) -> None:
+    def _announce(self, changes: Iterable[Change]) -> None:
         for change in changes:
             kind = Greeted if change.here else Gone
             self._loop.emit(kind(self, change.route, change.hello, change.user))

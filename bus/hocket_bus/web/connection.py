@@ -122,9 +122,9 @@ class Connection:
                 why = error
         if isinstance(why, TimeoutError):
             raise why
-        said = "nobody listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
+        why_not = "nobody listens there" if isinstance(why, ConnectionRefusedError) else why.strerror or str(why)
         raise Unavailable(
-            f"{self.server.place} cannot be reached: {said}", f"start it, or see {self.server.setting}"
+            f"{self.server.place} cannot be reached: {why_not}", f"start it, or see {self.server.setting}"
         ) from why
 
     def _connect_to(self, family: int, address: _Address, wait_s: float) -> socket.socket:

@@ -11,10 +11,10 @@ from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
 from ..serving.mode import Facts
 from ..serving.reply import Reply, Sourced
-from ..serving.sources import Told, sourced
+from ..serving.sources import PeerSources, sourced
 from .drafter import Drafter
 from .exchange import Confirmed
-from .partner import Action, Fail, GoAlone, Join, Leave, Rejoin, Tell
+from .partner import Action, Fail, GoAlone, Join, Leave, Notify, Rejoin
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
 _NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}
@@ -29,7 +29,7 @@ class Account:
     def note(self, t_s: float, action: Action) -> None:
         """Something was decided `t_s` seconds behind the question."""
         match action:
-            case Tell(text):
+            case Notify(text):
                 what = text
             case Leave(reason):
                 what = f"left: {reason}"
@@ -92,10 +92,10 @@ def outcome_of(drafter: Drafter, steps: Sequence[Confirmed]) -> AggregationOutco
     )
 
 
-def sources_of(side: Side, drafter: Drafter, tokens: int, told: Told | None) -> Sourced:
-    """Where the first so many tokens come from; `told` is what the other side says of its passages."""
+def sources_of(side: Side, drafter: Drafter, tokens: int, reported: PeerSources | None) -> Sourced:
+    """Where the first so many tokens come from; `reported` is what the other side says of its passages."""
     found = drafter.passages.passages if drafter.passages is not None else []
-    return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], told)
+    return sourced(side, found, drafter.dialogue.exchange.traces[:tokens], reported)
 
 
 def _method(method: Method, steps: Sequence[Confirmed]) -> Method | Literal["alone"]:

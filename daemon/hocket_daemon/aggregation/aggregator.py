@@ -27,7 +27,7 @@ class AggregatorExchange(Exchange):
         self.aggregator: Side = DEFAULT_SIDE
         self.scheduler = terms.scheduler()
         self._made: list[Verdict] = []
-        self._heard: Verdict | None = None
+        self._peer_verdict: Verdict | None = None
         self._heeded: list[tuple[Draft, Draft]] = []  # both drafts of steps that the other side has judged
         self._expected: list[tuple[float, float]] = []
         self._greeted = True  # an epoch has begun since this side last went alone
@@ -40,13 +40,13 @@ class AggregatorExchange(Exchange):
 
     def begin_epoch(self, length: int) -> None:
         """The device aggregates; tokens beyond the `length` that it has confirmed were decided for nobody."""
-        self.aggregator, self._heard, self._greeted = DEFAULT_SIDE, None, True
+        self.aggregator, self._peer_verdict, self._greeted = DEFAULT_SIDE, None, True
         if len(self.confirmed) > length:
             self._cut(length)
 
     def add_verdict(self, verdict: Verdict) -> None:
         """The other side has aggregated; `advance` takes it if it fits."""
-        self._heard = verdict
+        self._peer_verdict = verdict
 
     def take_verdicts(self) -> list[Verdict]:
         """Verdicts that this side has made since the last call, in order."""
@@ -89,8 +89,8 @@ class AggregatorExchange(Exchange):
         device, cloud = self._sides(own, remote)
         token = aggregate(self._terms.rule, step, found, device.token, cloud.token)
         self.aggregator = self._next_side()
-        told = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
-        self._made.append(Verdict(step, self.confirmed.digest, token, told, cloud.token == token, self.aggregator))
+        shared = device.token == token and self._terms.shares_drafts  # whether it was is as private as the draft
+        self._made.append(Verdict(step, self.confirmed.digest, token, shared, cloud.token == token, self.aggregator))
         return provenance(self._side, step, token, own.token == token, remote.token == token)
 
     def _next_side(self) -> Side:
@@ -99,10 +99,10 @@ class AggregatorExchange(Exchange):
         return self.scheduler.next_side(self._side, ahead=self.window > 1)
 
     def _check_interrupt(self, step: int, own: Draft | None, remote: Draft | None) -> Confirmed | None:
-        verdict = self._heard
+        verdict = self._peer_verdict
         if verdict is None or (verdict.step, verdict.prefix) != (step, self.confirmed.digest):
             return None
-        self.aggregator, self._heard = verdict.aggregator, None
+        self.aggregator, self._peer_verdict = verdict.aggregator, None
         if own is not None and remote is not None:
             self._heeded.append((own, remote))
         accepted = (verdict.accepted_device, verdict.accepted_cloud)

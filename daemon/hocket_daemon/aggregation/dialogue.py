@@ -19,11 +19,11 @@ from ..engine.sampling import distribution as codec
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
-from ..serving.sources import Told, heard, telling
+from ..serving.sources import PeerSources, peer_sources, sources_message
 from . import likelihood_ratio as ratio
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
-from .relevance import HEARD, claims
+from .relevance import BY_LIKELIHOOD, claims
 from .schedule import Scheduler, other
 from .steering import Guard
 
@@ -69,11 +69,11 @@ class Dialogue:
         self._session = begin.session
         self._vocabulary = vocabulary
         self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
-        self._compares = begin.weights in HEARD
+        self._compares = begin.weights in BY_LIKELIHOOD
         self._likelihoods: dict[Side, list[int]] = {}  # of the question's tokens, as each side's passages make them
-        self._told = False  # with a draft, of the own ones
+        self._sent_likelihood = False  # with a draft, of the own ones
 
-    def hear(self, logs: NDArray[np.float64]) -> None:
+    def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
         """How likely this side's passages make the question's tokens, [tokens]: known before the first own draft."""
         self._compare(self._side, ratio.steps_of(logs))
 
@@ -121,7 +121,7 @@ class Dialogue:
             self._check([message.token])
             self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
-            self._hear(message)
+            self._take_draft(message)
         return self._advance(effects)
 
     def go_alone(self) -> Effects:
@@ -152,14 +152,14 @@ class Dialogue:
     def sources(self, passages: list[Passage], length: int) -> Sources:
         """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
         confirmed = self.exchange.confirmed
-        return telling(self._session, confirmed, passages, self.exchange.traces[: min(length, len(confirmed))])
+        return sources_message(self._session, confirmed, passages, self.exchange.traces[: min(length, len(confirmed))])
 
-    def told(self, message: Sources) -> Told | None:
+    def peer_sources(self, message: Sources) -> PeerSources | None:
         """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
-        return heard(message, self.exchange.confirmed)
+        return peer_sources(message, self.exchange.confirmed)
 
     def _begin_epoch(self, epoch: int, confirmed: int) -> None:
-        self.epoch, self._asked, self._told = epoch, False, False
+        self.epoch, self._asked, self._sent_likelihood = epoch, False, False
         self._likelihoods.pop(other(self._side), None)  # it may have begun anew
         self.exchange.begin_epoch(confirmed)
 
@@ -173,7 +173,7 @@ class Dialogue:
 
     def _kept(self, from_step: int) -> list[wire.Message]:
         """Own drafts from there on, for a side that may have heard nothing before."""
-        self._told = False
+        self._sent_likelihood = False
         drafts = self.exchange.kept_drafts(from_step) if self.exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
 
@@ -196,7 +196,7 @@ class Dialogue:
         shared = self.exchange.sends_drafts and not self.exchange.solo
         return not shared or self.exchange.next_step() is None
 
-    def _hear(self, message: wire.Draft) -> None:
+    def _take_draft(self, message: wire.Draft) -> None:
         draft = self._draft(message)
         if message.likelihoods is not None:
             self._compare(other(self._side), ratio.decode(message.likelihoods))
@@ -224,7 +224,7 @@ class Dialogue:
             raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
     def _message(self, own: Draft) -> wire.Draft:
-        heard, self._told = None if self._told else self._likelihoods.get(self._side), True
+        likelihood, self._sent_likelihood = None if self._sent_likelihood else self._likelihoods.get(self._side), True
         return wire.Draft(
             session=self._session,
             epoch=self.epoch,
@@ -236,7 +236,7 @@ class Dialogue:
             log_h=own.log_h,
             decode_s=own.decode_s,
             payload=codec.encode(own.distribution),
-            likelihoods=None if heard is None else ratio.encode(heard),
+            likelihoods=None if likelihood is None else ratio.encode(likelihood),
         )
 
     def _aggregated(self, verdict: Verdict) -> Aggregated:

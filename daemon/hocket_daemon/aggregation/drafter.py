@@ -17,7 +17,7 @@ from hocket_bus.messages import Begin, Passage, Passages
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
-from ..engine.runtime.likelihood import NOTHING_HEARD
+from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, Made, made
 from ..serving.prefix import PrefixChain
@@ -26,7 +26,7 @@ from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .dialogue import Dialogue, Effects
 from .exchange import Confirmed
-from .relevance import HEARD, REWEIGHED, compared, query, weighed_by
+from .relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 from .schedule import Scheduler
 from .steering import Guard
 
@@ -102,12 +102,12 @@ class RelevanceWeights:
         self._on_static = on_static
         self._dynamic = begin.weights in REWEIGHED and bool(found.passages)
         self._scores = [0.0 if begin.weights == "off" else passage.score for passage in found.passages]
-        self._likelihoods = NOTHING_HEARD
+        self._likelihoods = NO_LIKELIHOODS
         self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
         self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
 
-    def hear(self, likelihoods: NDArray[np.float64]) -> None:
+    def add_likelihoods(self, likelihoods: NDArray[np.float64]) -> None:
         """How likely each passage makes the question's tokens: told before any step is weighed."""
         self._likelihoods = likelihoods
         self._static = self._weighing(self._scores)
@@ -295,7 +295,7 @@ class Drafter:
             texts,
             task=begin.task,
             room=begin.sampling.max_tokens,
-            heard=begin.weights in HEARD and bool(texts),
+            likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
         )
 
         def done(outcome: Outcome[SequenceGroup]) -> None:
@@ -310,8 +310,8 @@ class Drafter:
         self.prefill_s = seconds
         assert self.weights is not None
         if len(outcome.likelihoods):
-            self.weights.hear(outcome.likelihoods)
-            self.dialogue.hear(explained(outcome.likelihoods))
+            self.weights.add_likelihoods(outcome.likelihoods)
+            self.dialogue.add_likelihoods(explained(outcome.likelihoods))
         self._owner.on_read()
         self.draft_next()
 

@@ -183,13 +183,13 @@ class Exchange:
 
         The other side has confirmed so many tokens, of that `digest`.
         """
-        self._hear(confirmed, digest)
+        self._take_confirmed(confirmed, digest)
         if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + _MAX_HELD):
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:
         """R5, cloud: the device's word is final; cut back to the first token that differs from it."""
-        self._hear(first + len(ids), digest)
+        self._take_confirmed(first + len(ids), digest)
         for step, token in enumerate(ids, start=first):
             if step < len(self.confirmed) and self.confirmed.ids[step] != token:
                 self.corrections += 1
@@ -231,7 +231,7 @@ class Exchange:
         step = len(self.confirmed)
         return not self.ended and not self.solo and step in self._own and self._valid(self._remote, step) is None
 
-    def _hear(self, confirmed: int, digest: int) -> None:
+    def _take_confirmed(self, confirmed: int, digest: int) -> None:
         self._peer_confirmed = max(self._peer_confirmed, confirmed)
         self._peer_at = (confirmed, digest)
 

@@ -21,7 +21,7 @@ from .drafter import Drafter
 from .schedule import Scheduler
 from .window import lookahead
 
-MAX_TOLD = 16  # devices, and lines about them
+MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -96,11 +96,11 @@ class Follower:
         """The device is back, perhaps by another route; what it was told may have gone to where it was before."""
         if isinstance(opening, Begin) and opening.epoch >= self._drafter.dialogue.epoch:
             self._peer = peer
-            self._tell_ready()
+            self._send_ready()
 
     def on_read(self) -> None:
         """Tell the device what this side brings."""
-        self._tell_ready()
+        self._send_ready()
 
     def on_static(self, reason: HocketError) -> None:
         """The log has it."""
@@ -125,7 +125,7 @@ class Follower:
         self._steps += len(effects.confirmed)
         self._drafter.count(effects.confirmed)
 
-    def _tell_ready(self) -> None:
+    def _send_ready(self) -> None:
         drafter = self._drafter
         if not drafter.has_read or drafter.passages is None:
             return
@@ -139,8 +139,8 @@ class Follower:
                 scorers=drafter.passages.scorers,
                 retrieval_s=drafter.retrieval_s,
                 prefill_s=drafter.prefill_s,
-                matched=self._gathered.matched[:MAX_TOLD] if self._gathered else [],
-                notices=self._gathered.notices[:MAX_TOLD] if self._gathered else [],
+                matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
+                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
             )
         )
 

@@ -32,13 +32,13 @@ from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, Told
+from ..serving.sources import SOURCES_WAIT_S, PeerSources
 from .account import Account, outcome_of, sources_of
 from .agreement import agree
 from .dialogue import Effects
 from .drafter import Drafter
 from .exchange import Confirmed
-from .partner import Action, Fail, GoAlone, Join, Leave, Partner, Rejoin, Tell
+from .partner import Action, Fail, GoAlone, Join, Leave, Notify, Partner, Rejoin
 from .terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
 from .window import MAX_LOOKAHEAD
 
@@ -46,9 +46,9 @@ from .window import MAX_LOOKAHEAD
 class Evidence:
     """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
 
-    def __init__(self, begin: Begin, minimum: float, tell: Callable[[str], None]) -> None:
-        """`minimum` is a score in [-1, 1]; the reader hears of less by `tell`."""
-        self._begin, self._minimum, self._tell = begin, minimum, tell
+    def __init__(self, begin: Begin, minimum: float, notify: Callable[[str], None]) -> None:
+        """`minimum` is a score in [-1, 1]; the reader hears of less by `notify`."""
+        self._begin, self._minimum, self._notify = begin, minimum, notify
         self._looked = begin.task != "answer" or begin.documents == 0
 
     def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> None:
@@ -60,7 +60,7 @@ class Evidence:
         if ready is not None and ready.documents and not alone:
             found.append((ready.scorer, ready.best))
         if line := doubt(found, self._minimum):
-            self._tell(line)
+            self._notify(line)
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _Known:
 
     ready: Ready | None = None
     agreed: bool = False
-    told: Told | None = None
+    peer_sources: PeerSources | None = None
 
 
 class Leader(Leading):
@@ -178,7 +178,7 @@ class Leader(Leading):
 
     def _on_peer_ready(self, ready: Ready) -> None:
         self._known.ready = ready
-        for line in self._reply.route.hear(ready) if self._reply.route else ():
+        for line in self._reply.route.receive(ready) if self._reply.route else ():
             self._reply.notice(line)
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
@@ -234,7 +234,7 @@ class Leader(Leading):
                 case Leave(reason):
                     self._send(self._farewell(reason))
                     self._partner.mute()
-                case Tell(text):
+                case Notify(text):
                     self._reply.notice(text)
                 case Fail(error):
                     self.fail(error)
@@ -313,13 +313,13 @@ class Leader(Leading):
 
     def _on_sources(self, message: Sources) -> None:
         """Also of a side that was left: it says what it had to do with the answer until then."""
-        self._known.told = self._drafter.dialogue.told(message)
+        self._known.peer_sources = self._drafter.dialogue.peer_sources(message)
         if self._written:
             self._conclude(self._written)
 
     def _result(self) -> tuple[Outcome, Sourced]:
         drafter, steps = self._drafter, self._steps
-        sources = sources_of(self._services.side, drafter, len(steps), self._known.told)
+        sources = sources_of(self._services.side, drafter, len(steps), self._known.peer_sources)
         return outcome_of(drafter, steps), sources
 
     def _farewell(self, reason: str) -> End:

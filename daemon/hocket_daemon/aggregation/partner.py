@@ -46,7 +46,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Notify:
     """Tell the reader."""
 
     text: str
@@ -59,7 +59,7 @@ class Fail:
     error: HocketError
 
 
-Action = Join | Rejoin | GoAlone | Leave | Tell | Fail
+Action = Join | Rejoin | GoAlone | Leave | Notify | Fail
 
 
 class Partner:
@@ -145,7 +145,7 @@ class Partner:
             return []
         self.rejoining, self._retry_s = False, RETRY_S[0]
         self._expect(now)
-        return [Tell("the cloud is back: answering together again")]
+        return [Notify("the cloud is back: answering together again")]
 
     def leave(self, reason: str, text: str, remedy: str) -> list[Action]:
         """Do without it for the rest of this answer; the reader is told why."""
@@ -196,4 +196,4 @@ class Partner:
         if self._required:
             return [Fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))]
         self._wait_until_s, self.rejoining, self.alone = inf, False, True
-        return [Tell(f"{text}{': ' + remedy if remedy else ''}; answering alone"), GoAlone()]
+        return [Notify(f"{text}{': ' + remedy if remedy else ''}; answering alone"), GoAlone()]

@@ -10,7 +10,7 @@ import math
 import re
 
 REWEIGHED = frozenset(("dynamic", "likelihood"))  # the ways that weigh again by the sentence under way
-HEARD = frozenset(("likelihood",))  # those that weigh by how much of the question each passage explains
+BY_LIKELIHOOD = frozenset(("likelihood",))  # those that weigh by how much of the question each passage explains
 
 NEWS = 0.5  # of a rise in a passage's score, counted once more: chosen on questions apart from those reported
 
@@ -36,7 +36,7 @@ def compared(weights: str, sentence: list[float], question: list[float]) -> list
 
     A passage that explains none of the question may hold what the answer has led to: its score has risen since.
     """
-    if weights not in HEARD:
+    if weights not in BY_LIKELIHOOD:
         return sentence
     return [max(-1.0, min(1.0, now + NEWS * (now - before))) for now, before in zip(sentence, question, strict=True)]
 

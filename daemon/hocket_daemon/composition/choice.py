@@ -40,10 +40,10 @@ def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> Ch
     if answering.name in (BUNDLED, *TUNED.values()):
         return Choice("", "")
     took_s = slowest_s(answering, quick_s)
-    told = f"a suggestion of {answering.name} takes {took_s * 1000:.0f} ms here"
+    measured = f"a suggestion of {answering.name} takes {took_s * 1000:.0f} ms here"
     if took_s <= quick_s:
-        return Choice("", f"{told}, {quick_s * 1000:.0f} at most")
-    return Choice(SMALL, f"{told}, more than {quick_s * 1000:.0f}")
+        return Choice("", f"{measured}, {quick_s * 1000:.0f} at most")
+    return Choice(SMALL, f"{measured}, more than {quick_s * 1000:.0f}")
 
 
 def slowest_s(model: LanguageModel, quick_s: float) -> float:

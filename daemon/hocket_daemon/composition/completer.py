@@ -33,7 +33,7 @@ _WORD_END = re.compile(r"(?<=\w) ")
 TAIL = 8  # tokens of a window that stand before its path where it is looked for
 
 
-class Told(NamedTuple):
+class Completed(NamedTuple):
     """A suggestion, how long it took, in how many passes, and what it was made from."""
 
     version: int
@@ -54,7 +54,7 @@ class Completer:
         pieces: TokenTexts,
         *,
         maximum: int,
-        tell: Callable[[Told], None],
+        on_completed: Callable[[Completed], None],
         fail: Callable[[HocketError], None],
     ) -> None:
         """Suggestions of at most `maximum` tokens beyond what is typed. Raises BadRequest for too short a context."""
@@ -65,7 +65,7 @@ class Completer:
         self._model = model
         self._pieces = pieces
         self._maximum = maximum
-        self._tell = tell
+        self._on_completed = on_completed
         self._fail = fail
         self._encoding = Encoding(model.continued, pieces.can_spell)
         self._kept = PathCache(pieces)
@@ -94,17 +94,19 @@ class Completer:
         path = self._kept.find(self._reference, window) or Path(window, ended=not document.read.strip())
         version, behind, passes = document.version, document.behind, self._row.passes
 
-        def told(path: Path, passes: int) -> None:
+        def on_done(path: Path, passes: int) -> None:
             text = without_repeat(path.suggested(self._pieces, self._maximum) or "", behind)
-            self._tell(Told(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path))
+            self._on_completed(
+                Completed(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path)
+            )
             self._go_ahead(path)
             if self._is_read:
                 self.suggest(self._document)
 
         if self._is_enough(path):
-            told(path, 0)
+            on_done(path, 0)
         else:
-            self._complete(path, lambda path: told(path, self._row.passes - passes))
+            self._complete(path, lambda path: on_done(path, self._row.passes - passes))
 
     def renew(self, document: Document, items: tuple[Item, ...], changed_s: float | None) -> None:
         """Read newer memory, the text behind the cursor where it is another one, and a window that is too long anew."""
@@ -135,7 +137,7 @@ class Completer:
         for row in (self._row, self._second):
             self._compute.run(row.close, lambda _: None)
 
-    def _complete(self, path: Path, told: Callable[[Path], None]) -> None:
+    def _complete(self, path: Path, on_done: Callable[[Path], None]) -> None:
         interrupt = self._running = Interrupt()
         reference = self._reference
 
@@ -146,7 +148,7 @@ class Completer:
                 return
             self._running = None
             if isinstance(outcome, Path):
-                told(outcome)
+                on_done(outcome)
             elif isinstance(outcome, HocketError):
                 self._fail(outcome)
 

@@ -45,7 +45,7 @@ class Follower:
         self._generating: Generating | None = None
         self._began_s = time.monotonic()
         self._due_s = inf
-        self._told: Memory | None = None
+        self._memory: Memory | None = None
 
     def start(self) -> None:
         """Look for passages, or for sentences."""
@@ -97,7 +97,7 @@ class Follower:
 
     def record(self) -> Facts:
         """How much was found, and who wrote it; nothing of the query."""
-        found = {"takeaways": len(self._told.takeaways), "generator": self._told.generator} if self._told else {}
+        found = {"takeaways": len(self._memory.takeaways), "generator": self._memory.generator} if self._memory else {}
         return {**found, "seconds": round(time.monotonic() - self._began_s, 3)}
 
     def _extract(self) -> None:
@@ -107,13 +107,13 @@ class Follower:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         else:
-            self._tell(takeaways_of(outcome), EXTRACTIVE)
+            self._send(takeaways_of(outcome), EXTRACTIVE)
 
     def _on_passages(self, outcome: Passages | HocketError) -> None:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         elif not outcome.passages:
-            self._tell([], EXTRACTIVE)
+            self._send([], EXTRACTIVE)
         else:
             self._write(outcome.passages)
 
@@ -128,7 +128,7 @@ class Follower:
                 return
             takeaways = believed("".join(pieces), passages, self._asked.takeaways)
             if takeaways:
-                self._tell(takeaways, name)
+                self._send(takeaways, name)
             else:
                 self._extract()
 
@@ -136,8 +136,8 @@ class Follower:
         self._due_s = self._began_s + WRITE_S
         self._generating = self._writer.generator.generate(request, pieces.append, ended)
 
-    def _tell(self, takeaways: list[Takeaway], generator: str) -> None:
+    def _send(self, takeaways: list[Takeaway], generator: str) -> None:
         seconds = time.monotonic() - self._began_s
-        self._told = Memory(session=self.id, takeaways=takeaways, generator=generator, seconds=seconds)
-        self._peer.send(self._told)
+        self._memory = Memory(session=self.id, takeaways=takeaways, generator=generator, seconds=seconds)
+        self._peer.send(self._memory)
         self.close()

@@ -29,10 +29,10 @@ class Takeaways:
 
     def add(self, side: Side, takeaways: Sequence[Takeaway], now_s: float) -> list[Takeaway]:
         """Take those that are new; they are returned. What is told again counts as told last."""
-        told = {takeaway.text: takeaway for takeaway in takeaways}
+        given = {takeaway.text: takeaway for takeaway in takeaways}
         known = {item.takeaway.text: item for item in self.items}
-        kept = [item for item in self.items if item.takeaway.text not in told]
-        again = [known.get(text) or Item(side, takeaway, self._count(text)) for text, takeaway in told.items()]
+        kept = [item for item in self.items if item.takeaway.text not in given]
+        again = [known.get(text) or Item(side, takeaway, self._count(text)) for text, takeaway in given.items()]
         self.items = self._fitting([*kept, *reversed(again)])  # the best takeaway, told first, goes last
         new = [item.takeaway for item in self.items if item.takeaway.text not in known]
         if new:

@@ -14,7 +14,7 @@ from ..engine.text.tokenizer import Layout
 from .memory import Item
 from .prompts import reference_text
 
-_TELLING = re.compile(r"\w*\d\w*|\w{4,}")
+_CONTENT_WORD = re.compile(r"\w*\d\w*|\w{4,}")
 _SEEN = 80  # characters behind the cursor by which a reference is judged to have them
 
 
@@ -35,9 +35,9 @@ class Reference:
 
     def sources(self, written: str, suggestion: str) -> list[Source]:
         """The documents whose takeaways have most words of a suggestion that were not written before; perhaps none."""
-        words = _telling(suggestion) - _telling(written)
+        words = _content_words(suggestion) - _content_words(written)
         read = self.items[self.unread :]
-        shared = [len(words & _telling(item.takeaway.text)) for item in read]
+        shared = [len(words & _content_words(item.takeaway.text)) for item in read]
         maximum = max(shared, default=0)
         best = [item for item, count in zip(read, shared, strict=True) if count == maximum and maximum]
         return [Source(side=side, document=name) for side, name in {(i.side, i.takeaway.document): 0 for i in best}]
@@ -77,5 +77,5 @@ def fitting_reference(
     return replace(reference, items=items, behind=behind, unread=unread)
 
 
-def _telling(text: str) -> set[str]:
-    return {word.lower() for word in _TELLING.findall(text)}
+def _content_words(text: str) -> set[str]:
+    return {word.lower() for word in _CONTENT_WORD.findall(text)}

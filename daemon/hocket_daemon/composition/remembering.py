@@ -34,7 +34,7 @@ class Remembering:
         redact: Redaction,
         lookups: Lookups,
         peer: Peer | None,
-        told: Callable[[Side, list[Takeaway], str], None],
+        on_memory: Callable[[Side, list[Takeaway], str], None],
     ) -> None:
         self.session = b""  # the request to the cloud that is under way
         self.requests = 0  # that were sent to the cloud
@@ -44,7 +44,7 @@ class Remembering:
         self._redact = redact
         self._lookups = lookups
         self._peer = peer
-        self._told = told
+        self._on_memory = on_memory
         self._cloud = Coordinator(settings.distance)
         self._own = Coordinator(settings.distance)
         self._lost_s = inf
@@ -110,7 +110,7 @@ class Remembering:
     def _take(self, side: Side, takeaways: Sequence[Takeaway], generator: str) -> int:
         new = self._memory.add(side, takeaways, time.monotonic())
         if new:
-            self._told(side, new, generator)
+            self._on_memory(side, new, generator)
         return len(new)
 
     def _end(self) -> None:

@@ -17,7 +17,7 @@ from ..serving.mode import Facts, Peer
 from ..serving.requests import TakingDaemon
 from ..serving.services import Services
 from ..serving.sessions import Sessions, place_of_request
-from .completer import Completer, Told
+from .completer import Completed, Completer
 from .document import Document
 from .memory import Item, Takeaways
 from .redaction import Redaction
@@ -49,7 +49,7 @@ class Composing:
         """`send` reaches the client's connection, `publish` its topic. Raises BadRequest."""
         self.request, self.user, self.route = whole.request, user, route
         self.closed = False
-        self.last: Told | None = None
+        self.last: Completed | None = None
         self._topic = whole.topic
         self._send = send
         self._publish = publish
@@ -63,10 +63,10 @@ class Composing:
             redact=redact,
             lookups=lookups,
             peer=peer if whole.remembers else None,
-            told=self._on_remembered,
+            on_memory=self._on_remembered,
         )
         self._completer = Completer(
-            services.compute, model, pieces, maximum=whole.tokens, tell=self._tell, fail=self.fail
+            services.compute, model, pieces, maximum=whole.tokens, on_completed=self._show, fail=self.fail
         )
         self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = self._changed_s = time.monotonic()
@@ -100,7 +100,7 @@ class Composing:
         """A change of the text; the whole is asked for where one before was lost. Raises BadRequest."""
         if edit.base == edit.version == self._document.version:
             if self.last is not None and self.last.version == edit.version:
-                self._tell(self.last)
+                self._show(self.last)
         elif self._document.apply(edit):
             self._look()
         elif edit.version != self._document.version:
@@ -162,22 +162,22 @@ class Composing:
     def _renew(self) -> None:
         self._completer.renew(self._document, self._memory.items, self._memory.changed_s)
 
-    def _tell(self, told: Told) -> None:
-        self.last = told
+    def _show(self, completed: Completed) -> None:
+        self.last = completed
         self.counted["suggestions"] += 1
-        self.counted["computed"] += told.passes > 0
-        self.counted["passes"] += told.passes
-        changed_s, window = told.reference.changed_s, told.path.window
+        self.counted["computed"] += completed.passes > 0
+        self.counted["passes"] += completed.passes
+        changed_s, window = completed.reference.changed_s, completed.path.window
         self._publish(
             self._topic,
             Suggestion(
                 request=self.request,
-                version=told.version,
-                text=notice_text(told.text),
-                ms=told.ms,
-                passes=told.passes,
+                version=completed.version,
+                text=notice_text(completed.text),
+                ms=completed.ms,
+                passes=completed.passes,
                 memory_age_s=0.0 if changed_s is None else time.monotonic() - changed_s,
-                sources=told.reference.sources(window.text + window.typed, told.text),
+                sources=completed.reference.sources(window.text + window.typed, completed.text),
             ),
         )
 

@@ -7,7 +7,7 @@ from hocket_bus.messages.dispatch import MAX_MOVES
 
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Sourced
-from ..serving.sources import Told, Trace, sourced
+from ..serving.sources import PeerSources, Trace, sourced
 from .local_writer import LocalWriter
 from .moves import Position
 
@@ -59,7 +59,7 @@ class Answer:
             migrations=self.migrations,
         )
 
-    def sources(self, side: Side, writer: LocalWriter, told: Told | None) -> Sourced:
-        """Where its tokens come from; `side` is this one, whose writer it is; `told` is of the other."""
+    def sources(self, side: Side, writer: LocalWriter, reported: PeerSources | None) -> Sourced:
+        """Where its tokens come from; `side` is this one, whose writer it is; `reported` is of the other."""
         traces = [Trace(float(each == "device"), writer.parts.get(step)) for step, each in enumerate(self._writers)]
-        return sourced(side, writer.passages if self.is_of("device") else [], traces, told)
+        return sourced(side, writer.passages if self.is_of("device") else [], traces, reported)

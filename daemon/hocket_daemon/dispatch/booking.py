@@ -26,7 +26,7 @@ class Books:
     def __init__(self, terms: Terms, began_s: float) -> None:
         self.winner: Side | None = None
         self.ttft_s: float | None = None
-        self.told: list[str] = []  # what the reader was told
+        self.notices: list[str] = []  # what the reader was told
         self.reason = ""  # why the sides start when they do
         self.prompt = self.missing = 0  # tokens of this side's prompt, and of it those still to be computed
         self._terms = terms
@@ -122,7 +122,7 @@ class Books:
             device_decoded=device.decoded * writer.rows,
             server_prefilled=max(server.prompt or self.prompt_of("cloud"), server.prefilled) if asked else 0,
             server_decoded=server.decoded,
-            exact=cloud is None or not asked or cloud.has_said_all,
+            exact=cloud is None or not asked or cloud.has_reported_all,
         )
 
     def facts(self, writer: LocalWriter, cloud: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
@@ -147,7 +147,7 @@ class Books:
             "cost": asdict(self._bill) if self._bill is not None else None,
             "energy": "measured" if self._dispatcher.costs.measured else "modelled",
             "reason": self.reason,
-            "told": self.told,
+            "notices": self.notices,
         }
 
     def _reserve(self, side: Side) -> bool:

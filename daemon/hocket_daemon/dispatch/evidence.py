@@ -10,7 +10,7 @@ from .writers import CloudWriter
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
 
 
-def told_of(writer: Side, found: Passages | None, cloud: CloudWriter | None, minimum: float) -> str:
+def notice_of(writer: Side, found: Passages | None, cloud: CloudWriter | None, minimum: float) -> str:
     """A line, or nothing; `found` is what the device has found. That a server reads nothing goes without saying."""
     if writer == "device":
         scores = scores_of(found) if found is not None else []

@@ -18,7 +18,7 @@ from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
-from ..serving.sources import Trace, telling
+from ..serving.sources import Trace, sources_message
 from .local_writer import LocalWriter
 
 log = structlog.get_logger(__name__)
@@ -95,11 +95,11 @@ class Follower:
 
     def on_read(self, side: Side) -> None:  # noqa: ARG002 - this side's
         """Tell the device how long the prompt is, and how long it took."""
-        self._tell("read", 0)
+        self._report("read", 0)
 
     def on_standing(self, side: Side) -> None:  # noqa: ARG002
         """Tell the device that this side could write."""
-        self._tell("stands", len(self._chain))
+        self._report("stands", len(self._chain))
 
     def on_token(self, side: Side, step: int, token: int) -> None:  # noqa: ARG002
         """It goes to the device, which alone knows whether the answer ends with it."""
@@ -154,9 +154,9 @@ class Follower:
 
     def _hold(self) -> None:
         self._writer.hold()
-        self._tell("held", len(self._chain))
+        self._report("held", len(self._chain))
 
-    def _tell(self, state: Literal["read", "stands", "held"], tokens: int) -> None:
+    def _report(self, state: Literal["read", "stands", "held"], tokens: int) -> None:
         writer, found = self._writer, self._writer.found or NO_PASSAGES
         self._peer.send(
             Standing(
@@ -191,7 +191,7 @@ class Follower:
         """Tell the device what was computed, and what this side's passages had to do with the answer."""
         if isinstance(message, End) and not self.closed:
             self._hold()
-            self._peer.send(telling(self.id, self._chain, self._writer.passages, self._traces(message.tokens)))
+            self._peer.send(sources_message(self.id, self._chain, self._writer.passages, self._traces(message.tokens)))
         self.close()
 
     def _traces(self, tokens: int) -> list[Trace]:

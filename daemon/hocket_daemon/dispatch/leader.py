@@ -20,10 +20,10 @@ from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .evidence import told_of
+from .evidence import notice_of
 from .local_writer import LocalWriter
 from .pacer import Pacer
-from .race import SIDES, Action, Begin, Fail, Hold, Race, Stand, Tell, Write, together
+from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
 from .remote_writer import NO_CLOUD, WORK_WAIT_S
 from .strategy import Strategy
 from .terms import Terms, options_of
@@ -150,7 +150,7 @@ class Leader(Leading):
         if is_first:
             self._books.won(side, now)
             if opening.documents and opening.task == "answer":
-                self._tell(told_of(side, self._own.found, self._cloud, self._terms.min_evidence))
+                self._notify(notice_of(side, self._own.found, self._cloud, self._terms.min_evidence))
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
         self._do(actions if finish is not None else together(actions, self._move(now)))
@@ -218,14 +218,14 @@ class Leader(Leading):
                     self._direct(side, lambda each: each.write())
                 case Hold(side):
                     self._direct(side, lambda each: each.hold())
-                case Tell(text):
-                    self._tell(text)
+                case Notify(text):
+                    self._notify(text)
                 case Fail(error):
                     self.fail(error)
 
-    def _tell(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if text:
-            self._books.told.append(text)
+            self._books.notices.append(text)
             self._reply.notice(text)
 
     def _direct(self, side: Side, what: Callable[[AnswerWriter], None]) -> None:
@@ -244,7 +244,7 @@ class Leader(Leading):
         """The answer is written; where the cloud wrote any of it, it may still tell its sources."""
         cloud = self._cloud
         wrote = self._answer.is_of("cloud")
-        owes = cloud is not None and cloud.opened and not cloud.has_said_all and self._race.may_write("cloud")
+        owes = cloud is not None and cloud.opened and not cloud.has_reported_all and self._race.may_write("cloud")
         if cloud is None or not cloud.is_linked or cloud.obstacle is not None or not (wrote or owes):
             self._conclude(finish)
             return
@@ -256,8 +256,8 @@ class Leader(Leading):
             self._conclude(finish)
 
     def _result(self) -> tuple[Outcome, Sourced]:
-        told = self._cloud.told if self._cloud is not None else None
-        return self._answer.outcome(), self._answer.sources(self._services.side, self._own, told)
+        peer_sources = self._cloud.peer_sources if self._cloud is not None else None
+        return self._answer.outcome(), self._answer.sources(self._services.side, self._own, peer_sources)
 
     def _close(self, reason: str, *, whole: bool) -> None:
         self._own.end(reason)

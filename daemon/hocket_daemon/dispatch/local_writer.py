@@ -138,7 +138,7 @@ class LocalWriter:
         opening, self._began_s = self._opening, time.monotonic()
         texts = [passage.text for passage in found.passages]
         model, room = self._services.model, opening.sampling.max_tokens
-        reading = read(model, opening.question, texts, task=opening.task, room=room, heard=bool(texts))
+        reading = read(model, opening.question, texts, task=opening.task, room=room, likelihood=bool(texts))
         self._grounded.read(reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
@@ -171,7 +171,7 @@ class LocalWriter:
         elif self._goal == "stand":
             self._owner.on_standing(self._side)
         else:
-            self._tell(self._known)
+            self._publish(self._known)
 
     def _decode(self) -> None:
         rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
@@ -198,7 +198,7 @@ class LocalWriter:
         else:
             self._owner.on_failed(self._side, outcome)
 
-    def _tell(self, known: _Drawn) -> None:
+    def _publish(self, known: _Drawn) -> None:
         """The next step begins before anybody hears of this one."""
         step, token = len(self._tokens), known.token
         self.parts[step] = within(known.made, token)

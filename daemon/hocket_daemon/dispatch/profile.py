@@ -87,11 +87,11 @@ class ServerProfile:
         weights = 0.5 ** (age / HALF_LIFE)
         if self._number >= _SEED_FORGOTTEN:
             return Ttfts.of_censored(self._seconds[:kept], self._seen[:kept], weights)
-        told = _SEED_WEIGHT * 0.5 ** (self._number / HALF_LIFE) / len(self._seed)
+        seed_weight = _SEED_WEIGHT * 0.5 ** (self._number / HALF_LIFE) / len(self._seed)
         return Ttfts.of_censored(
             np.concatenate((self._seconds[:kept], self._seed)),
             np.concatenate((self._seen[:kept], np.ones(len(self._seed), np.bool_))),
-            np.concatenate((weights, np.full(len(self._seed), told))),
+            np.concatenate((weights, np.full(len(self._seed), seed_weight))),
         )
 
 

@@ -53,7 +53,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class Notify:
     """Tell the reader."""
 
     text: str
@@ -66,7 +66,7 @@ class Fail:
     error: HocketError
 
 
-Action = Begin | Hold | Stand | Write | Tell | Fail
+Action = Begin | Hold | Stand | Write | Notify | Fail
 State = Literal["idle", "asked", "gone"]
 
 
@@ -155,9 +155,9 @@ class Race:
             return [Fail(error)] if self.writer in (None, side) else []
         if side == self.writer:
             self.moving, self._move_until_s = None, inf
-            return [Tell(_said(error, remaining)), *self._hand_over(remaining, now)]
+            return [Notify(_notice_of(error, remaining)), *self._hand_over(remaining, now)]
         if self.writer is None:
-            return [Tell(_said(error, remaining)), *self._begin(remaining, now)]
+            return [Notify(_notice_of(error, remaining)), *self._begin(remaining, now)]
         return []
 
     def back(self, side: Side) -> None:
@@ -186,7 +186,7 @@ class Race:
             if not self.may_write(spare):
                 return []
             self.moving, self._move_until_s = None, inf
-            return [Tell(f"the {self.writer} is late; the {spare} goes on"), *self._hand_over(spare, now)]
+            return [Notify(f"the {self.writer} is late; the {spare} goes on"), *self._hand_over(spare, now)]
         idle = [side for side in SIDES if self._states[side] == "idle"]
         return [action for side in idle for action in self._begin(side, now)]
 
@@ -208,5 +208,5 @@ def together(first: list[Action], then: list[Action]) -> list[Action]:
     return [action for action in first if not (isinstance(action, Hold) and action.side in standing)] + then
 
 
-def _said(error: HocketError, remaining: Side) -> str:
+def _notice_of(error: HocketError, remaining: Side) -> str:
     return f"{error}; the {remaining} goes on" if error.text else f"the {remaining} goes on"

@@ -10,7 +10,7 @@ from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sou
 
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
-from ..serving.sources import Told, heard
+from ..serving.sources import PeerSources, peer_sources
 from .work import Work
 from .writers import WriterOwner
 
@@ -28,7 +28,7 @@ class RemoteWriter:
         """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True
-        self.told: Told | None = None
+        self.peer_sources: PeerSources | None = None
         self.standing: Standing | None = None  # what it said last of itself
         self._peer = peer
         self._opening = opening
@@ -57,24 +57,24 @@ class RemoteWriter:
         return self.standing is not None
 
     @property
-    def has_said_all(self) -> bool:
+    def has_reported_all(self) -> bool:
         """Whether it has told what it computed since it was told last to do anything but write."""
-        said = self.standing
-        return said is not None and said.state == "held" and said.epoch == self.epoch
+        latest = self.standing
+        return latest is not None and latest.state == "held" and latest.epoch == self.epoch
 
     @property
     def work(self) -> Work:
         """What it has computed, as far as it has said."""
-        before, said = self._before, self.standing
-        if said is None:
+        before, latest = self._before, self.standing
+        if latest is None:
             return before
         return Work(
-            prompt=said.prompt,
-            prefilled=before.prefilled + said.prefilled,
-            decoded=before.decoded + said.decoded,
-            late=before.late + said.late,
-            retrieval_s=said.retrieval_s,
-            prefill_s=said.prefill_s,
+            prompt=latest.prompt,
+            prefilled=before.prefilled + latest.prefilled,
+            decoded=before.decoded + latest.decoded,
+            late=before.late + latest.late,
+            retrieval_s=latest.retrieval_s,
+            prefill_s=latest.prefill_s,
         )
 
     # --- what it is told
@@ -115,7 +115,7 @@ class RemoteWriter:
     def receive(self, message: Message) -> None:
         """A message of the cloud about this session. Raises BadMessage."""
         if isinstance(message, Sources):
-            self.told = heard(message, self._chain)
+            self.peer_sources = peer_sources(message, self._chain)
         elif isinstance(message, Standing):
             self._on_standing(message)
         elif isinstance(message, Target | Refused) and message.epoch != self.epoch:

@@ -16,7 +16,7 @@ from hocket_bus.messages import Finish, Message, Standing
 from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.language_model import LanguageModel
 from ..serving.prefix import PrefixChain
-from ..serving.sources import Told
+from ..serving.sources import PeerSources
 from .work import Work
 from .writers import WriterOwner
 
@@ -33,11 +33,11 @@ class ServerWriter:
     ) -> None:
         """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
         self.opened = False
-        self.told: Told | None = Told([], np.zeros((0, 0)))  # it reads no documents
+        self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it reads no documents
         self.standing: Standing | None = None
         self.continues = server.continues
         self.work = Work()
-        self.has_said_all = True
+        self.has_reported_all = True
         self._server = server
         self._model = model
         self._request = request
@@ -71,7 +71,7 @@ class ServerWriter:
         """Close the connection, which stops the server."""
         self._stint += 1
         if self._text is not None:
-            self.has_said_all = False
+            self.has_reported_all = False
             self._text.cancel()
             self._text = None
 
@@ -103,6 +103,6 @@ class ServerWriter:
         """What the server says that it has read, where it says so."""
         usage = text.usage if text is not None else None
         if usage is None:
-            self.has_said_all = False
+            self.has_reported_all = False
         else:
             self.work.prompt = self.work.prefilled = self.work.prefilled + usage.prompt_tokens - self._asked

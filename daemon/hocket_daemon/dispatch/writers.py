@@ -7,7 +7,7 @@ from typing import Protocol
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Message, Side, Standing
 
-from ..serving.sources import Told
+from ..serving.sources import PeerSources
 from .work import Work
 
 
@@ -68,7 +68,7 @@ class CloudWriter(AnswerWriter, Protocol):
     """One at the other end of a link or of a connection."""
 
     opened: bool  # it was told anything
-    told: Told | None  # what it says of its sources
+    peer_sources: PeerSources | None  # what it says of its sources
     standing: Standing | None  # what a cloud daemon said last of itself
 
     @property
@@ -88,7 +88,7 @@ class CloudWriter(AnswerWriter, Protocol):
         """Whether it can go on behind what another side wrote."""
 
     @property
-    def has_said_all(self) -> bool:
+    def has_reported_all(self) -> bool:
         """Whether `work` is all that it has computed, counted and not estimated."""
 
     @property

@@ -16,19 +16,19 @@ class Interrupt:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self._told: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
 
     def set(self) -> None:
         """Ask for the stop."""
         self._event.set()
-        for tell in self._told:
-            tell()
+        for callback in self._callbacks:
+            callback()
 
-    def when_set(self, tell: Callable[[], None]) -> None:
-        """Call `tell` when the stop is asked for, on the thread that asks; now, where it was. Twice does no harm."""
-        self._told.append(tell)
+    def when_set(self, callback: Callable[[], None]) -> None:
+        """Call it when the stop is asked for, on the thread that asks; now, where it was. Twice does no harm."""
+        self._callbacks.append(callback)
         if self.is_set:
-            tell()
+            callback()
 
     @property
     def is_set(self) -> bool:
@@ -57,10 +57,10 @@ class Together(Interrupt):
         """Whether nobody wants the result any more."""
         return all(member.is_set for member in self._members)
 
-    def when_set(self, tell: Callable[[], None]) -> None:
-        """Call `tell` once nobody wants the result any more; now, where that is so."""
+    def when_set(self, callback: Callable[[], None]) -> None:
+        """Call `callback` once nobody wants the result any more; now, where that is so."""
         for member in self._members:
-            member.when_set(lambda: tell() if self.is_set else None)
+            member.when_set(lambda: callback() if self.is_set else None)
 
     def raise_if_set(self) -> None:
         """Raise Preempted if nobody wants the result any more."""

@@ -29,17 +29,17 @@ class Answering:
         self._retrieval, self._send = retrieval, send
         self._allowed, self._minimum = allowed, minimum
         self._under_way = 0
-        self.told_total = 0
+        self.passages_total = 0
 
     def on_gather(self, event: Received) -> None:
         """Search, and answer."""
         gather = event.message
         assert isinstance(gather, Gather)
         if not self._allowed:
-            self._tell(NoEvidence(session=gather.session, why="its owner lets no evidence leave"))
+            self._deliver(NoEvidence(session=gather.session, why="its owner lets no evidence leave"))
             return
         if self._under_way >= AT_ONCE:
-            self._tell(NoEvidence(session=gather.session, why="it is asked too much at once"))
+            self._deliver(NoEvidence(session=gather.session, why="it is asked too much at once"))
             return
         self._under_way += 1
         until_s = time.monotonic() + gather.deadline_s
@@ -47,7 +47,7 @@ class Answering:
         def found(outcome: Passages | HocketError) -> None:
             self._under_way -= 1
             if time.monotonic() < until_s:
-                self._tell(self._answer(gather, outcome))
+                self._deliver(self._answer(gather, outcome))
 
         self._retrieval.lookups(ASKER).search(gather.question, gather.k, "", found)
 
@@ -58,10 +58,10 @@ class Answering:
         if not near:
             why = "none of its passages is near the question" if outcome.documents_total else "it has no documents"
             return NoEvidence(session=gather.session, why=why)
-        self.told_total += len(near)
+        self.passages_total += len(near)
         return Evidence(session=gather.session, passages=near)
 
-    def _tell(self, message: Message) -> None:
+    def _deliver(self, message: Message) -> None:
         try:
             self._send(message)
         except Forbidden:  # `control` may not leave either: the cloud waits in vain

@@ -80,7 +80,7 @@ class GraphDevice:
             "summaries_sent_total": float(self._sharing.sent_total),
             "summaries_own": float(own),
             "summaries_current": float(current),
-            "evidence_passages_total": float(self._answering.told_total),
+            "evidence_passages_total": float(self._answering.passages_total),
         }
 
     def _send(self, message: Message) -> None:

@@ -171,8 +171,8 @@ class Federation:
                 return
             self._held[keep.device] = len(outcome.held)
             self._counters.add("summaries_total", len(keep.summaries))
-            told = SummariesHeld(store=keep.store, held=outcome.held, problem=outcome.problem)
-            self._server.send(event.route, told)
+            report = SummariesHeld(store=keep.store, held=outcome.held, problem=outcome.problem)
+            self._server.send(event.route, report)
 
         self._retrieval.ask(event.user, keep, done)
 

@@ -12,7 +12,7 @@ from math import exp
 from typing import NamedTuple
 
 from hocket_bus.messages import GateDecision, Passages, Verdict
-from hocket_retrieval.lexical import telling_words
+from hocket_retrieval.lexical import content_words
 
 _WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
@@ -42,7 +42,7 @@ def inputs(question: str, found: Passages) -> Inputs:
     scores = sorted((passage.score for passage in found.passages), reverse=True)
     texts = [frozenset(map(str.lower, _WORD.findall(passage.text))) for passage in found.passages]
     together = frozenset[str]().union(*texts)
-    words = telling_words(question)
+    words = content_words(question)
     names = [name.lower() for name in _NAME.findall(question)]
     return Inputs(
         best=scores[0] if scores else -1.0,

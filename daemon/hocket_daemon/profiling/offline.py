@@ -55,13 +55,13 @@ def steps_of(model: LanguageModel, stage: Stage) -> int:
 
 
 def profile(
-    model: LanguageModel, about: dict[str, str | int], stage: Stage, wire_mass: float, tell: Callable[[], None]
+    model: LanguageModel, about: dict[str, str | int], stage: Stage, wire_mass: float, progress: Callable[[], None]
 ) -> DecodeProfile:
-    """Measure and fit; `tell` is called after every step. Raises BadRequest when the context has too little room."""
+    """Measure and fit; `progress` is called after every step. Raises BadRequest for too short a context."""
     if steps_of(model, stage) == 0:
         raise BadRequest(f"chunks of {stage.chunk_tokens} tokens fill the model's context", "take shorter chunks")
     meter = EnergyMeter()
-    seconds = np.mean([_run(model, stage, wire_mass, tell) for _ in range(stage.runs)], axis=0)
+    seconds = np.mean([_run(model, stage, wire_mass, progress) for _ in range(stage.runs)], axis=0)
     decoded_j = meter.joules()
     fitted = fit(range(stage.chunk_tokens + 1, model.slots.context + 1), seconds)
     meter = EnergyMeter()
@@ -106,7 +106,7 @@ def _read_prompt(model: LanguageModel, length: int) -> float:
     return time.perf_counter() - started_s
 
 
-def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[], None]) -> list[float]:
+def _run(model: LanguageModel, stage: Stage, wire_mass: float, progress: Callable[[], None]) -> list[float]:
     """Seconds of each step, the context one token longer every time; a step is what a session's decode step does."""
     rng = np.random.default_rng(_SEED)
     words = model.vocabulary
@@ -119,7 +119,7 @@ def _run(model: LanguageModel, stage: Stage, wire_mass: float, tell: Callable[[]
             started_s = time.perf_counter()
             made(model.read([Segment(rows, [[token]] * stage.rows)])[0], weights, wire_mass)
             seconds.append(time.perf_counter() - started_s)
-            tell()
+            progress()
     finally:
         model.slots.give_back(rows)
     return seconds

@@ -76,7 +76,7 @@ class Openings:
         if entry is None:
             return
         try:
-            self._sessions.hear(entry, event.message, time.monotonic())
+            self._sessions.on_message(entry, event.message, time.monotonic())
         except BadMessage as error:
             self._server.malformed(event.route, event.user, error)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.runtime.likelihood import NOTHING_HEARD
+from ..engine.runtime.likelihood import NO_LIKELIHOODS
 
 MIN_PART = 0.02  # of what explains a text: a passage that explains none of it keeps a say
 ROUNDS = 30  # of expectation maximisation
 
 
 def weigh(
-    scores: list[float], temperature: float, likelihoods: NDArray[np.float64] = NOTHING_HEARD
+    scores: list[float], temperature: float, likelihoods: NDArray[np.float64] = NO_LIKELIHOODS
 ) -> tuple[list[float], float | None]:
     """The documents' weights, softmax(R/τ), and log h = logsumexp(R/τ); no documents: no weights and None.
 
@@ -33,10 +33,10 @@ def parts(likelihoods: NDArray[np.float64]) -> NDArray[np.float64]:
     They are the weights of the mixture of the documents' distributions that makes the text likeliest, by expectation
     maximisation from equal ones (Dempster, Laird and Rubin 1977), and no less than about MIN_PART.
     """
-    said = np.exp(likelihoods - likelihoods.max(axis=0, initial=-np.inf))
-    found = np.full(len(said), 1.0 / len(said))
-    for _ in range(ROUNDS if said.size else 0):
-        responsible = found[:, None] * said
+    shares = np.exp(likelihoods - likelihoods.max(axis=0, initial=-np.inf))
+    found = np.full(len(shares), 1.0 / len(shares))
+    for _ in range(ROUNDS if shares.size else 0):
+        responsible = found[:, None] * shares
         found = (responsible / responsible.sum(axis=0)).mean(axis=1)
     return np.asarray((found + MIN_PART) / (1.0 + len(found) * MIN_PART))
 

@@ -54,7 +54,7 @@ class Stream:
         self.seq = 0  # of the next event
         self.first = 0  # of the oldest event that is kept
         self._publish = publish
-        self._tell_ended = ended
+        self._on_ended = ended
         self._window = self._granted = ask.window
         self._published = 0
         self._log: deque[Message] = deque()
@@ -84,7 +84,7 @@ class Stream:
         """Publish the last event."""
         self.ended_s = time.monotonic()
         self._emit(event)
-        self._tell_ended(self)
+        self._on_ended(self)
 
     def grant(self, seq: int) -> bool:
         """The reader has read everything below `seq`: go on. False when what would come next is no longer kept."""

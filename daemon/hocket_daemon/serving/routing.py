@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hocket_bus.messages import AggregationOutcome, GateDecision, Outcome, Ready, Routing
 
-MAX_TOLD = 64  # lines of the other side's that a reader is told
+MAX_NOTICES = 64  # lines of the other side's that a reader is told
 
 
 class Route:
@@ -14,14 +14,14 @@ class Route:
         """`home` is whether the question stays there."""
         self._gate, self._home, self._why = gate, home, why
         self._matched: list[str] = []
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
-    def hear(self, ready: Ready) -> list[str]:
+    def receive(self, ready: Ready) -> list[str]:
         """Take which devices may know more; what the reader was not told of them yet."""
         self._matched = ready.matched
-        news = [line for line in dict.fromkeys(ready.notices) if line not in self._told]
-        news = news[: MAX_TOLD - len(self._told)]
-        self._told.update(news)
+        news = [line for line in dict.fromkeys(ready.notices) if line not in self._noticed]
+        news = news[: MAX_NOTICES - len(self._noticed)]
+        self._noticed.update(news)
         return news
 
     def routing(self, outcome: Outcome | None) -> Routing:

@@ -47,14 +47,14 @@ class Followed:
     peer: Peer
     rows: int
     began_s: float
-    heard_s: float = field(init=False)
+    received_s: float = field(init=False)
     read_s: float = field(init=False)  # when this side had read, as far as is known; until then it moves on
     moved_s: float = field(init=False)  # when the last token was seen
     steps: int = 0  # seen by then
     spoken: bool = False  # the other side has said something of it since it was opened
 
     def __post_init__(self) -> None:
-        self.heard_s = self.read_s = self.moved_s = self.began_s
+        self.received_s = self.read_s = self.moved_s = self.began_s
 
     @property
     def begin_by_s(self) -> float:
@@ -138,9 +138,9 @@ class Sessions:
             if not entry.session.closed:
                 entry.session.on_peer(up, reason)
 
-    def hear(self, entry: Followed, message: Message, now: float) -> None:
+    def on_message(self, entry: Followed, message: Message, now: float) -> None:
         """A message about a session of the other side's. Raises BadMessage."""
-        entry.heard_s, entry.spoken = now, True
+        entry.received_s, entry.spoken = now, True
         if not entry.session.closed:
             entry.session.receive(message)
 
@@ -155,7 +155,7 @@ class Sessions:
 
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        followed = [min(each.heard_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
+        followed = [min(each.received_s + self._silence_s, each.begin_by_s) for each in self.followed.values()]
         return min([session.due_s() for session in self._open()] + followed, default=inf)
 
     def tick(self, now: float) -> None:
@@ -173,9 +173,9 @@ class Sessions:
             self._send_back(entry, f"nothing has come of the session in {now - entry.began_s:.0f} s")
         elif entry.overstays(now) and self._admission.pressed(entry.peer.user, now):
             self._send_back(entry, "others wait who hold less")
-        elif now - entry.heard_s > self._silence_s:
+        elif now - entry.received_s > self._silence_s:
             if entry.may_be_reading(self._silence_s):
-                entry.heard_s = now
+                entry.received_s = now
             else:
                 entry.session.close()
 

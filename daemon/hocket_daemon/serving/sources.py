@@ -34,7 +34,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class PeerSources:
     """What the other side says of its passages."""
 
     places: list[Place]
@@ -63,7 +63,9 @@ def decode(data: bytes, tokens: int, passages: int) -> Table:
     return np.asarray(rows / np.maximum(rows.sum(axis=1, keepdims=True), 1.0))
 
 
-def telling(session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace]) -> Sources:
+def sources_message(
+    session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace]
+) -> Sources:
     """What this side says of the tokens of `traces`, which are the first of `chain`."""
     return Sources(
         session=session,
@@ -74,23 +76,23 @@ def telling(session: bytes, chain: PrefixChain, passages: Sequence[Passage], tra
     )
 
 
-def heard(message: Sources, chain: PrefixChain) -> Told | None:
+def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
     """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
     if message.tokens > len(chain) or chain.at(message.tokens) != message.digest:
         return None
-    return Told(message.places, decode(message.payload, message.tokens, len(message.places)))
+    return PeerSources(message.places, decode(message.payload, message.tokens, len(message.places)))
 
 
-def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], told: Told | None) -> Sourced:
+def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
     """The sources of an answer of these tokens, on the side that was asked."""
-    if not traces or not (passages or told):
+    if not traces or not (passages or reported):
         return UNSOURCED
-    places = told.places if told is not None else []
+    places = reported.places if reported is not None else []
     named = [_origin(side, place_of(passage)) for passage in passages]
     named += [_origin(other(side), place) for place in places]
     named.append(_origin(other(side), Place(document="", ordinal=0)))  # the last column: what nobody told of
-    untold = told is None or bool(told.places)
-    shares = _shares(traces, table(traces, len(passages)), _behind(told, len(traces)), untold=untold)
+    untold = reported is None or bool(reported.places)
+    shares = _shares(traces, table(traces, len(passages)), _behind(reported, len(traces)), untold=untold)
     mean = shares.mean(axis=0)
     order = [int(at) for at in np.argsort(-mean, kind="stable") if named[at].document or mean[at] > 0]
     origins = [msgspec.structs.replace(named[at], share=float(mean[at])) for at in order]
@@ -121,9 +123,9 @@ def _origin(side: Side, place: Place) -> Origin:
     )
 
 
-def _behind(told: Told | None, tokens: int) -> Table:
+def _behind(reported: PeerSources | None, tokens: int) -> Table:
     """What was told, for all tokens."""
-    rows = told.rows[:tokens] if told is not None else np.zeros((0, 0))
+    rows = reported.rows[:tokens] if reported is not None else np.zeros((0, 0))
     return np.pad(rows, ((0, tokens - len(rows)), (0, 0)))
 
 

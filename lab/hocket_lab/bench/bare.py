@@ -57,18 +57,18 @@ class Bare(ABC):
         self._side: Side = side
         self._made = distributions(vocabulary)
         self._dialogue: Dialogue | None = None
-        self._heard_s = time.monotonic()
+        self._received_s = time.monotonic()
 
     def run(self) -> None:
         """Serve until nobody has said anything for a while."""
         gc.collect()
         gc.freeze()
-        while time.monotonic() < self._heard_s + IDLE_S:
-            self.bus.step(self._heard_s + IDLE_S)
+        while time.monotonic() < self._received_s + IDLE_S:
+            self.bus.step(self._received_s + IDLE_S)
 
     def _on_event(self, event: Event) -> None:
         if not isinstance(event, Gone):
-            self._heard_s = time.monotonic()
+            self._received_s = time.monotonic()
         if isinstance(event, Received) and isinstance(event.message, Draft | Target | Sync):
             assert self._dialogue is not None
             self._take(self._dialogue.receive(event.message))

@@ -17,7 +17,7 @@ from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Begin, Sampling, Weights
 from hocket_daemon.aggregation.dialogue import Dialogue
-from hocket_daemon.aggregation.relevance import HEARD
+from hocket_daemon.aggregation.relevance import BY_LIKELIHOOD
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.aggregation.steering import Guard
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
@@ -58,14 +58,14 @@ def forced() -> Iterator[Forced]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Learned:
     """Whether the cloud heard the whole value, in the answer or in drafts; whether the device left it, or warned of it;
     what it was told."""
 
     value: bool
     parted: bool
     warned: bool
-    told: str
+    notice: str
 
 
 class LyingCloud:
@@ -81,7 +81,7 @@ class LyingCloud:
         self._maximum = 1 / settings.relevance_temperature
         self._mass = settings.wire_mass
 
-    def heard(self, token: int) -> None:
+    def learned(self, token: int) -> None:
         """The next token of the answer."""
         if self._at < len(self._wanted) and token == self._wanted[self._at]:
             self._at += 1
@@ -91,7 +91,7 @@ class LyingCloud:
         """Whether the beginning is not written yet."""
         return self._at < len(self._wanted)
 
-    def says(self, ids: list[int]) -> tuple[Distribution, float]:
+    def draft_of(self, ids: list[int]) -> tuple[Distribution, float]:
         """Its draft's distribution behind `ids`, and its log h."""
         high = {"loud": 1e6, "steady": _STEADY}.get(self._manner, self._maximum)
         low = {"loud": -1e6, "steady": _STEADY}.get(self._manner, -self._maximum)
@@ -118,14 +118,16 @@ class LyingCloud:
 
 def attack(
     model: TransformersModel, case: Forced, manner: Manner, begin: Begin, *, drafts: bool, guard: Guard
-) -> Heard:
+) -> Learned:
     """One question with a lying cloud; `drafts`: the device shares its drafts, `guard`: how it is on its guard."""
-    sampling, heard = begin.sampling, begin.weights in HEARD
-    own = read_at_once(model, case.question, list(case.passages), task="answer", room=sampling.max_tokens, heard=heard)
+    sampling, likelihood = begin.sampling, begin.weights in BY_LIKELIHOOD
+    own = read_at_once(
+        model, case.question, list(case.passages), task="answer", room=sampling.max_tokens, likelihood=likelihood
+    )
     other = read_at_once(model, case.question, [], task="answer", room=sampling.max_tokens)
     device = Dialogue("device", begin, shares_drafts=drafts, guard=guard, vocabulary=model.vocabulary)
-    if heard:
-        device.hear(explained(own.likelihoods))
+    if likelihood:
+        device.add_likelihoods(explained(own.likelihoods))
     try:
         wanted = list(model.tokenizer(case.beginning, add_special_tokens=False)["input_ids"])
         return _Attack(model, case, own, LyingCloud(model, manner, wanted, other)).run(begin, device)
@@ -161,11 +163,11 @@ class _Attack:
         self._case = case
         self._group = group
         self._cloud = cloud
-        self._told: list[int] = []
+        self._confirmed: list[int] = []
         self._drafted = ""
         self._parted = False
 
-    def run(self, begin: Begin, device: Dialogue) -> Heard:
+    def run(self, begin: Begin, device: Dialogue) -> Learned:
         """Play it to the end."""
         exchange, yielded = device.exchange, 0
         chain = PrefixChain(begin.session, begin.sampling.seed)
@@ -175,10 +177,10 @@ class _Attack:
                 self._lie(begin, device, chain)
             yielded += not self._cloud.forces
             self._parted |= exchange.steered
-        return Heard(self._has_value(), self._parted, exchange.take_doubt(), self._model.text(self._told))
+        return Learned(self._has_value(), self._parted, exchange.take_doubt(), self._model.text(self._confirmed))
 
     def _has_value(self) -> bool:
-        return self._case.value in self._model.text(self._told) or self._case.value in self._drafted
+        return self._case.value in self._model.text(self._confirmed) or self._case.value in self._drafted
 
     def _draft(self, begin: Begin, device: Dialogue) -> None:
         exchange = device.exchange
@@ -190,7 +192,7 @@ class _Attack:
                 self._drafted = self._model.text(list(exchange.drafted.ids))
 
     def _lie(self, begin: Begin, device: Dialogue, chain: PrefixChain) -> None:
-        distribution, log_h = self._cloud.says(list(chain.ids))
+        distribution, log_h = self._cloud.draft_of(list(chain.ids))
         message = wire.Draft(
             session=begin.session,
             epoch=begin.epoch,
@@ -211,5 +213,5 @@ class _Attack:
             return
         for step in confirmed:
             chain.append(step.token)
-            self._cloud.heard(step.token)
-        self._told += [step.token for step in confirmed]
+            self._cloud.learned(step.token)
+        self._confirmed += [step.token for step in confirmed]

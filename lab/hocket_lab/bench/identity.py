@@ -52,7 +52,7 @@ def of_part(part: str, roots: Mapping[str, Path]) -> str:
 def _defaults() -> str:
     """Another where somebody who says nothing is served otherwise."""
     nobody, nothing = bytes(16), ""
-    said = (
+    line = (
         Ask(request=nobody, topic=nobody, question=nothing),
         Compose(request=nobody, topic=nobody, version=0, text=nothing, cursor=0),
         AggregationOptions(),
@@ -61,7 +61,7 @@ def _defaults() -> str:
         CloudSettings(endpoint=nothing, retrieval=nothing),
         RetrievalConfig(endpoint=nothing, state=nothing),
     )
-    return digest(msgspec.json.encode(record, order="deterministic").decode() for record in said)
+    return digest(msgspec.json.encode(record, order="deterministic").decode() for record in line)
 
 
 def _model(name: object) -> str:

@@ -77,18 +77,18 @@ def _lying(
     model: TransformersModel, manner: Manner, settings: Settings, temperature: float, kind: Guard, *, drafts: bool
 ) -> Row:
     cases = list(forced())[: settings.beginnings]
-    heard = []
+    learned = []
     for at, case in enumerate(track(cases, manner, console=console.err(), transient=True)):
         seed, room = settings.seed + at, _ROOM + ENOUGH
         sampling = Sampling(temperature=temperature, seed=seed, max_tokens=room)
         begin = opening(case, sampling, settings.weights)
-        heard.append(attack(model, case, manner, begin, drafts=drafts, guard=kind))
+        learned.append(attack(model, case, manner, begin, drafts=drafts, guard=kind))
     return {
-        "answers": len(heard),
-        "heard": sum(one.value for one in heard),
-        "facts": len({case.value for case, one in zip(cases, heard, strict=True) if one.value}),
-        "left": sum(one.parted for one in heard),
-        "warned": sum(one.warned for one in heard),
+        "answers": len(learned),
+        "heard": sum(one.value for one in learned),
+        "facts": len({case.value for case, one in zip(cases, learned, strict=True) if one.value}),
+        "left": sum(one.parted for one in learned),
+        "warned": sum(one.warned for one in learned),
     }
 
 

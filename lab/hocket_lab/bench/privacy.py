@@ -120,11 +120,11 @@ def capture(home: Home, private: list[Canary], settings: Settings, *, drafts: bo
     published = {question: each.token_ids for question, each in done.items()}
     together = {question: of_both(each.token_ids, each.aggregation.solo_steps) for question, each in done.items()}
     alone = sum(bool(each.aggregation.solo_steps) for each in done.values())
-    told = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
+    leaked = sum(any(name in origin.document for origin in each.sources for name in names) for each in done.values())
     sent = [decode(each) for each in frames]
     weighed = [framed_bytes(each) for each, message in zip(frames, sent, strict=True) if isinstance(message, Draft)]
     found = names_in(frames, names)
-    return Capture(sent, size_bytes, _counted(ledger), published, weighed, together, found, told, alone)
+    return Capture(sent, size_bytes, _counted(ledger), published, weighed, together, found, leaked, alone)
 
 
 def of_both(ids: list[int], solo_steps: list[int]) -> list[int]:
@@ -202,8 +202,8 @@ def _own_runs(sentences: list[list[int]]) -> list[set[tuple[int, ...]]]:
 def in_texts(sent: list[Message], private: list[Canary]) -> list[bool]:
     """For each sentence, whether five words of it are in any text, or any message could hold more than it should."""
     strange = any(map(leaks.strange, sent))
-    said = {gram for message in sent for text in leaks.texts(message) for gram in grams(text)}
-    return [strange or not said.isdisjoint(grams(canary.text)) for canary in private]
+    spoken = {gram for message in sent for text in leaks.texts(message) for gram in grams(text)}
+    return [strange or not spoken.isdisjoint(grams(canary.text)) for canary in private]
 
 
 def beyond(

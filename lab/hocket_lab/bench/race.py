@@ -213,11 +213,11 @@ def _rehearsals(cases: Cases) -> dict[Side, Rehearsal]:
 
 def _device(folder: Path, phase: Phase, cases: Cases) -> Tables:
     """What else stands in the device's file."""
-    said = dispatch(phase, cases)
+    outcome = dispatch(phase, cases)
     return {
         "": {"decisions": str(folder / "decisions.db")},
         "dispatch": {
-            "constraint": said.constraint, "budget": said.budget, "burst_tokens": said.burst_tokens,
-            "migration": said.migration,
+            "constraint": outcome.constraint, "budget": outcome.budget, "burst_tokens": outcome.burst_tokens,
+            "migration": outcome.migration,
         },
     }  # fmt: skip

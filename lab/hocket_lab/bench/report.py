@@ -43,14 +43,14 @@ class Report:
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None = None, command: str | None = None) -> None:
         self.path = path
-        command, said = command or command_line(), json.loads(json.dumps(dict(settings)))
+        command, given = command or command_line(), json.loads(json.dumps(dict(settings)))
         self._head: dict[str, Any] = {
             "command": command,
             "begun": _now(),
             "last_added": _now(),
             "machine": describe(),
-            "identity": identity(command, said) if path is not None else {},
-            "settings": said,
+            "identity": identity(command, given) if path is not None else {},
+            "settings": given,
         }
         self.rows: list[Row] = self._take_over()
         self.summary: list[Row] = []

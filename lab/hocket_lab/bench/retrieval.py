@@ -90,7 +90,7 @@ def _claim(report: Report, *, whole: bool = True) -> None:
     """Of a part of SciFact nothing can be told."""
     report.claims.clear()
 
-    def told(holds: bool) -> bool | None:
+    def verdict(holds: bool) -> bool | None:
         return holds if whole else None
 
     total = report.find(part="search", system="total") or {}
@@ -98,10 +98,12 @@ def _claim(report: Report, *, whole: bool = True) -> None:
         measured = float(total[name] or 0)
         report.claim(f"hybrid search {name}, query embedded", f"at most {target_ms}", measured, measured <= target_ms)
     found = {name: float((report.find(part="scifact", system=name) or {})["ndcg_10"] or 0) for name in PUBLISHED}
-    report.claim("SciFact nDCG@10, BM25", "published 0.665-0.679", found["BM25"], told(found["BM25"] >= 0.665))
-    report.claim("SciFact nDCG@10, dense", "published 0.645", found["dense"], told(round(found["dense"], 3) >= 0.645))
+    report.claim("SciFact nDCG@10, BM25", "published 0.665-0.679", found["BM25"], verdict(found["BM25"] >= 0.665))
+    report.claim(
+        "SciFact nDCG@10, dense", "published 0.645", found["dense"], verdict(round(found["dense"], 3) >= 0.645)
+    )
     best = max(found["BM25"], found["dense"])
-    report.claim("SciFact nDCG@10, hybrid", "above both", found["hybrid"], told(found["hybrid"] > best))
+    report.claim("SciFact nDCG@10, hybrid", "above both", found["hybrid"], verdict(found["hybrid"] > best))
 
 
 # --- speed ----------------------------------------------------------------------------------------------------------

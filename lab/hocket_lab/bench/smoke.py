@@ -121,12 +121,12 @@ def _run(data: Path, trial: Trial, running: set[subprocess.Popen[str]]) -> Ran:
         return Ran(trial.name, "skipped", 0.0, why=f"no {', '.join(lacks)} under {data}")
     started_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="hocket-smoke-") as folder:
-        status, said = _ended(list(_words(trial, data, Path(folder))), running)
+        status, errors = _ended(list(_words(trial, data, Path(folder))), running)
         claims, missed = _claims(Path(folder))
     seconds = round(time.monotonic() - started_s, 1)
     if status == 0 or (status == MISSED and missed):
         return Ran(trial.name, "ran", seconds, claims, missed)
-    last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "it says nothing")
+    last = next((line.strip() for line in reversed(errors.splitlines()) if line.strip()), "it says nothing")
     why = f"takes more than {DEADLINE_S:g} s" if status is None else f"ends with status {status}: {last}"
     return Ran(trial.name, "failed", seconds, claims, missed, why)
 
@@ -147,12 +147,12 @@ def _ended(words: Sequence[str], running: set[subprocess.Popen[str]]) -> tuple[i
         running.add(process)
         for patience_s, ending in ((DEADLINE_S, signal.SIGINT), (LEAVE_S, signal.SIGKILL)):
             try:
-                _, said = process.communicate(timeout=patience_s)
+                _, errors = process.communicate(timeout=patience_s)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, ending)
             else:
                 running.discard(process)
-                return (process.returncode if ending == signal.SIGINT else None), said
+                return (process.returncode if ending == signal.SIGINT else None), errors
         return None, process.communicate()[1]
 
 

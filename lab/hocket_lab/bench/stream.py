@@ -32,8 +32,8 @@ class Run:
 def ask(client: Client, prompt: str, **options: Any) -> Run:  # noqa: ANN401 - the options are the client's
     """Ask for a continuation of `prompt`, or by `task` an answer, that no token ends early, and read it to its end."""
     started_s = time.monotonic()
-    said: dict[str, Any] = {"task": "complete", "ignore_eos": True, "top_p": 1.0} | options
-    stream = client.ask(prompt, **said)
+    fields: dict[str, Any] = {"task": "complete", "ignore_eos": True, "top_p": 1.0} | options
+    stream = client.ask(prompt, **fields)
     times_s = [time.monotonic() - started_s for _ in stream]
     done = stream.result()
     accepted, expected = (

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hocket_bus.messages import DEFAULT_WEIGHTS, Side, Task, Weights
 from hocket_daemon.aggregation import likelihood_ratio as ratio
-from hocket_daemon.aggregation.relevance import HEARD, REWEIGHED, compared, query, weighed_by
+from hocket_daemon.aggregation.relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import target
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.language_model import LanguageModel
@@ -98,15 +98,15 @@ class TwoSides:
         return _Writing(asked, rule, groups, self._likelihood_ratio(groups))
 
     def _likelihood_ratio(self, groups: dict[Side, SequenceGroup]) -> float:
-        heard = [groups[side].likelihoods for side in SIDES]
-        if not all(map(len, heard)):
+        likelihood = [groups[side].likelihoods for side in SIDES]
+        if not all(map(len, likelihood)):
             return 0.0
-        return ratio.likelihood_ratio(*(ratio.steps_of(explained(each)) for each in heard))
+        return ratio.likelihood_ratio(*(ratio.steps_of(explained(each)) for each in likelihood))
 
     def _read(self, side: Side, question: str, texts: list[str]) -> SequenceGroup:
-        heard = self._weights in HEARD and bool(texts)
+        likelihood = self._weights in BY_LIKELIHOOD and bool(texts)
         model, room = self._models[side], self._max_tokens
-        return read_at_once(model, question, texts, task=self._task, room=room, heard=heard)
+        return read_at_once(model, question, texts, task=self._task, room=room, likelihood=likelihood)
 
     def _ended(self, ids: list[int]) -> bool:
         return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._model.eos)

@@ -15,7 +15,7 @@ from hocket_lab.bench.dealt import Scores
 from hocket_lab.bench.question_sets import HALVES, Question
 from hocket_lab.bench.report import Report
 
-SAID, LOST = 0.7, 0.1
+GROUNDED, LOST = 0.7, 0.1
 
 
 def claim(report: Report, data: Path, half: str, asked: Sequence[Question], right: Collection[object]) -> None:
@@ -29,15 +29,17 @@ def claim(report: Report, data: Path, half: str, asked: Sequence[Question], righ
         return
     scores, minimum = Scores(), AggregationSettings().min_evidence
 
-    def said(texts: Sequence[str], passages: Sequence[str]) -> float:
+    def grounded(texts: Sequence[str], passages: Sequence[str]) -> float:
         return sum(max(scores(text, passages)) < minimum for text in texts) / max(1, len(texts))
 
     read = [*squad[0][1].device, *squad[0][1].cloud]
     other = _passages(data, next(name for name in HALVES if name != half))
-    missing = said([question.text for _, question in squad], other)
-    lost = said([question.text for at, question in squad if at in right], read)
-    unanswerable = said(_unanswerable(data, half)[: len(squad)], read)
-    report.claim("passage not read: said to be probably not in the documents", f">= {SAID}", missing, missing >= SAID)
+    missing = grounded([question.text for _, question in squad], other)
+    lost = grounded([question.text for at, question in squad if at in right], read)
+    unanswerable = grounded(_unanswerable(data, half)[: len(squad)], read)
+    report.claim(
+        "passage not read: said to be probably not in the documents", f">= {GROUNDED}", missing, missing >= GROUNDED
+    )
     if right:
         report.claim("right answers that are said so of", f"<= {LOST}", lost, lost <= LOST)
     report.claim("unanswerable beside passages about it: said so", "reported", f"{unanswerable:.2f}", None)

@@ -27,6 +27,6 @@ def f1(text: str, accepted: Sequence[str]) -> float:
     return max((_f1(Counter(words(text)), Counter(words(answer))) for answer in accepted), default=0.0)
 
 
-def _f1(said: Counter[str], wanted: Counter[str]) -> float:
-    shared = (said & wanted).total()
-    return 2 * shared / (said.total() + wanted.total()) if shared else 0.0
+def _f1(given: Counter[str], wanted: Counter[str]) -> float:
+    shared = (given & wanted).total()
+    return 2 * shared / (given.total() + wanted.total()) if shared else 0.0

@@ -200,8 +200,8 @@ def smoke(*, data: Data = DATA, json_path: Json = None) -> None:
     from hocket_tools import console
 
     def show(ran: Ran) -> None:
-        told = f"{ran.claims} claims, {ran.missed} missed" if ran.outcome == "ran" else ran.why
-        console.out().print(f"{ran.outcome:8}{ran.seconds:6.1f} s  {ran.name}: {told}", markup=False)
+        finding = f"{ran.claims} claims, {ran.missed} missed" if ran.outcome == "ran" else ran.why
+        console.out().print(f"{ran.outcome:8}{ran.seconds:6.1f} s  {ran.name}: {finding}", markup=False)
 
     started_s = time.monotonic()
     with leaving("stopped: what was running is ended"):

@@ -12,7 +12,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .extract import MAX_MENTIONS, MAX_NAME_WORDS, MAX_TERM_WORDS, WORD, is_long_enough, is_name, most_telling, tells
+from .extract import (
+    MAX_MENTIONS,
+    MAX_NAME_WORDS,
+    MAX_TERM_WORDS,
+    WORD,
+    is_long_enough,
+    is_name,
+    is_specific,
+    most_specific,
+)
 from .reading import Reading
 
 MAX_TOKENS = 256  # MAX_MENTIONS names, and as many pairs of them
@@ -46,7 +55,7 @@ class _Completion(Struct, frozen=True):
     choices: list[_Choice]
 
 
-class _Said(Struct, frozen=True):
+class _Reply(Struct, frozen=True):
     entities: list[str]
     relations: list[list[str]] = []
 
@@ -70,20 +79,20 @@ def body_of(text: str, model: str) -> bytes:
 
 def reading_of(answer: bytes, text: str) -> Reading:
     """What the answer to `body_of` says of the chunk, as far as the chunk bears it out. Raises BadAnswer."""
-    said = _said(answer)
-    spelled = {name: found for name in said.entities if (found := _spelled(name, text))}
-    mentions = most_telling(spelled.values())
+    reply = _parsed(answer)
+    spelled = {name: found for name in reply.entities if (found := _spelled(name, text))}
+    mentions = most_specific(spelled.values())
     if not mentions:
         raise BadAnswer
-    return Reading(mentions, _related(said.relations, spelled, frozenset(mentions)))
+    return Reading(mentions, _related(reply.relations, spelled, frozenset(mentions)))
 
 
-def _said(answer: bytes) -> _Said:
+def _parsed(answer: bytes) -> _Reply:
     """The object in an answer, of which some models say that it is JSON."""
     try:
         content = msgspec.json.decode(answer, type=_Completion).choices[0].message.content
         found = content[content.index("{") : content.rindex("}") + 1]
-        return msgspec.json.decode(found, type=_Said)
+        return msgspec.json.decode(found, type=_Reply)
     except (ValueError, IndexError, RecursionError):  # those of msgspec are ValueErrors
         raise BadAnswer from None
 
@@ -121,9 +130,9 @@ def _spelled(name: str, text: str) -> str | None:
 
 def _without_small_words(words: list[str]) -> list[str]:
     """What is left between small words at the ends, without marks of the sentence."""
-    while words and not tells(_bare(words[0]).lower()):
+    while words and not is_specific(_bare(words[0]).lower()):
         words = words[1:]
-    while words and not tells(_bare(words[-1]).lower()):
+    while words and not is_specific(_bare(words[-1]).lower()):
         words = words[:-1]
     return [*words[:-1], _bare(words[-1])] if words else []
 

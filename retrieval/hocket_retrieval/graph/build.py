@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ..graph_tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
 from ..store import Store
 from .extract import is_name
-from .leaving import Quotes, said_outside
+from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network
 from .partition import divide, gather
@@ -136,8 +136,8 @@ class Graph:
             stale |= self._place(tables, network, changed)
         quotes = Quotes(tables)
         for subgraph in sorted(stale & network.members.keys()):
-            said = said_outside(tables.said(subgraph), self._min_documents)
-            text = summary(said, strongest(network, network.members[subgraph]), quotes.cross)
+            named_entities = shareable(tables.named_entities(subgraph), self._min_documents)
+            text = summary(named_entities, strongest(network, network.members[subgraph]), quotes.cross)
             tables.put_summary(subgraph, text)
         tables.put_figures(network.relations, network.modularity)
 

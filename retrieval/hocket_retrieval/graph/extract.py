@@ -27,10 +27,10 @@ _JOINS = frozenset(("of", "de", "la", "del", "der", "van", "von", "&"))
 
 def mentions(text: str) -> list[str]:
     """The MAX_MENTIONS most telling names and terms of a text as they are spelled."""
-    return most_telling(_phrases(_words(text)))
+    return most_specific(_phrases(_words(text)))
 
 
-def most_telling(found: Iterable[str]) -> list[str]:
+def most_specific(found: Iterable[str]) -> list[str]:
     """MAX_MENTIONS of them, each once: names, then long terms."""
     return sorted(dict.fromkeys(found), key=lambda each: (not is_name(each), -each.count(" ")))[:MAX_MENTIONS]
 
@@ -40,7 +40,7 @@ def is_name(mention: str) -> bool:
     return mention != mention.lower()
 
 
-def tells(word: str) -> bool:
+def is_specific(word: str) -> bool:
     """Whether a word in lower case may be an entity, by itself."""
     return word not in NO_ENTITY and MIN_CHARS - 1 <= len(word) <= MAX_WORD_CHARS and word[0].isalpha()
 
@@ -74,7 +74,7 @@ def _words(text: str) -> Iterator[_Word]:
         lower = word.lower().replace("’", "'")
         if lower in _JOINS:
             yield _Word(word, lower, opens, False)
-        elif (before in BEFORE_VERBS and word == lower) or not tells(lower) or lower.endswith("ly"):
+        elif (before in BEFORE_VERBS and word == lower) or not is_specific(lower) or lower.endswith("ly"):
             yield _BREAK
         else:
             yield _Word(word, lower, opens, word != lower and not (opens and word[1:] == lower[1:]))

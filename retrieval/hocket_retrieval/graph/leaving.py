@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..graph_tables import Said, Tables
+from ..graph_tables import NamedEntity, Tables
 
 QUOTE_WORDS = 5  # that a document has in a row
 _WORD = re.compile(r"\w+")
@@ -31,9 +31,9 @@ def may_leave(text: str) -> bool:
     return len(numbers) == 1 and has_word and (len(numbers[0]) <= 2 or _YEAR.fullmatch(numbers[0]) is not None)
 
 
-def said_outside(said: Iterable[Said], min_documents: int) -> list[Said]:
+def shareable(named_entities: Iterable[NamedEntity], min_documents: int) -> list[NamedEntity]:
     """Those entities that may be named outside."""
-    return [each for each in said if each.documents >= min_documents and may_leave(each.text)]
+    return [each for each in named_entities if each.documents >= min_documents and may_leave(each.text)]
 
 
 class Quotes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..graph_tables import Said
+from ..graph_tables import NamedEntity
 from .extract import is_name
 from .leaving import words_of
 from .network import Network
@@ -21,11 +21,11 @@ RELATIONS = 8
 MIN_WEIGHT = 2  # chunks that hold both ends of a relation
 
 
-def summary(said: Sequence[Said], relations: Iterable[tuple[int, int]], cross: Cross) -> str:
+def summary(named_entities: Sequence[NamedEntity], relations: Iterable[tuple[int, int]], cross: Cross) -> str:
     """The text of a subgraph with these entities, which may be said all, and these relations between them."""
-    texts = {each.entity: each.text for each in said}
-    names = sorted([each.text] for each in said if is_name(each.text))
-    topics = sorted([each.text] for each in said if not is_name(each.text))
+    texts = {each.entity: each.text for each in named_entities}
+    names = sorted([each.text] for each in named_entities if is_name(each.text))
+    topics = sorted([each.text] for each in named_entities if not is_name(each.text))
     pairs = sorted(sorted((texts[a], texts[b])) for a, b in relations if a in texts and b in texts)
     lines: list[str] = []
     written: list[str] = []  # words

@@ -65,7 +65,7 @@ def ingest(
         del fields["request"]
         typer.echo(json.dumps(fields, ensure_ascii=False))
     else:
-        _tell(side, ingested)
+        _print_outcome(side, ingested)
     if ingested.failures:
         raise typer.Exit(1)
 
@@ -171,7 +171,7 @@ def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | No
     return f"the {side}'s retrieval daemon goes on reading: {shown}{undone} undoes it"
 
 
-def _tell(side: str, ingested: Ingested) -> None:
+def _print_outcome(side: str, ingested: Ingested) -> None:
     from rich.markup import escape
 
     from hocket_tools import console

@@ -142,9 +142,9 @@ def taken_over(home: Path | None) -> str:
     from hocket_tools.pair import processes
     from hocket_tools.pair.home import Home as Pair
 
-    told = processes.reload(Pair.find(home))
-    if told:
-        return f"taken over by what runs here: {', '.join(told)}"
+    reloaded = processes.reload(Pair.find(home))
+    if reloaded:
+        return f"taken over by what runs here: {', '.join(reloaded)}"
     return "no daemon of this folder runs; services take it over with: systemctl reload 'hocket-*'"
 
 

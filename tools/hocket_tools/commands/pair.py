@@ -226,10 +226,12 @@ def reload(home: Folder = None) -> None:
     from hocket_tools.pair.trial import members
 
     pair = Home.find(home)
-    told = [f"{shortened(each.at)}: {', '.join(names)}" for each in members(pair) if (names := processes.reload(each))]
-    if not told:
+    reloaded = [
+        f"{shortened(each.at)}: {', '.join(names)}" for each in members(pair) if (names := processes.reload(each))
+    ]
+    if not reloaded:
         raise Unavailable(f"no daemon of {shortened(pair.at)} runs", "they read it at their start: hocket up")
-    for line in told:
+    for line in reloaded:
         typer.echo(f"told to read keys again: {line}; what they did is in their logs")
 
 

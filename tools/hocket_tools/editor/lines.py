@@ -78,8 +78,8 @@ class _Session:
     def _over(self) -> bool:
         if self._ended_s is None:
             return False
-        told = self._composer.suggestion is not None or not self._numbers
-        return told or time.monotonic() > self._ended_s + LAST_S
+        is_shown = self._composer.suggestion is not None or not self._numbers
+        return is_shown or time.monotonic() > self._ended_s + LAST_S
 
 
 def _suggested(event: Suggestion, version: int) -> dict[str, Any]:

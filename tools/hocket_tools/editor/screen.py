@@ -72,7 +72,7 @@ class Screen:
         if self._composer.wait(PATIENCE_S) is None:
             raise Unavailable("no suggestion has come", "see: hocket status")
         for event in self._composer.events(REST_S):
-            self._hear(event)
+            self._on_event(event)
         write(svg, lines(self._app), "hocket compose")
 
     def run(self) -> None:
@@ -109,20 +109,20 @@ class Screen:
             try:
                 composer.update(buffer.text, buffer.cursor_position)
             except BadRequest as error:
-                self._status.say(str(error))
+                self._status.show(str(error))
 
     def _listen(self) -> None:
         """On a thread of its own: whatever comes is drawn. An error ends a suggestion, not the writing."""
         while not self._left:
             try:
                 for event in self._composer.events():
-                    self._hear(event)
+                    self._on_event(event)
                     self._app.invalidate()
             except HocketError as error:
-                self._status.say(str(error))
+                self._status.show(str(error))
                 self._app.invalidate()
 
-    def _hear(self, event: News) -> None:
+    def _on_event(self, event: News) -> None:
         if isinstance(event, Remembered):
             self._status.remember(event)
 
@@ -166,16 +166,16 @@ class Screen:
             self._app.exit()
         else:
             self._warned = text
-            self._status.say("not saved: Ctrl-S saves, Ctrl-Q again leaves")
+            self._status.show("not saved: Ctrl-S saves, Ctrl-Q again leaves")
 
     def _save(self) -> None:
         if self._file is None:
-            self._status.say("no file was named: the text is printed when you leave")
+            self._status.show("no file was named: the text is printed when you leave")
             return
         try:
             self._file.save(self._buffer.text)
         except OSError as error:
-            self._status.say(f"not saved: {error.strerror}; the file is as it was, the text is still here")
+            self._status.show(f"not saved: {error.strerror}; the file is as it was, the text is still here")
         else:
             self._saved = self._buffer.text
-            self._status.say(f"saved {self._file.path}")
+            self._status.show(f"saved {self._file.path}")

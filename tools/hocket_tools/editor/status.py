@@ -17,7 +17,7 @@ class Status:
         self._message = ""
         self._remembered: dict[str, int] = {}
 
-    def say(self, message: str) -> None:
+    def show(self, message: str) -> None:
         """Instead of where the suggestion comes from."""
         self._message = message
 

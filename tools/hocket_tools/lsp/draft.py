@@ -32,7 +32,7 @@ class Draft:
         if (text, cursor) == (self.text, self.cursor):
             return
         self.text, self.cursor = text, cursor
-        self._tell(None)
+        self._report(None)
         self._known = asyncio.get_running_loop().create_future()
         if self._composer is not None:
             try:
@@ -61,11 +61,11 @@ class Draft:
         try:
             async for _ in composer.events():
                 if composer.suggestion is not None:
-                    self._tell(composer.suggestion)
+                    self._report(composer.suggestion)
         except HocketError as error:
             self._end(error)
 
-    def _tell(self, known: Known) -> None:
+    def _report(self, known: Known) -> None:
         if self._known.done():
             self._known = asyncio.get_running_loop().create_future()
         self._known.set_result(known)
@@ -76,4 +76,4 @@ class Draft:
             self._composer = None
         if self._listening is not None and self._listening is not asyncio.current_task():
             self._listening.cancel()
-        self._tell(reason)
+        self._report(reason)

@@ -21,10 +21,10 @@ class Drafts:
     """Nothing is suggested while the daemon is away or busy; that is said once, and tried again."""
 
     def __init__(
-        self, make_client: Callable[[], AsyncClient], say: Callable[[str], None], *, tokens: int, memory: bool
+        self, make_client: Callable[[], AsyncClient], report: Callable[[str], None], *, tokens: int, memory: bool
     ) -> None:
         self._make_client = make_client
-        self._say = say
+        self._report = report
         self._tokens = tokens
         self._memory = memory
         self._drafts: dict[str, Draft] = {}  # the one asked for last at the end
@@ -113,5 +113,5 @@ class Drafts:
 
     def _complain(self, fault: str) -> None:
         if fault != self._fault:
-            self._say(fault)
+            self._report(fault)
         self._fault = fault

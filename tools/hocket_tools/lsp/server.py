@@ -42,7 +42,7 @@ class Server(LanguageServer):
 
     def __init__(self, make_client: Callable[[], AsyncClient], *, tokens: int, memory: bool) -> None:
         super().__init__("hocket", version("hocket"), protocol_cls=Protocol)
-        self.drafts = Drafts(make_client, self._say, tokens=tokens, memory=memory)
+        self.drafts = Drafts(make_client, self._report, tokens=tokens, memory=memory)
         self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline)
         self.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(_listed)
 
@@ -71,7 +71,7 @@ class Server(LanguageServer):
         draft.stand(text, cursor)
         return text, cursor, await self.drafts.suggestion(uri)
 
-    def _say(self, fault: str) -> None:
+    def _report(self, fault: str) -> None:
         self.window_log_message(types.LogMessageParams(types.MessageType.Warning, fault))
 
 

@@ -24,24 +24,24 @@ def lacks_formats(folder: Path) -> bool:
     return is_installed() and not reported(folder)
 
 
-def add_formats(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+def add_formats(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
     """Make a GGUF file of the published `file` in its `folder` of float weights; check and time both."""
     if not is_installed():
-        tell("llama.cpp is not installed, so transformers reads it; faster on a CPU: make gguf, and this again")
+        progress("llama.cpp is not installed, so transformers reads it; faster on a CPU: make gguf, and this again")
         return
     kind = "BF16" if multiplies_bfloat16() else "F16"
-    tell(f"writing {GGUF} in {kind}")
+    progress(f"writing {GGUF} in {kind}")
     partial = folder / f".{GGUF}"
     requantise(file, partial, kind)
     partial.replace(folder / GGUF)
-    tell("checking it beside the float weights")
+    progress("checking it beside the float weights")
     floats = TransformersModel(settings(str(folder), "float32"), "device")
     model = GGUFModel(settings(GGUF, "auto"), folder / GGUF)
     checks = [replace(check(floats, None), model=FLOAT), check(model, floats)]
     model.close()
     report(folder, checks)
     for each in checks:
-        tell(_line(each))
+        progress(_line(each))
 
 
 def _line(check: Check) -> str:

@@ -29,8 +29,8 @@ def bandwidth(host: str, *, back: bool, port: int = PORT, seconds: int = 2) -> f
     try:
         bits_per_s = float(report["end"]["sum_received"]["bits_per_second"])
     except (KeyError, TypeError, ValueError):
-        said = last_line(ended.stderr) or last_line(ended.stdout) or "nothing"
-        raise ProtocolError(f"iperf3 said: {said}"[:300], f"run it by hand: iperf3 -c {host} -p {port}") from None
+        output = last_line(ended.stderr) or last_line(ended.stdout) or "nothing"
+        raise ProtocolError(f"iperf3 said: {output}"[:300], f"run it by hand: iperf3 -c {host} -p {port}") from None
     return bits_per_s / 8
 
 
@@ -42,14 +42,14 @@ def _report(text: str) -> dict[str, Any]:
     return report if isinstance(report, dict) else {}
 
 
-def _failure(host: str, port: int, said: str) -> HocketError:
+def _failure(host: str, port: int, output: str) -> HocketError:
     start = f"start it there: iperf3 -s -p {port}"
-    if "Connection refused" in said:
+    if "Connection refused" in output:
         return Unavailable(f"no iperf3 server listens at {host}, port {port}", start)
-    if "Name or service" in said or "name resolution" in said:
+    if "Name or service" in output or "name resolution" in output:
         return Unavailable(f"no host is called '{host}'", "check the name, or give an address")
-    if "busy" in said:
+    if "busy" in output:
         return Busy(f"the iperf3 server at {host} is measuring for somebody else")
-    if "timed out" in said or "timeout" in said:
+    if "timed out" in output or "timeout" in output:
         return DeadlineExceeded(f"no iperf3 server answers at {host}, port {port}", f"{start}; a firewall may drop it")
-    return ProtocolError(f"iperf3 said: {said}"[:300], f"run it by hand: iperf3 -c {host} -p {port}")
+    return ProtocolError(f"iperf3 said: {output}"[:300], f"run it by hand: iperf3 -c {host} -p {port}")

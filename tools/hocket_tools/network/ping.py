@@ -40,13 +40,13 @@ def ping(host: str, packets: int = 10) -> Pings:
     return Pings(minimum, mean, maximum, float(loss[1]) / 100 if loss else 0.0)
 
 
-def _failure(host: str, said: str) -> HocketError:
-    if any(words in said for words in _PERMISSION):
+def _failure(host: str, output: str) -> HocketError:
+    if any(words in output for words in _PERMISSION):
         return Unavailable("ping may not send ICMP packets", "as root: setcap cap_net_raw+ep $(which ping)")
-    if any(words in said for words in _NO_HOST):
+    if any(words in output for words in _NO_HOST):
         return Unavailable(f"no host is called '{host}'", "check the name, or give an address")
-    if "Network is unreachable" in said:
+    if "Network is unreachable" in output:
         return Unavailable(f"no network leads to {host}", "is this machine online?")
-    if _LOSS.search(said):
+    if _LOSS.search(output):
         return DeadlineExceeded(f"{host} answers no ping", "it may be down, or a firewall drops ICMP")
-    return ProtocolError(f"ping said: {last_line(said) or 'nothing'}"[:300], "run it by hand: ping -c 3 HOST")
+    return ProtocolError(f"ping said: {last_line(output) or 'nothing'}"[:300], "run it by hand: ping -c 3 HOST")

@@ -58,24 +58,24 @@ class Survey:
 
 
 def survey(
-    target: Target, iperf_port: int, seconds: int, tell: Callable[[str], None], keys: Path | None = None
+    target: Target, iperf_port: int, seconds: int, progress: Callable[[str], None], keys: Path | None = None
 ) -> Survey:
-    """Measure what can be measured; `tell` gets a line before each program starts, `keys` is as for a Client."""
+    """Measure what can be measured; `progress` gets a line before each program starts, `keys` is as for a Client."""
     found = Survey()
     if target.endpoint:
-        tell("echo on the bus")
+        progress("echo on the bus")
         _take(found, "round trip", "echo", lambda: echo(target.endpoint, keys))
     if target.host:
-        tell("ping")
+        progress("ping")
         _take(found, "round trip", "ping", lambda: ping(target.host).mean_s)
-        _bandwidths(found, target.host, iperf_port, seconds, tell)
+        _bandwidths(found, target.host, iperf_port, seconds, progress)
     found.notes.extend(_doubts(found.figures))
     return found
 
 
-def _bandwidths(found: Survey, host: str, port: int, seconds: int, tell: Callable[[str], None]) -> None:
+def _bandwidths(found: Survey, host: str, port: int, seconds: int, progress: Callable[[str], None]) -> None:
     for name, back in (("bandwidth there", False), ("bandwidth back", True)):
-        tell(f"iperf3: {name}")
+        progress(f"iperf3: {name}")
 
         def measure(back: bool = back) -> float:
             return iperf3.bandwidth(host, back=back, port=port, seconds=seconds)

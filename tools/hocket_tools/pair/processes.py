@@ -107,10 +107,10 @@ def reload(home: Home) -> list[str]:
 
     One that still starts is left out: it has not read it yet, and the signal would end it.
     """
-    told = [(name, pid) for name, found in pids(home).items() for pid in found if _takes_reload(pid)]
-    for _, pid in told:
+    reloaded = [(name, pid) for name, found in pids(home).items() for pid in found if _takes_reload(pid)]
+    for _, pid in reloaded:
         send(pid, signal.SIGHUP)
-    return [name for name in NAMES if name in dict(told)]
+    return [name for name in NAMES if name in dict(reloaded)]
 
 
 def _takes_reload(pid: int) -> bool:
@@ -157,8 +157,8 @@ def last_lines(log: Path, count: int = 8) -> list[str]:
 
 def last_error(home: Home, name: str) -> str:
     """What a daemon ended with, by the last line of its log; empty where that is no error of its own."""
-    said = "".join(last_lines(home.log(name), 1))
-    return said.removeprefix(COMPLAINT) if said.startswith(COMPLAINT) else ""
+    final = "".join(last_lines(home.log(name), 1))
+    return final.removeprefix(COMPLAINT) if final.startswith(COMPLAINT) else ""
 
 
 def _wait_gone(processes: dict[int, str], deadline: Deadline) -> dict[int, str]:

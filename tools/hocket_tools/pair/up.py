@@ -31,7 +31,7 @@ class StartFailed(Unavailable):
 def bring_up(
     home: Home,
     wait_s: float,
-    tell: Callable[[list[DaemonState]], None],
+    progress: Callable[[list[DaemonState]], None],
     stopping: Callable[[], None] = lambda: None,
     *,
     joined: bool = False,
@@ -41,8 +41,8 @@ def bring_up(
 
     A device whose cloud is elsewhere need not be connected to it, unless it is to be `joined`.
 
-    `tell` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is stopped,
-    and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
+    `progress` gets the states after every look. Raises BadConfiguration or StartFailed; then what was started is
+    stopped, and `stopping` hears of it before where nothing failed, as on Ctrl-C: it takes seconds.
     """
     deadline = Deadline.after(wait_s)
     home.begin()
@@ -54,7 +54,7 @@ def bring_up(
         try:
             for name in names:
                 started[name] = start(home, name)
-            return _wait(home, started, deadline, tell, pair=joined or home.names == NAMES)
+            return _wait(home, started, deadline, progress, pair=joined or home.names == NAMES)
         except BaseException as error:
             if not isinstance(error, HocketError):  # Ctrl-C, SIGTERM
                 stopping()
@@ -80,7 +80,12 @@ def _alone(home: Home, deadline: Deadline) -> Iterator[None]:
 
 
 def _wait(
-    home: Home, started: dict[str, int], deadline: Deadline, tell: Callable[[list[DaemonState]], None], *, pair: bool
+    home: Home,
+    started: dict[str, int],
+    deadline: Deadline,
+    progress: Callable[[list[DaemonState]], None],
+    *,
+    pair: bool,
 ) -> list[DaemonState]:
     states = {name: DaemonState(name, started.get(name), problem="starting") for name in home.names}
     probe_s = FIRST_PROBE_S
@@ -90,7 +95,7 @@ def _wait(
             states[name] = daemon_state(home, name, probe_s)
             if pair and (refusal := states[name].refusal):
                 raise BadConfiguration(refusal)
-        tell(list(states.values()))
+        progress(list(states.values()))
         waiting = _unsettled(states.values(), pair=pair)
         if not waiting:
             return list(states.values())

@@ -64,12 +64,12 @@ def train(data: Path, out: Path, settings: Settings, key_file: Path | None = Non
         learner = Learner(pupil.model, plan, out / "checkpoint.pt")
         bar = progress.add_task("steps", total=plan.steps, completed=learner.step)
 
-        def told(done: int, nats: float) -> None:
+        def on_step(done: int, nats: float) -> None:
             progress.update(bar, completed=done, description=f"steps, {nats:.2f} nats a token")
             with (out / "losses.jsonl").open("a", encoding="utf-8") as losses:
                 losses.write(json.dumps({"step": done, "nats": round(nats, 4)}) + "\n")
 
-        learner.run(lessons, told)
+        learner.run(lessons, on_step)
     pupil.write(out / "weights")
 
 

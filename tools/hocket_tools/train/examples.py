@@ -86,8 +86,8 @@ class Examples:
         hidden, others = " ".join(own.text.split()), shelf.without({own.name})
 
         def near(query: str) -> list[Takeaway]:
-            told = others.takeaways(query, self._settings.passages, self._settings.takeaways)
-            return [each for each in told if each.text not in hidden]
+            others_takeaways = others.takeaways(query, self._settings.passages, self._settings.takeaways)
+            return [each for each in others_takeaways if each.text not in hidden]
 
         if self._rng.random() < FORGETFUL:
             return Example((), before, rest, turn < 0)

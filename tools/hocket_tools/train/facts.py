@@ -54,11 +54,11 @@ class Facts:
         kind = rng.choice(KINDS)
         subject, value = self._subject(kind.subject), self.values[kind.value](self)
         stated = rng.choice(kind.wordings)
-        said = stated if rng.random() < OWN else rng.choice([each for each in kind.wordings if each != stated])
+        worded = stated if rng.random() < OWN else rng.choice([each for each in kind.wordings if each != stated])
         sentence = f"{subject} {stated} {value}{kind.after}."
         document = " ".join([rng.choice(self._beside), sentence, rng.choice(self._beside)])
         before = rng.choice(["", "", f"{rng.choice(self._beside)} "])
-        return Fact(document, f"{before}{subject} {said}", f" {value}{kind.after}.")
+        return Fact(document, f"{before}{subject} {worded}", f" {value}{kind.after}.")
 
     def _subject(self, kind: str) -> str:
         if kind == "person":

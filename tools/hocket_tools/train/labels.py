@@ -23,7 +23,7 @@ from .examples import Example
 OWN, SUPPORTED = "own", "supported"
 SUPPORT = 0.5  # share of a sentence's telling words that stand in memory, or were typed
 SERVED_TOKENS = 64
-_TELLING = re.compile(r"\w*\d\w*|\w{4,}")
+_CONTENT_WORD = re.compile(r"\w*\d\w*|\w{4,}")
 Label = Callable[[Example], str]
 
 
@@ -46,11 +46,11 @@ def labelled(examples: Iterable[Example], label: Label) -> Iterator[Example]:
 
 def supported(example: Example) -> str:
     """The first sentences of a document's own continuation, as far as memory and what is typed support them."""
-    known = {word.lower() for text in (example.typed, *example.takeaways) for word in _TELLING.findall(text)}
+    known = {word.lower() for text in (example.typed, *example.takeaways) for word in _CONTENT_WORD.findall(text)}
     end = 0
     for start, stop in sentences(example.rest):
-        telling = [word.lower() in known for word in _TELLING.findall(example.rest[start:stop])]
-        if not example.takeaways or sum(telling) < SUPPORT * len(telling):
+        stands = [word.lower() in known for word in _CONTENT_WORD.findall(example.rest[start:stop])]
+        if not example.takeaways or sum(stands) < SUPPORT * len(stands):
             break
         end = stop
     return example.rest[:end]

@@ -53,8 +53,8 @@ class Learner:
         if checkpoint.is_file():
             self._resume()
 
-    def run(self, lessons: Sequence[Lesson], told: Callable[[int, float], None]) -> None:
-        """To the last step; after each, `told` gets how many are done and its mean nats of a token."""
+    def run(self, lessons: Sequence[Lesson], on_step: Callable[[int, float], None]) -> None:
+        """To the last step; after each, `on_step` gets how many are done and its mean nats of a token."""
         batch = self._plan.batch
         while self.step < self._plan.steps:
             nats = self._update(
@@ -63,7 +63,7 @@ class Learner:
             self.step += 1
             if self.step % CHECKPOINT_EVERY == 0 or self.step == self._plan.steps:
                 self._keep()
-            told(self.step, nats)
+            on_step(self.step, nats)
 
     def _update(self, lessons: Sequence[Lesson]) -> float:
         total = 0.0

@@ -19,8 +19,8 @@ from hocket_bus.private import lock, private_folder
 _TIED = {"lm_head.weight"}  # is the embedding where a file has none
 
 
-def convert(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
-    """Make `folder`, which may be there already, of a GGUF file; `tell` hears what is done.
+def convert(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
+    """Make `folder`, which may be there already, of a GGUF file; `progress` hears what is done.
 
     Raises BadRequest for a file that transformers does not understand, and Unavailable while another one converts.
     """
@@ -30,7 +30,7 @@ def convert(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
         _tidy(folder)
         try:
             private_folder(partial)
-            _write(file, partial, tell)
+            _write(file, partial, progress)
             _swap_in(partial, folder)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
@@ -56,7 +56,7 @@ def _old(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}-old")
 
 
-def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
+def _write(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
@@ -64,12 +64,12 @@ def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    tell("reading the tokenizer")
+    progress("reading the tokenizer")
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name, trust_remote_code=False)
         config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name, trust_remote_code=False)
         weights = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-        tell("reading the weights")
+        progress("reading the weights")
         with redirect_stderr(StringIO()):  # a progress bar that nothing else turns off
             read = load_gguf_checkpoint(str(file), return_tensors=True, model_to_load=weights)
         lacking = weights.load_state_dict(read["tensors"], strict=False).missing_keys
@@ -78,7 +78,7 @@ def _write(file: Path, folder: Path, tell: Callable[[str], None]) -> None:
     if not set(lacking) <= _TIED:
         raise BadRequest(f"{file.name} lacks {', '.join(lacking[:3])}", "take a whole GGUF file")
     weights.tie_weights()
-    tell("writing the weights")
+    progress("writing the weights")
     weights.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 

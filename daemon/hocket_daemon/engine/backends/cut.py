@@ -25,8 +25,8 @@ def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
     ids, order = ids.masked_fill(beyond, probabilities.shape[1]).sort()
     values = values.masked_fill(beyond, 0.0).gather(-1, order)
     at, named = torch.tensor(given, device=probabilities.device).T if given else (None, None)
-    said = probabilities[at, named] if given else probabilities.new_zeros(0)
-    together = torch.cat([values.flatten(), ids.int().flatten().view(torch.float32), said])
+    wanted_probabilities = probabilities[at, named] if given else probabilities.new_zeros(0)
+    together = torch.cat([values.flatten(), ids.int().flatten().view(torch.float32), wanted_probabilities])
     return _shared(_on_the_processor(together), wanted, len(places))
 
 
@@ -44,9 +44,9 @@ def _shared(numbers: Tensor, wanted: Wanted, places: int) -> list[Heads]:
     size = places * MAX_IDS
     values = numbers[:size].view(places, MAX_IDS).numpy()
     ids = numbers[size : 2 * size].view(torch.int32).view(places, MAX_IDS).numpy()
-    said, heads, first, start = numbers[2 * size :].numpy(), [], 0, 0
+    wanted_probabilities, heads, first, start = numbers[2 * size :].numpy(), [], 0, 0
     for own, given in zip(wanted.heads, wanted.given, strict=True):
         last, end = first + len(own), start + len(given)
-        heads.append(Heads(values[first:last], ids[first:last], said[start:end]))
+        heads.append(Heads(values[first:last], ids[first:last], wanted_probabilities[start:end]))
         first, start = last, end
     return heads

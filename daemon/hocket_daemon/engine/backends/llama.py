@@ -144,7 +144,7 @@ class Model:
     def shape(self) -> Shape:
         """As the file's head says."""
         c, width = self._c, int(self._c.llama_model_n_embd(self.handle))
-        hidden = self._said(f"{self._said('general.architecture')}.feed_forward_length")
+        hidden = self._metadata(f"{self._metadata('general.architecture')}.feed_forward_length")
         layers, heads = int(c.llama_model_n_layer(self.handle)), int(c.llama_model_n_head(self.handle))
         return Shape(layers, width, heads, int(hidden) if hidden.isdigit() else 4 * width, self.size)
 
@@ -157,10 +157,10 @@ class Model:
         return int(tokens * c.llama_model_n_layer(self.handle) * row * _BYTES[kv])
 
     def _length(self, of: str, otherwise: int) -> int:
-        written = self._said(f"{self._said('general.architecture')}.attention.{of}_length")
+        written = self._metadata(f"{self._metadata('general.architecture')}.attention.{of}_length")
         return int(written) if written.isdecimal() else otherwise
 
-    def _said(self, key: str) -> str:
+    def _metadata(self, key: str) -> str:
         text = ctypes.create_string_buffer(256)
         found = self._c.llama_model_meta_val_str(self.handle, key.encode(), text, len(text))
         return text.value.decode("utf-8", "replace") if found >= 0 else ""
@@ -284,8 +284,8 @@ def _look_at(file: Path) -> None:
 
 
 def _reason(complaints: deque[str]) -> str:
-    told = [line for line in complaints if "error" in line.lower()] or list(complaints)
-    return " ".join((told[0] if told else "it says no more").split())[:200]
+    reasons = [line for line in complaints if "error" in line.lower()] or list(complaints)
+    return " ".join((reasons[0] if reasons else "it says no more").split())[:200]
 
 
 def _refused(file: Path, why: str, remedy: str) -> BadConfiguration:

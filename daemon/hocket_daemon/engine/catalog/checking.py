@@ -88,10 +88,10 @@ def surprises(model: LanguageModel, ids: list[int], rows: int) -> NDArray[np.flo
     """
     taken = model.slots.take(rows)
     try:
-        said = [model.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
+        beside = [model.read([_beside(taken, ids, at)])[0].given[0] for at in range(len(ids) - 1)]
     finally:
         model.slots.give_back(taken)
-    return np.asarray(-np.log(np.maximum(np.array(said, np.float64), _MINIMUM)))
+    return np.asarray(-np.log(np.maximum(np.array(beside, np.float64), _MINIMUM)))
 
 
 def _beside(rows: list[int], ids: list[int], at: int) -> Segment:

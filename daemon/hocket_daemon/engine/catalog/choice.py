@@ -48,5 +48,5 @@ def chosen(folder: Path, dtype: str) -> Choice:
     if not sound:
         return Choice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
-    told = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
-    return Choice(folder / best.model, f"the fastest of those checked here ({told} ms a step)")
+    measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
+    return Choice(folder / best.model, f"the fastest of those checked here ({measured} ms a step)")

@@ -168,8 +168,8 @@ class Streamed:
         return piece
 
     def _take(self, choice: _Choice) -> str:
-        said = (choice.delta.content if choice.delta else None) if self._is_chat else choice.text
-        piece = self._emitter.add(self._characters.add(said or ""))
+        written = (choice.delta.content if choice.delta else None) if self._is_chat else choice.text
+        piece = self._emitter.add(self._characters.add(written or ""))
         if self._emitter.stopped:
             self.finish, self.is_over = "stop", True
         elif choice.finish_reason:

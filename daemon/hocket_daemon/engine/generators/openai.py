@@ -73,7 +73,9 @@ class OpenAIGenerator:
         if refusal is not None:
             self._post(partial(text.end, refusal, None))
             return text
-        worker = _Worker(connection, self._settings, request, partial(self._count, request), partial(self._tell, text))
+        worker = _Worker(
+            connection, self._settings, request, partial(self._count, request), partial(self._deliver, text)
+        )
         threading.Thread(target=self._run, args=(worker,), name="server text", daemon=True).start()
         return text
 
@@ -103,7 +105,7 @@ class OpenAIGenerator:
         if prefix_bytes:
             self._gate.add("targets", request.session, prefix_bytes)
 
-    def _tell(self, text: ServerText, piece: str, end: Finish | HocketError | None, usage: Usage | None) -> None:
+    def _deliver(self, text: ServerText, piece: str, end: Finish | HocketError | None, usage: Usage | None) -> None:
         if piece:
             self._post(partial(text.add, piece))
         if end is not None:
@@ -152,18 +154,18 @@ class _Worker:
         settings: ServerSettings,
         request: TextRequest,
         count: Callable[[int, int], None],
-        tell: Callable[[str, Finish | HocketError | None, Usage | None], None],
+        deliver: Callable[[str, Finish | HocketError | None, Usage | None], None],
     ) -> None:
         """`count` gets the bytes that leave, and how many of them are the text so far.
 
-        `tell` gets the pieces, then the one end.
+        `deliver` gets the pieces, then the one end.
         """
         self._server = connection.server
         self._settings = settings
         self._connection = connection
         self._request = request
         self._count = count
-        self._tell = tell
+        self._deliver = deliver
         self._streamed = Streamed(request, settings.api)
         self._has_text = False
 
@@ -171,7 +173,7 @@ class _Worker:
         """Whatever happens, one end is told; nothing that fails behind the text's own end is any."""
         failure = self._failure()
         self._connection.free()
-        self._tell("", self._streamed.finish or failure or self._broken(), self._streamed.usage)
+        self._deliver("", self._streamed.finish or failure or self._broken(), self._streamed.usage)
 
     def _failure(self) -> HocketError | None:
         """Ask, and read to the end."""
@@ -210,7 +212,7 @@ class _Worker:
             for data in events.feed(received):
                 if piece := self._streamed.add(data):
                     has_come = self._has_text = True
-                    self._tell(piece, None, None)
+                    self._deliver(piece, None, None)
                 if self._streamed.is_over:
                     return
             if self._streamed.finish is not None and not was_finished:
@@ -220,14 +222,14 @@ class _Worker:
 
     def _refused(self, answer: HTTPResponse, until_s: float) -> HocketError:
         """What a status means, and the error in the body, if one is there in time."""
-        said = b""
+        content = b""
         try:
-            while len(said) < MAX_REFUSAL_BYTES and (more := self._connection.read(answer, until_s)):
-                said += more
-            told = json.loads(said)
+            while len(content) < MAX_REFUSAL_BYTES and (more := self._connection.read(answer, until_s)):
+                content += more
+            parsed = json.loads(content)
         except (*BROKEN, ValueError, RecursionError):
-            told = None
-        error = told.get("error") if isinstance(told, dict) else None
+            parsed = None
+        error = parsed.get("error") if isinstance(parsed, dict) else None
         return error_of(error, answer.status, answer.headers.get("Retry-After", ""))
 
     def _silent(self) -> HocketError:

@@ -212,7 +212,7 @@ class Compute:
 
     def run(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
         """Run a short `job` on the compute thread and `done` on the main thread."""
-        self._tell(lambda: self._jobs.append((job, done)))
+        self._enqueue(lambda: self._jobs.append((job, done)))
 
     def prefill(
         self,
@@ -227,14 +227,14 @@ class Compute:
         `done` gets what it returns, or a Preempted when the interrupt was set before the end. Those that are `urgent`
         come before all others, and are to be short: they are interrupted between two passes only.
         """
-        self._tell(lambda: self._prompts.append(Prompt(passes, interrupt, done, urgent)))
+        self._enqueue(lambda: self._prompts.append(Prompt(passes, interrupt, done, urgent)))
 
     def decode(self, request: DecodeRequest[T], done: Callable[[Decoded[T] | HocketError | Preempted], None]) -> None:
         """Decode `request` together with whatever else waits by then.
 
         `done` gets a Preempted when the interrupts of all of them were set before the end.
         """
-        self._tell(lambda: self._waiting.append(_Waiting(request, done)))
+        self._enqueue(lambda: self._waiting.append(_Waiting(request, done)))
 
     def let_finish(self) -> None:
         """Called by the main thread before each turn: leaves the interpreter to a pass for many sessions, for a while.
@@ -250,10 +250,10 @@ class Compute:
         def end() -> None:
             self._open = False
 
-        self._tell(end)
+        self._enqueue(end)
         self._thread.join()
 
-    def _tell(self, change: Callable[[], None]) -> None:
+    def _enqueue(self, change: Callable[[], None]) -> None:
         with self._news:
             change()
             if self._has_work():  # a thread woken for nothing takes the interpreter from whoever told
@@ -348,7 +348,7 @@ class Compute:
         def see() -> None:
             self._seen = True
 
-        self._tell(see)
+        self._enqueue(see)
 
 
 def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:

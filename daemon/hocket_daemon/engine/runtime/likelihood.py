@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 MAX_TOKENS = 128  # of the text's end are counted
 MINIMUM = 1e-12  # of a probability: no single token decides alone
-NOTHING_HEARD: NDArray[np.float64] = np.zeros((0, 0))
+NO_LIKELIHOODS: NDArray[np.float64] = np.zeros((0, 0))
 
 
 def log_likelihoods(given: NDArray[np.float32], part: range) -> NDArray[np.float64]:
@@ -17,5 +17,5 @@ def log_likelihoods(given: NDArray[np.float32], part: range) -> NDArray[np.float
     are to count, of which the first cannot.
     """
     counted = range(max(1, part.start, part.stop - MAX_TOKENS), part.stop)
-    said = given[:, counted.start - 1 : counted.stop - 1].astype(np.float64)
-    return np.asarray(np.minimum(0.0, np.log(np.maximum(said, MINIMUM))))
+    logs = given[:, counted.start - 1 : counted.stop - 1].astype(np.float64)
+    return np.asarray(np.minimum(0.0, np.log(np.maximum(logs, MINIMUM))))

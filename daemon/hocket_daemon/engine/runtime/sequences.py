@@ -21,7 +21,7 @@ from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads, stacked
 from ..segments import NOTHING, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
-from .likelihood import NOTHING_HEARD, log_likelihoods
+from .likelihood import NO_LIKELIHOODS, log_likelihoods
 
 T = TypeVar("T")
 Prefill: TypeAlias = Generator[Segment, Heads, T]  # asks for forward passes, and is sent what they gave
@@ -37,7 +37,7 @@ class SequenceGroup:
         self.rows = model.slots.take(len(prompts))
         self.documents: list[tuple[int, Prefix]] = []  # that stand at the beginning of rows, for the model to keep
         self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
-        self.likelihoods = NOTHING_HEARD  # of the question's tokens under each row, where they were wanted
+        self.likelihoods = NO_LIKELIHOODS  # of the question's tokens under each row, where they were wanted
         self._fed: list[int] = []
 
     def prefill(self) -> Prefill[None]:
@@ -46,7 +46,7 @@ class SequenceGroup:
         missing = [prompt[held[row] :] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         yield from self._read(missing)
 
-    def prefill_heard(self, query: list[int], own: range) -> Prefill[None]:
+    def prefill_with_likelihood(self, query: list[int], own: range) -> Prefill[None]:
         """The same, and how likely each row makes each of the `own` tokens of `query`, with which all prompts end."""
         held = self.model.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
@@ -56,13 +56,13 @@ class SequenceGroup:
 
     def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
         """Append `tokens[i]` to row i, and keep what follows; the probabilities of `given`, one row after the other."""
-        first, said = dict[int, Heads](), list[NDArray[np.float32]]()
+        first, probabilities = dict[int, Heads](), list[NDArray[np.float32]]()
         for segment in in_passes(self.rows, tokens, self.model.prefill_tokens, given):
             behind = yield segment
             first |= {row: behind.at(place) for place, row in enumerate(segment.rows)}
-            said.append(behind.given)
+            probabilities.append(behind.given)
         self._first = stacked([first[row] for row in self.rows])
-        return np.concatenate(said)
+        return np.concatenate(probabilities)
 
     def roll_back(self, tokens: list[int]) -> Segment:
         """Roll the rows back to what they share with `tokens`; what is then to be read for the distribution behind.
@@ -105,11 +105,11 @@ class SequenceGroup:
 
 
 def read(
-    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, heard: bool = False
+    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, likelihood: bool = False
 ) -> Prefill[SequenceGroup]:
     """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
-    With `heard` the group tells how likely each passage makes every token of the question.
+    With `likelihood` the group tells how likely each passage makes every token of the question.
 
     Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
     when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.
@@ -127,7 +127,7 @@ def read(
     group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
         computed = place_documents(model, group.rows, documents, space)
-        yield from group.prefill_heard(query, layout.own(question)) if heard else group.prefill()
+        yield from group.prefill_with_likelihood(query, layout.own(question)) if likelihood else group.prefill()
     group.documents = computed
     return group
 

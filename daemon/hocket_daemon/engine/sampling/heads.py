@@ -18,7 +18,7 @@ from .distribution import Distribution, truncate
 
 Probabilities: TypeAlias = NDArray[np.floating]
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
-NOTHING_SAID: NDArray[np.float32] = np.zeros(0, np.float32)
+NO_PROBABILITIES: NDArray[np.float32] = np.zeros(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class Heads:
 
     probabilities: NDArray[np.float32]
     ids: NDArray[np.int32] | None = None
-    given: NDArray[np.float32] = field(default_factory=lambda: NOTHING_SAID)
+    given: NDArray[np.float32] = field(default_factory=lambda: NO_PROBABILITIES)
 
     def __len__(self) -> int:
         return len(self.probabilities)
@@ -92,7 +92,7 @@ def whole(probabilities: NDArray[np.float32], wanted: Wanted) -> list[Heads]:
 
 
 def _given(probabilities: NDArray[np.float32], given: list[tuple[int, int]]) -> NDArray[np.float32]:
-    return probabilities[tuple(np.array(given).T)] if given else NOTHING_SAID
+    return probabilities[tuple(np.array(given).T)] if given else NO_PROBABILITIES
 
 
 def _rows(probabilities: NDArray[np.float32], at: list[int]) -> NDArray[np.float32]:

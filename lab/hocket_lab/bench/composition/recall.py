@@ -48,10 +48,10 @@ def _typed(client: Client, fact: Fact, way: str, word_s: float) -> Row:
         for end in (at + 1 for at, letter in enumerate(beginning) if letter == " "):
             composer.update(beginning[:end])
             news += composer.events(word_s if way != WITHOUT else 0)
-        told = composer.wait(MEMORY_S) if way == WITHOUT else _at_rest(composer, news)
+        found = composer.wait(MEMORY_S) if way == WITHOUT else _at_rest(composer, news)
     takeaways = [takeaway for each in news if isinstance(each, Remembered) for takeaway in each.takeaways]
-    text = told.text.strip() if told is not None else ""
-    sources = [PurePath(source.document).name for source in told.sources] if told is not None else []
+    text = found.text.strip() if found is not None else ""
+    sources = [PurePath(source.document).name for source in found.sources] if found is not None else []
     return {
         "document": fact.name,
         "way": way,
@@ -114,8 +114,8 @@ def claim(report: Report) -> None:
         sign, bound = target.split()
         share = fmean(right) if right else 0.0
         holds = share >= float(bound) if sign == ">=" else share <= float(bound)
-        told = (share, holds) if right else ("none typed", None)
-        report.claim(f"{way}: value right", target, *told)
+        found = (share, holds) if right else ("none typed", None)
+        report.claim(f"{way}: value right", target, *found)
     named = [bool(row["named"]) for row in report.rows if row["right"] and row["way"] != WITHOUT]
     share = fmean(named) if named else 0.0
     name = "source named where the value is right"

@@ -24,8 +24,8 @@ from hocket_lab.bench.dispatch.online import (
     Rebuilt,
     drifted,
     play,
+    quantiles,
     static,
-    told,
 )
 from hocket_lab.bench.report import Report, Row
 
@@ -89,8 +89,8 @@ def _cell(
         changed = drifted(requests, DRIFTS[drift])
         ways: dict[str, Online] = {
             "static": static(constraint, before, line, budget),
-            "rebuilt": Rebuilt(constraint, line, budget, told(before)),
-            "priced": Daemons(constraint, line, budget, told(before), burst_tokens=burst),
+            "rebuilt": Rebuilt(constraint, line, budget, quantiles(before)),
+            "priced": Daemons(constraint, line, budget, quantiles(before), burst_tokens=burst),
         }
         for name, way in ways.items():
             played[name].append(play(way, changed, constraint, line))

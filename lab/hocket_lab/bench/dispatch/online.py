@@ -103,7 +103,7 @@ class Static:
 class Rebuilt:
     """The policy anew every few requests, of the daemon's own profile and lengths, without account or steering.
 
-    `told_s` are the quantiles that it begins with. `keeps_censored`: whether the waits for cancelled servers are kept.
+    `reported_s` are the quantiles that it begins with. `keeps_censored`: whether waits for cancelled servers are kept.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Rebuilt:
         constraint: Constraint,
         line: DeviceLine,
         budget: float,
-        told_s: Sequence[float],
+        reported_s: Sequence[float],
         *,
         keeps_censored: bool = True,
     ) -> None:
@@ -119,7 +119,7 @@ class Rebuilt:
         self._line = line
         self._budget = budget
         self._keeps_censored = keeps_censored
-        self._server = ServerProfile.seeded(told_s)
+        self._server = ServerProfile.seeded(reported_s)
         self._lengths = Lengths()
         self._policy: Policy | None = None
         self._decided = 0
@@ -157,12 +157,12 @@ class Daemons:
     """The daemon's Dispatcher, told of an unpaid server so that only the budget counts."""
 
     def __init__(
-        self, constraint: Constraint, line: DeviceLine, budget: float, told_s: Sequence[float], *, burst_tokens: int
+        self, constraint: Constraint, line: DeviceLine, budget: float, reported_s: Sequence[float], *, burst_tokens: int
     ) -> None:
         settings = DispatchSettings(budget=budget, burst_tokens=burst_tokens, constraint=constraint)
         self._dispatcher = Dispatcher(
             settings, FREE, Account(budget, burst_tokens),
-            server_profile=ServerProfile.seeded(told_s), device_line=line, lengths=Lengths(),
+            server_profile=ServerProfile.seeded(reported_s), device_line=line, lengths=Lengths(),
         )  # fmt: skip
         self._slow_s: float | None = None
 
@@ -239,7 +239,7 @@ def static(constraint: Constraint, before: Requests, line: DeviceLine, budget: f
     return Static(Priced(ttfts_of(before.ttft_s), before.lengths, line, budget))
 
 
-def told(before: Requests) -> list[float]:
+def quantiles(before: Requests) -> list[float]:
     """The quantiles that a server tells of earlier requests."""
     places = (np.arange(MAX_QUANTILES) + 0.5) / MAX_QUANTILES
     found: list[float] = np.quantile(before.ttft_s, places).tolist()

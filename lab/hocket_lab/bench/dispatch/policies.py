@@ -123,12 +123,12 @@ def outcomes(case: Case, budget: float) -> dict[str, Outcome]:
         "greedy": _waited(case, _waits(Greedy(ttfts, before.lengths, budget, TAIL_SHARE), case)[0]),
         "ramp": _waited(case, _waits(Ramp(ttfts, before.lengths, case.line, budget, TAIL_SHARE), case)[0]),
         "priced": _waited(case, priced),
-        "stoch-d": _told(case, is_drawn, np.where(is_drawn, device_s, server_s)),
-        "stoch-d-race": _told(case, is_drawn, np.where(is_drawn, first_s, server_s)),
+        "stoch-d": _outcome(case, is_drawn, np.where(is_drawn, device_s, server_s)),
+        "stoch-d-race": _outcome(case, is_drawn, np.where(is_drawn, first_s, server_s)),
         "oracle-d": _oracle(case, server_s, device_s, budget),
         "threshold": _raced(case, _waits(Threshold(before.lengths, budget), case)[1]),
-        "stoch-s": _told(case, is_drawn, np.where(is_drawn, server_s, device_s)),
-        "stoch-s-race": _told(case, is_drawn, np.where(is_drawn, first_s, device_s)),
+        "stoch-s": _outcome(case, is_drawn, np.where(is_drawn, server_s, device_s)),
+        "stoch-s-race": _outcome(case, is_drawn, np.where(is_drawn, first_s, device_s)),
         "oracle-s": _oracle(case, device_s, server_s, budget),
     }
 
@@ -150,15 +150,15 @@ def _priced(policy: Priced, case: Case) -> Floats:
 def _waited(case: Case, waits_s: Floats) -> Outcome:
     """The server at once, the device behind the waits."""
     server_s = case.requests.ttft_s
-    return _told(case, server_s > waits_s, np.minimum(server_s, waits_s + case.device_s))
+    return _outcome(case, server_s > waits_s, np.minimum(server_s, waits_s + case.device_s))
 
 
 def _raced(case: Case, waits_s: Floats) -> Outcome:
     """The device at once, the server behind 0 or never."""
-    return _told(case, waits_s < NEVER, np.minimum(waits_s + case.requests.ttft_s, case.device_s))
+    return _outcome(case, waits_s < NEVER, np.minimum(waits_s + case.requests.ttft_s, case.device_s))
 
 
-def _told(case: Case, is_spent: np.typing.NDArray[np.bool_], ttft_s: Floats) -> Outcome:
+def _outcome(case: Case, is_spent: np.typing.NDArray[np.bool_], ttft_s: Floats) -> Outcome:
     lengths = case.requests.lengths
     return Outcome(ttft_s, float(lengths[is_spent].sum() / lengths.sum()))
 

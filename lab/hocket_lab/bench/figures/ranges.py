@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import WEIGHTS
-from hocket_daemon.aggregation.relevance import HEARD
+from hocket_daemon.aggregation.relevance import BY_LIKELIHOOD
 from hocket_lab.simulator.strategies import STRATEGIES
 
 _SHARES = ("accept", "accept_cloud", "accept_device", "jitter", "query_share", "wire_masses")
@@ -22,7 +22,7 @@ RANGES: Mapping[str, tuple[float, float]] = (
     | dict.fromkeys(_ABOVE_ZERO, (0.001, math.inf))
     | dict.fromkeys(_GAPS, (2.0, math.inf))
 )
-PAPERS_WEIGHTS = tuple(weights for weights in WEIGHTS if weights not in HEARD)
+PAPERS_WEIGHTS = tuple(weights for weights in WEIGHTS if weights not in BY_LIKELIHOOD)
 COUNT = (1.0, math.inf)  # every other number
 CHOICES: Mapping[str, Sequence[str]] = {"strategy": tuple(STRATEGIES), "weights": PAPERS_WEIGHTS}
 

@@ -88,8 +88,8 @@ def _simulated(settings: Settings, cell: Row) -> list[Row]:
         Rates(settings.accept, settings.accept, decode_s), settings.simulated_tokens, settings.sequences, settings.seed
     )
     rtt_ms, decider = seconds(cell["rtt_ms"]) * 1000, str(cell["aggregating"])
-    told = study.Settings(rtts_ms=[rtt_ms], strategies=[decider], jitter=settings.jitter, seed=settings.seed)
-    found = study.outcomes(tape, told, rtt_ms, decider)
+    how = study.Settings(rtts_ms=[rtt_ms], strategies=[decider], jitter=settings.jitter, seed=settings.seed)
+    found = study.outcomes(tape, how, rtt_ms, decider)
     return [
         cell | {"prompt": number, "ms_per_token": fmean(outcome.gaps_s) * 1000} for number, outcome in enumerate(found)
     ]
@@ -102,8 +102,8 @@ def _run(report: Report, settings: Settings, data: Path, missing: Sequence[Row])
     prompts = fixed_prompts(data, settings.prompts)
     options = Options(settings.tokens, settings.temperature, settings.documents)
     decider: Aggregating = first["aggregating"]  # type: ignore[assignment] # one of DECIDERS
-    told = dict.fromkeys(SIDES, Rehearsal(aggregating=decider))
-    with bench_pair(hold_s, rehearsals=told) as pair, Progress(console=console.err(), transient=True) as bar:
+    how = dict.fromkeys(SIDES, Rehearsal(aggregating=decider))
+    with bench_pair(hold_s, rehearsals=how) as pair, Progress(console=console.err(), transient=True) as bar:
         share_out(pair, articles(data, settings.articles))
         task = bar.add_task(f"{decider} aggregates", total=len(missing) * len(prompts))
         with Methods(pair, hold_s[0]) as methods:

@@ -126,8 +126,8 @@ def _ranked(index: SummaryIndex, question: str, among: Sequence[str]) -> list[st
 
 def _gathered(world: World, question: str, names: Iterable[str]) -> Sequence[Passage]:
     """What these devices tell, the best of it by the cloud's own scores."""
-    told = [each for name in names for each in world.collections[name].search(question, EVIDENCE).passages]
-    return sorted(told, key=lambda each: -each.score)[:EVIDENCE]
+    evidence = [each for name in names for each in world.collections[name].search(question, EVIDENCE).passages]
+    return sorted(evidence, key=lambda each: -each.score)[:EVIDENCE]
 
 
 def _sized(sets: Sets, of: str, entities: int, embedder: Embedder) -> Row:

@@ -49,8 +49,8 @@ def measure(report: Report, sets: Sets, embedder: Embedder, number: int, seed: i
 def claim(report: Report) -> None:
     """The issue's aims."""
     row = report.find(part="canaries") or {}
-    told = int(row["told"] or 0)
-    report.claim("sentences with five words in a row in a frame", "0", told, told == 0)
+    leaked = int(row["told"] or 0)
+    report.claim("sentences with five words in a row in a frame", "0", leaked, leaked == 0)
     of = {minimum: _mean_advantage(report, minimum) for minimum in MIN_DOCUMENTS}
     ratio = of[5] / of[1] if of[1] else 0.0
     report.claim("membership advantage at 5 over that at 1", "≤ 0.6", ratio, ratio <= 0.6)
@@ -78,24 +78,24 @@ def _canaries(number: int, seed: int) -> Row:
     message = [Summary(id=id, version=1, text=text) for id, text in enumerate(texts)]
     frames = [b"".join(encode(Summaries(store="bench", summaries=[each]))) for each in message]
     seen = [grams(frame.decode("utf-8", "replace")) for frame in frames]
-    told = sum(any(grams(each.text) & words for words in seen) for each in private)
-    return {"part": "canaries", "documents": number, "summaries": len(texts), "told": told}
+    leaked = sum(any(grams(each.text) & words for words in seen) for each in private)
+    return {"part": "canaries", "documents": number, "summaries": len(texts), "told": leaked}
 
 
 def _membership(domain: str, sources: dict[str, Document], minimum: int, seed: int) -> Row:
     names = sorted(sources)
     random.Random(seed).shuffle(names)
     inside, outside = names[: len(names) // 2], names[len(names) // 2 :]
-    said = "\n".join(summaries_of([sources[name] for name in inside], minimum)).lower()
-    scores = [[_known(sources[name].text, said) for name in part] for part in (inside, outside)]
+    seen_text = "\n".join(summaries_of([sources[name] for name in inside], minimum)).lower()
+    scores = [[_known(sources[name].text, seen_text) for name in part] for part in (inside, outside)]
     row: Row = {"part": "membership", "min_documents": minimum, "domain": domain, "documents": len(names)}
     return row | {"advantage": advantage(*scores)}
 
 
-def _known(text: str, said: str) -> float:
+def _known(text: str, seen_text: str) -> float:
     """The share of a document's names and terms that the summaries have."""
     own = {mention.lower() for mention in mentions(text)}
-    return sum(mention in said for mention in own) / len(own) if own else 0.0
+    return sum(mention in seen_text for mention in own) / len(own) if own else 0.0
 
 
 def _matching(sets: Sets, shared: dict[str, list[str]], minimum: int, embedder: Embedder) -> Row:

@@ -21,7 +21,7 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
-from hocket_lab.bench.live.told import Told, ask, longest_gap_s
+from hocket_lab.bench.live.timed import Timed, ask, longest_gap_s
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import SIDES, BenchPair, Tables, bench_pair
 from hocket_lab.forcing import distribution, read_at_once
@@ -81,14 +81,14 @@ class Moves:
 
     def _moved(self, pair: BenchPair, client: Client, whole: list[int], point: tuple[Side, int]) -> Row:
         source, at = point
-        told = ask(pair, client, QUESTIONS[0], f"{source},{at}:{other(source)}", **options(0, self.tokens))
+        timed = ask(pair, client, QUESTIONS[0], f"{source},{at}:{other(source)}", **options(0, self.tokens))
         return {
             "source": source,
             "at": at,
-            "moved_at": told.migrations[0].step if told.migrations else None,
-            "equal": told.ids == whole,
-            "late_s": max((each.late_s for each in told.migrations), default=0.0),
-            "gap_s": longest_gap_s(told.times_s, self.pace),
+            "moved_at": timed.migrations[0].step if timed.migrations else None,
+            "equal": timed.ids == whole,
+            "late_s": max((each.late_s for each in timed.migrations), default=0.0),
+            "gap_s": longest_gap_s(timed.times_s, self.pace),
         }
 
 
@@ -107,22 +107,22 @@ def measure_models(report: Report, points: Sequence[int], *, tokens: int, done: 
         pair.client("device") as client,
     ):
         for source, at, number in missing:
-            told = ask(pair, client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
+            timed = ask(pair, client, QUESTIONS[number], f"{source},{at}:{other(source)}", **options(number, tokens))
             row: Row = {"part": MODELS, "source": source, "at": at, "question": number}
-            report.add(row | _behind(models, told, source, QUESTIONS[number], number))
+            report.add(row | _behind(models, timed, source, QUESTIONS[number], number))
             done()
 
 
-def _behind(models: dict[Side, LanguageModel], told: Told, source: Side, question: str, seed: int) -> Row:
+def _behind(models: dict[Side, LanguageModel], timed: Timed, source: Side, question: str, seed: int) -> Row:
     """Whether each side wrote what its model says behind what stood there."""
-    at = told.migrations[0].step if told.migrations else len(told.ids)
-    before = own_tokens(models[source], question, told.ids, range(at), seed)
-    behind = own_tokens(models[other(source)], question, told.ids, range(at, len(told.ids)), seed)
+    at = timed.migrations[0].step if timed.migrations else len(timed.ids)
+    before = own_tokens(models[source], question, timed.ids, range(at), seed)
+    behind = own_tokens(models[other(source)], question, timed.ids, range(at, len(timed.ids)), seed)
     return {
-        "moved_at": at if told.migrations else None,
-        "tokens": len(told.ids),
-        "equal": before + behind == told.ids,
-        "differs": behind != own_tokens(models[source], question, told.ids, range(at, len(told.ids)), seed),
+        "moved_at": at if timed.migrations else None,
+        "tokens": len(timed.ids),
+        "equal": before + behind == timed.ids,
+        "differs": behind != own_tokens(models[source], question, timed.ids, range(at, len(timed.ids)), seed),
     }
 
 

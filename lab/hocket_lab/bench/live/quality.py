@@ -14,7 +14,7 @@ from typing import Any
 
 from hocket_bus.messages import Side, other
 from hocket_client import Client
-from hocket_lab.bench.live.told import ask
+from hocket_lab.bench.live.timed import ask
 from hocket_lab.bench.product import DOCUMENTS
 from hocket_lab.bench.question_sets import Question, questions
 from hocket_lab.bench.report import Report, Row, bootstrap
@@ -72,16 +72,16 @@ def read(asked: Sequence[Question], side: Side, number: int) -> list[str]:
 
 
 def _answer(pair: BenchPair, client: Client, question: Question, script: str, tokens: int) -> Row:
-    told = ask(
+    timed = ask(
         pair, client, question.text, script, task="answer", temperature=0.0, max_tokens=tokens, documents=DOCUMENTS,
         seed=0, deadline_s=600.0,
     )  # fmt: skip
     return {
         "set": question.of,
-        "right": all(contains(told.done.text, part.answers) for part in question.parts),
-        "moved_at": told.migrations[0].step if told.migrations else None,
-        "tokens": len(told.ids),
-        "text": told.done.text.strip(),
+        "right": all(contains(timed.done.text, part.answers) for part in question.parts),
+        "moved_at": timed.migrations[0].step if timed.migrations else None,
+        "tokens": len(timed.ids),
+        "text": timed.done.text.strip(),
     }
 
 

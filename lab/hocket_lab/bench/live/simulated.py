@@ -48,7 +48,7 @@ class Simulated:
         self._line = line
         self._cloud_s = iter(cloud_s)
         self._rtt_s = rtt_s
-        self._told = ServerProfile()  # what the cloud has seen of itself
+        self._reported = ServerProfile()  # what the cloud has seen of itself
         self._dispatcher = Dispatcher(
             settings, FREE, Account(settings.budget, settings.burst_tokens),
             server_profile=ServerProfile(), device_line=DeviceLine(), lengths=Lengths(),
@@ -61,7 +61,7 @@ class Simulated:
 
     def ask(self, prompt: int, answer: int) -> First:
         """A question whose prompt has so many tokens, and whose answer has."""
-        self._dispatcher.server_profile.seed([each + self._rtt_s for each in self._told.quantiles()])
+        self._dispatcher.server_profile.seed([each + self._rtt_s for each in self._reported.quantiles()])
         run = _Run(scripted(lambda: self._script).books(self._terms, 0.0), prompt, self._first_s)
         run.to_the_first_token()
         winner, ttft_s = run.race.winner, run.books.ttft_s
@@ -69,7 +69,7 @@ class Simulated:
         assert ttft_s is not None
         asked = frozenset(run.due_s)
         if run.due_s.get("cloud", inf) <= ttft_s + self._rtt_s:  # it was on its way before the cloud heard
-            self._told.observe(run.due_s["cloud"] - run.cloud_began_s - self._rtt_s)
+            self._reported.observe(run.due_s["cloud"] - run.cloud_began_s - self._rtt_s)
         run.books.close(self._tokens(run, winner, prompt), answer)
         return First(ttft_s, winner, asked)
 

@@ -15,7 +15,7 @@ from hocket_lab.bench.running import BenchPair
 
 
 @dataclass(frozen=True)
-class Told:
+class Timed:
     """`times_s`: when each token came, in seconds since the question."""
 
     done: Done
@@ -33,7 +33,7 @@ class Told:
         return self.done.outcome.migrations
 
 
-def ask(pair: BenchPair, client: Client, question: str, script: str, **options: Any) -> Told:  # noqa: ANN401 - they are the client's
+def ask(pair: BenchPair, client: Client, question: str, script: str, **options: Any) -> Timed:  # noqa: ANN401 - they are the client's
     """Read an answer, led by `script`, to its end, as it comes. Raises what ends it."""
     with pair.led(script):
         began_s = time.monotonic()
@@ -42,7 +42,7 @@ def ask(pair: BenchPair, client: Client, question: str, script: str, **options: 
         next(tokens)
         times_s = [time.monotonic() - began_s]
     times_s += [time.monotonic() - began_s for _ in tokens]
-    return Told(stream.result(), times_s)
+    return Timed(stream.result(), times_s)
 
 
 def longest_gap_s(times_s: Sequence[float], pace: float) -> float:

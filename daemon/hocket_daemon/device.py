@@ -46,7 +46,7 @@ class DeviceDaemon(Daemon):
         if settings.cloud:
             check_endpoint(settings.cloud)
         server = server_of(settings.server)
-        self._server, self._served_by = settings.server, server.place if server is not None else ""
+        self._server, self._server_place = settings.server, server.place if server is not None else ""
         super().__init__(settings, "device", parts, shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:
@@ -140,7 +140,9 @@ class DeviceDaemon(Daemon):
             self._composition.on_peer(reason is None, reason)
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
-        asked = {"server": f"{self._served_by}, asked by dispatch in the cloud's place"} if self._served_by else {}
+        asked = (
+            {"server": f"{self._server_place}, asked by dispatch in the cloud's place"} if self._server_place else {}
+        )
         return {"cloud": self._cloud_fact(user), **asked, "leaves this device": fact(self._egress)}
 
     def _cloud_fact(self, user: str) -> str:

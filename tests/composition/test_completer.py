@@ -49,11 +49,11 @@ class Completing:
     failed: list[HocketError] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pieces = TokenTexts(self.model)
+        self.token_texts = TokenTexts(self.model)
         self.completer = Completer(
             self.compute,
             self.model,
-            self.pieces,
+            self.token_texts,
             maximum=MAXIMUM,
             on_completed=self.completed.append,
             fail=self.failed.append,
@@ -111,9 +111,9 @@ def test_suggestions_are_those_of_plain_greedy_decoding(completing: Completing, 
     for completed in completing.completed:
         computed, kept = computed + (completed.passes > 0), kept + (completed.passes == 0)
         renewed += bool(completed.reference.items)
-        tokens, lead = plain(completing.model, completing.pieces, completed)
+        tokens, lead = plain(completing.model, completing.token_texts, completed)
         assert tokens == list(completed.path.tokens) or lead < TIE
-        assert completed.path.suggested(completing.pieces, MAXIMUM) is not None
+        assert completed.path.suggested(completing.token_texts, MAXIMUM) is not None
     assert min(computed, kept, renewed) > edits / 20  # every way was gone
 
 
@@ -134,7 +134,7 @@ def test_what_has_no_room_before_the_text_is_left_unread(completing: Completing,
     assert not completing.failed
     assert completed.reference.is_for(memory.items, behind)
     assert len(completed.reference.ids) < completing.model.slots.context
-    tokens, lead = plain(completing.model, completing.pieces, completed)
+    tokens, lead = plain(completing.model, completing.token_texts, completed)
     assert tokens == list(completed.path.tokens) or lead < TIE
     if remembered:
         named = {

@@ -74,7 +74,7 @@ class Typist:
         )
 
 
-def plain(model: LanguageModel, pieces: TokenTexts, told: Completed) -> tuple[list[int], float]:
+def plain(model: LanguageModel, token_texts: TokenTexts, told: Completed) -> tuple[list[int], float]:
     """As many tokens as the path has, by greedy decoding one by one in a fresh row; and the least lead of one."""
     window = told.path.window
     if not (window.text + window.typed).strip():
@@ -86,8 +86,8 @@ def plain(model: LanguageModel, pieces: TokenTexts, told: Completed) -> tuple[li
         for segment in in_passes([row], [[*told.reference.ids, *window.ids]], model.prefill_tokens):
             behind = model.read([segment])[0].probabilities[-1]
         while len(tokens) < len(told.path.tokens) + told.path.ended:
-            left = window.typed[len(pieces.text(tokens)) :]
-            allowed = pieces.fitting(left) if left else np.arange(len(behind))
+            left = window.typed[len(token_texts.text(tokens)) :]
+            allowed = token_texts.fitting(left) if left else np.arange(len(behind))
             order = np.argsort(-behind[allowed], kind="stable")
             best = allowed[order[:2]]
             if len(best) > 1:

@@ -7,8 +7,8 @@ import pytest
 
 from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, costs_of
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import HORIZON, Dispatcher
-from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import NEVER
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import DispatchSettings
@@ -20,7 +20,7 @@ def made(settings: DispatchSettings, costs: Costs = DEVICE_DEAR) -> Dispatcher:
     account = Account(settings.budget, settings.burst_tokens, settings.max_per_day)
     return Dispatcher(
         settings, costs, account,
-        server_profile=ServerProfile.seeded([0.3, 0.4, 0.5, 0.8, 3.0]), device_line=DeviceLine(0.02, 0.0),
+        server_profile=ServerProfile.seeded([0.3, 0.4, 0.5, 0.8, 3.0]), device_ttft=DeviceTtft(0.02, 0.0),
         lengths=Lengths(),
     )  # fmt: skip
 
@@ -29,7 +29,7 @@ def served(dispatcher: Dispatcher, source: np.random.Generator, length: int) -> 
     """One request against a server with a tail; the tokens of the constrained side."""
     waits = dispatcher.decide(length, length, day=1).waits
     ttft_s = float(source.lognormal(-0.7, 0.6))
-    device_s, server_s = waits.device_s + dispatcher.device_line.at(length), waits.server_s + ttft_s
+    device_s, server_s = waits.device_s + dispatcher.device_ttft.at(length), waits.server_s + ttft_s
     of_device, of_server = waits.device_s < server_s, waits.server_s < device_s
     if of_server and server_s <= device_s:
         dispatcher.observe(ttft_s)

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, lottery
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.ttfts import Floats, Ttfts
 from hocket_lab.bench.dispatch.samples import ttfts_of
 
 ALPHA = 0.05
-LINE = DeviceLine(0.02, 0.1)
+DEVICE_TTFT = DeviceTtft(0.02, 0.1)
 samples = st.lists(st.floats(0.05, 30), min_size=1, max_size=60).map(np.array)
 prompts = st.lists(st.integers(1, 400), min_size=1, max_size=60).map(np.array)
 budgets = st.floats(0, 1)
@@ -30,7 +30,7 @@ def of_device(policy: Policy, ttfts: Ttfts, lengths: Ints) -> tuple[float, float
     for length, times in zip(*np.unique(lengths, return_counts=True), strict=True):
         waits = np.array([policy.waits(int(length), chance).device_s for chance in chances.tolist()])
         spent += times * length * float(ttfts.left(waits).mean())
-        mean_s += times * float(ttfts.mean_within(waits + LINE.at(length)).mean())
+        mean_s += times * float(ttfts.mean_within(waits + DEVICE_TTFT.at(length)).mean())
     return spent / lengths.sum(), mean_s / len(lengths)
 
 
@@ -57,8 +57,8 @@ def test_no_policy_of_the_device_spends_more_than_its_budget(ttft_s: Floats, len
     ttfts = ttfts_of(ttft_s)
     for policy in (
         Greedy(ttfts, lengths, budget, ALPHA),
-        Ramp(ttfts, lengths, LINE, budget, ALPHA),
-        Priced(ttfts, lengths, LINE, budget),
+        Ramp(ttfts, lengths, DEVICE_TTFT, budget, ALPHA),
+        Priced(ttfts, lengths, DEVICE_TTFT, budget),
     ):
         assert of_device(policy, ttfts, lengths)[0] <= budget + 0.011  # chances come in 100 steps
 
@@ -71,8 +71,8 @@ def test_a_budget_that_saves_time_is_used_up(budget: float, seed: int) -> None:
     ttfts = ttfts_of(ttft_s)
     for policy, slack in (
         (Greedy(ttfts, lengths, budget, ALPHA), 0.01),
-        (Ramp(ttfts, lengths, LINE, budget, ALPHA), 0.02),
-        (Priced(ttfts, lengths, LINE, budget), 0.006),
+        (Ramp(ttfts, lengths, DEVICE_TTFT, budget, ALPHA), 0.02),
+        (Priced(ttfts, lengths, DEVICE_TTFT, budget), 0.006),
     ):
         assert of_device(policy, ttfts, lengths)[0] == pytest.approx(budget, abs=slack + 0.005)
 
@@ -90,7 +90,7 @@ def test_greedy_and_ramp_let_no_prompt_wait_beyond_the_tail(ttft_s: Floats, leng
     """The device is there for whoever would wait longest; longer prompts never wait less."""
     ttfts = ttfts_of(ttft_s)
     tail_s = ttfts.quantile(1 - min(ALPHA, budget))
-    for policy in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, LINE, budget, ALPHA)):
+    for policy in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, DEVICE_TTFT, budget, ALPHA)):
         waits_s = [policy.waits(length).device_s for length in sorted(set(lengths.tolist()))]
         assert waits_s == sorted(waits_s)
         assert waits_s[-1] <= tail_s
@@ -124,7 +124,7 @@ def test_no_other_waits_are_better_than_the_priced_ones() -> None:
     others = [figures(ttfts, lengths, dict(zip(lengths.tolist(), waits, strict=True)).__getitem__)
               for waits in itertools.product(tried, repeat=3)]  # fmt: skip
     for budget in (0.05, 0.2, 0.4, 0.6, 0.9):
-        spent, mean_s = of_device(Priced(ttfts, lengths, LINE, budget), ttfts, lengths)
+        spent, mean_s = of_device(Priced(ttfts, lengths, DEVICE_TTFT, budget), ttfts, lengths)
         assert all(other_s >= mean_s - 1e-3 for other, other_s in others if other <= spent)
 
 
@@ -132,7 +132,7 @@ def figures(ttfts: Ttfts, lengths: Ints, wait_s: Callable[[int], float]) -> tupl
     """Expected share of the tokens, and E[TTFT], of waits by length."""
     waits_s = np.array([wait_s(length) for length in lengths.tolist()])
     spent = float(lengths @ ttfts.left(waits_s)) / lengths.sum()
-    return spent, float(ttfts.mean_within(waits_s + LINE.k * lengths + LINE.c).mean())
+    return spent, float(ttfts.mean_within(waits_s + DEVICE_TTFT.k * lengths + DEVICE_TTFT.c).mean())
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.3, 0.6])
@@ -140,19 +140,19 @@ def test_priced_is_not_slower_than_the_paper_s(budget: float) -> None:
     """For what those spend."""
     ttft_s, lengths = realistic(3)
     ttfts = ttfts_of(ttft_s)
-    for other in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, LINE, budget, ALPHA)):
+    for other in (Greedy(ttfts, lengths, budget, ALPHA), Ramp(ttfts, lengths, DEVICE_TTFT, budget, ALPHA)):
         spent, mean_s = of_device(other, ttfts, lengths)
-        assert of_device(Priced(ttfts, lengths, LINE, spent), ttfts, lengths)[1] <= mean_s + 1e-3
+        assert of_device(Priced(ttfts, lengths, DEVICE_TTFT, spent), ttfts, lengths)[1] <= mean_s + 1e-3
 
 
 def test_a_smaller_budget_has_a_higher_price() -> None:
     """And none at all buys nearly nothing: like lengths have one price."""
     ttft_s, lengths = realistic(4)
     ttfts = ttfts_of(ttft_s)
-    prices = [Priced(ttfts, lengths, LINE, budget).price for budget in (0.0, 0.1, 0.3, 0.6, 1.0)]
+    prices = [Priced(ttfts, lengths, DEVICE_TTFT, budget).price for budget in (0.0, 0.1, 0.3, 0.6, 1.0)]
     assert prices == sorted(prices, reverse=True)
     assert prices[-1] == 0.0
-    assert of_device(Priced(ttfts, lengths, LINE, 0.0), ttfts, lengths)[0] < 0.006
+    assert of_device(Priced(ttfts, lengths, DEVICE_TTFT, 0.0), ttfts, lengths)[0] < 0.006
 
 
 def test_many_samples_are_thinned_and_spend_the_same() -> None:
@@ -160,4 +160,4 @@ def test_many_samples_are_thinned_and_spend_the_same() -> None:
     source = np.random.default_rng(5)
     ttft_s, lengths = source.lognormal(0, 1, 20_000), source.integers(1, 200, 5_000)
     ttfts = ttfts_of(ttft_s)
-    assert of_device(Priced(ttfts, lengths, LINE, 0.3), ttfts, lengths[:400])[0] == pytest.approx(0.3, abs=0.02)
+    assert of_device(Priced(ttfts, lengths, DEVICE_TTFT, 0.3), ttfts, lengths[:400])[0] == pytest.approx(0.3, abs=0.02)

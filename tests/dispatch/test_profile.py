@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.profile import KEPT, MAX_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.ttfts import BEYOND, Ttfts
 from hocket_lab.bench.dispatch.samples import ttfts_of
@@ -103,31 +103,31 @@ def test_who_has_seen_nothing_tells_nothing_and_still_has_a_distribution() -> No
 @given(st.floats(0.0001, 0.1), st.floats(0, 2))
 def test_a_fitted_line_is_the_one_that_was_measured(k: float, c: float) -> None:
     """Without noise, exactly."""
-    line = DeviceLine.fit([(length, k * length + c) for length in (16, 64, 256)])
-    assert line.at(100) == pytest.approx(k * 100 + c)
-    assert line.k == pytest.approx(k)
+    device_ttft = DeviceTtft.fit([(length, k * length + c) for length in (16, 64, 256)])
+    assert device_ttft.at(100) == pytest.approx(k * 100 + c)
+    assert device_ttft.k == pytest.approx(k)
 
 
 def test_a_line_follows_a_device_that_slows_down() -> None:
     """Within some hundred requests, of different lengths and of equal ones."""
-    line = DeviceLine.fit([(16, 0.2), (256, 2.6)])
+    device_ttft = DeviceTtft.fit([(16, 0.2), (256, 2.6)])
     for place in range(300):
         length = 16 + 8 * (place % 20)
-        line.observe(length, 0.03 * length + 0.1)
-    assert line.at(100) == pytest.approx(3.1, rel=0.02)
+        device_ttft.observe(length, 0.03 * length + 0.1)
+    assert device_ttft.at(100) == pytest.approx(3.1, rel=0.02)
     for _ in range(400):
-        line.observe(50, 4.0)
-    assert line.at(50) == pytest.approx(4.0, rel=0.02)
+        device_ttft.observe(50, 4.0)
+    assert device_ttft.at(50) == pytest.approx(4.0, rel=0.02)
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.floats(0.001, 5)), min_size=1, max_size=30))
 def test_no_line_falls_or_begins_below_nothing(points: list[tuple[int, float]]) -> None:
     """Whatever was measured."""
-    line = DeviceLine()
+    device_ttft = DeviceTtft()
     for tokens, took_s in points:
-        line.observe(tokens, took_s)
-    assert line.k >= 0
-    assert line.c >= 0
+        device_ttft.observe(tokens, took_s)
+    assert device_ttft.k >= 0
+    assert device_ttft.c >= 0
 
 
 def test_guesses_stand_in_until_enough_prompts_are_known() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.policy import Threshold, Waits
 from hocket_lab.bench.dispatch import budget, policies
 from hocket_lab.bench.dispatch.command import Settings, run
@@ -17,7 +17,7 @@ from hocket_lab.bench.dispatch.online import DRIFTS, Daemons, Static, drifted, p
 from hocket_lab.bench.report import Report
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
-LINE = DeviceLine(0.02, 0.0)
+DEVICE_TTFT = DeviceTtft(0.02, 0.0)
 LENGTHS = np.random.default_rng(1).integers(3, 60, 500)
 SERVER = Trace("server", np.random.default_rng(2).lognormal(-0.5, 0.8, 150), 0.02)
 
@@ -47,7 +47,7 @@ def test_a_side_starts_unless_the_other_one_was_first(
     """Two requests of ten tokens, 0.2 s of the device; the server takes 0.5 and 0.1 s."""
     requests = Requests(np.array([0.5, 0.1]), np.array([10, 10]))
     for constraint, spent in (("device", of_device), ("server", of_server)):
-        found = play(Static(Fixed(*waits)), requests, constraint, LINE)  # type: ignore[arg-type]
+        found = play(Static(Fixed(*waits)), requests, constraint, DEVICE_TTFT)  # type: ignore[arg-type]
         assert found.ttft_s.tolist() == pytest.approx(ttft_s)
         assert found.is_spent.tolist() == spent
         assert found.spend() == sum(spent) / 2
@@ -55,7 +55,9 @@ def test_a_side_starts_unless_the_other_one_was_first(
 
 def test_the_worst_excess_is_of_any_request() -> None:
     """Ahead at first, back at the end."""
-    played = play(Static(Threshold(np.array([1, 9]), 0.9)), Requests(np.ones(2), np.array([9, 1])), "server", LINE)
+    played = play(
+        Static(Threshold(np.array([1, 9]), 0.9)), Requests(np.ones(2), np.array([9, 1])), "server", DEVICE_TTFT
+    )
     assert played.worst_excess(0.9) == pytest.approx(0.9)
     assert played.spend() == 0.9
 
@@ -75,7 +77,7 @@ def test_a_drift_leaves_the_first_half_as_it_was(name: str) -> None:
 def test_no_policy_is_faster_than_the_oracle_at_its_spend(share: float) -> None:
     """It knows what the others guess."""
     requests, before = drawn(SERVER, LENGTHS, 400, "requests"), drawn(SERVER, LENGTHS, 400, "before")
-    case = policies.Case(requests, before, LINE, np.random.default_rng(3).random(400))
+    case = policies.Case(requests, before, DEVICE_TTFT, np.random.default_rng(3).random(400))
     for policy, found in policies.outcomes(case, share).items():
         oracle = "oracle-d" if policies.CONSTRAINT[policy] == "device" else "oracle-s"
         best = policies.outcomes(case, min(1.0, found.spend + 1e-9))[oracle]
@@ -88,8 +90,8 @@ def test_the_daemon_s_dispatcher_keeps_its_budget_whatever_drifts(constraint: st
     """At every request, and it spends what it may."""
     burst = round(20 * float(LENGTHS.mean()))
     requests = drifted(drawn(SERVER, LENGTHS, 600, "played"), DRIFTS[drift])
-    way = Daemons(constraint, LINE, 0.3, quantiles(drawn(SERVER, LENGTHS, 300, "before")), burst_tokens=burst)  # type: ignore[arg-type]
-    found = play(way, requests, constraint, LINE)  # type: ignore[arg-type]
+    way = Daemons(constraint, DEVICE_TTFT, 0.3, quantiles(drawn(SERVER, LENGTHS, 300, "before")), burst_tokens=burst)  # type: ignore[arg-type]
+    found = play(way, requests, constraint, DEVICE_TTFT)  # type: ignore[arg-type]
     assert found.worst_excess(0.3) <= burst
     assert found.spend() >= 0.9 * 0.3
 
@@ -98,7 +100,14 @@ def test_claims_about_all_servers_cannot_be_told_of_some() -> None:
     """A miss of one trace is no miss of the mean."""
     report = Report({})
     policies.measure(
-        report, [SERVER], {"alpaca": LENGTHS}, {"pixel-560m": LINE}, (0.5,), requests=100, runs=1, done=lambda: None
+        report,
+        [SERVER],
+        {"alpaca": LENGTHS},
+        {"pixel-560m": DEVICE_TTFT},
+        (0.5,),
+        requests=100,
+        runs=1,
+        done=lambda: None,
     )
     assert policies.claim(report)
     assert report.claims

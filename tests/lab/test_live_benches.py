@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_lab.bench import race
 from hocket_lab.bench.live import moved, quality, raced, weight
@@ -17,7 +17,7 @@ from hocket_lab.bench.question_sets import Part, Question
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.bench.running import Tables, _over
 
-LINE, RTT_S = DeviceLine(0.02, 0.05), 0.1
+LINE, RTT_S = DeviceTtft(0.02, 0.05), 0.1
 LENGTHS = np.random.default_rng(5).integers(8, 60, 40).tolist()
 CLOUD_S = np.random.default_rng(6).uniform(0.2, 1.0, 40).tolist()
 

@@ -27,7 +27,7 @@ from .greeting import Greeting
 from .inbound_limit import POLL_S, InboundLimit
 from .incoming import Incoming
 from .loop import Loop
-from .names import Name
+from .resolver import Resolver
 from .socket_set import HANDSHAKE_S
 
 PING_S = 0.5  # two echoes make a new estimate, so a round trip that changes is known well within 3 s
@@ -64,7 +64,7 @@ class Link:
         self._gate = gate
         self._takes = takes
         self._connected = False
-        self._name = Name(endpoint)
+        self._resolver = Resolver(endpoint)
         self._liveness_s = LIVENESS_S if is_tcp(endpoint) else LOCAL_LIVENESS_S
         self._address = endpoint  # with the host by its address
         self._welcome: Welcome | None = None
@@ -146,7 +146,7 @@ class Link:
     def _try_open(self) -> None:
         """A key that was revoked, or no descriptor left: the link is down, and its loop goes on."""
         try:
-            address = self._name.found(self._failures)
+            address = self._resolver.found(self._failures)
             if address is None:
                 self._due_s = time.monotonic() + _POLL_S
             else:

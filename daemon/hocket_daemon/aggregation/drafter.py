@@ -1,4 +1,4 @@
-"""One side's part in one session: search, read, weigh, draft. What the drafts become is its owner's business."""
+"""One side's part in one session: search, read, weigh, draft. What the drafts become is its session's business."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError]
 log = structlog.get_logger(__name__)
 
 
-class Owner(Protocol):
+class DraftingSession(Protocol):
     """Whose drafts they are: the leader of a session, or its follower."""
 
     @property
@@ -175,7 +175,7 @@ class Drafter:
         self,
         services: Services,
         begin: Begin,
-        owner: Owner,
+        session: DraftingSession,
         scheduler: Callable[[], Scheduler],
         *,
         guard: Guard = "off",
@@ -198,8 +198,8 @@ class Drafter:
         self.passages: Passages | None = None
         self.weights: RelevanceWeights | None = None
         self._services = services
-        self._owner = owner
-        self._lookups = services.retrieval.lookups(owner.user)
+        self._session = session
+        self._lookups = services.retrieval.lookups(session.user)
         self._find = find
         self._stop_finding: Callable[[], None] = _nothing
         self._grounded = Grounded(services.compute)
@@ -270,7 +270,7 @@ class Drafter:
         if self.closed:
             return
         if isinstance(outcome, HocketError):
-            self._owner.fail(outcome)
+            self._session.fail(outcome)
             return
         self.passages, self.retrieval_s = outcome, outcome.seconds
         self.weights = RelevanceWeights(
@@ -285,7 +285,7 @@ class Drafter:
 
     def _on_static(self, reason: HocketError) -> None:
         log.warning("weighed by the question alone from here on", reason=str(reason))
-        self._owner.on_static(reason)
+        self._session.on_static(reason)
 
     def _prefill(self, texts: list[str]) -> None:
         begin, started_s = self.begin, time.monotonic()
@@ -305,14 +305,14 @@ class Drafter:
 
     def _on_prefilled(self, outcome: Outcome[SequenceGroup], seconds: float) -> None:
         if isinstance(outcome, HocketError):
-            self._owner.fail(outcome)
+            self._session.fail(outcome)
             return
         self.prefill_s = seconds
         assert self.weights is not None
         if len(outcome.likelihoods):
             self.weights.add_likelihoods(outcome.likelihoods)
             self.dialogue.add_likelihoods(explained(outcome.likelihoods))
-        self._owner.on_read()
+        self._session.on_read()
         self.draft_next()
 
     def _on_distribution(self, decoding: _Decoding, outcome: Outcome[Decoded[Made]], seconds: float) -> None:
@@ -321,12 +321,12 @@ class Drafter:
         if self.closed:
             return
         if isinstance(outcome, HocketError):
-            self._owner.fail(outcome)
+            self._session.fail(outcome)
             return
         self.drafts += 1
         # Acted on before anything is counted, since the other side waits for it.
         own, step, prefix = outcome.value, decoding.step, decoding.prefix
-        self._owner.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
+        self._session.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
         self._services.counters.drafted(seconds if decoding.step > 0 else None)
         if decoding.step > 0 and not self.closed:  # the first distribution was there when the question was read
             self._pace(outcome.rows, seconds)
@@ -334,7 +334,7 @@ class Drafter:
     def _pace(self, rows: int, seconds: float) -> None:
         """Learn from a step; a window that has grown lets the next one begin."""
         expected_s = self._services.profiler.observe(rows, self._grounded.length, seconds)
-        self.dialogue.exchange.pace(self._owner.rtt_s, expected_s, self._owner.max_lookahead)
+        self.dialogue.exchange.pace(self._session.rtt_s, expected_s, self._session.max_lookahead)
         self.draft_next()
 
 

@@ -51,7 +51,7 @@ class Completer:
         self,
         compute: Compute,
         model: LanguageModel,
-        pieces: TokenTexts,
+        token_texts: TokenTexts,
         *,
         maximum: int,
         on_completed: Callable[[Completed], None],
@@ -63,12 +63,12 @@ class Completer:
             raise BadRequest(text, f"raise [model] context to {_beside(maximum) + MIN_REFERENCE}")
         self._compute = compute
         self._model = model
-        self._pieces = pieces
+        self._token_texts = token_texts
         self._maximum = maximum
         self._on_completed = on_completed
         self._fail = fail
-        self._encoding = Encoding(model.continued, pieces.can_spell)
-        self._kept = PathCache(pieces)
+        self._encoding = Encoding(model.continued, token_texts.can_spell)
+        self._kept = PathCache(token_texts)
         self._row, self._second = Row(model), Row(model)
         self._reference = make_reference(model, (), "", None)
         self._next: Reference | None = None  # that is being read into the second row
@@ -95,7 +95,7 @@ class Completer:
         version, behind, passes = document.version, document.behind, self._row.passes
 
         def on_done(path: Path, passes: int) -> None:
-            text = without_repeat(path.suggested(self._pieces, self._maximum) or "", behind)
+            text = without_repeat(path.suggested(self._token_texts, self._maximum) or "", behind)
             self._on_completed(
                 Completed(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path)
             )
@@ -178,7 +178,7 @@ class Completer:
 
     def _missing(self, path: Path) -> Path | None:
         """The first window along a path, behind one of its next words, from which no path is known."""
-        text = path.text(self._pieces)
+        text = path.text(self._token_texts)
         ends = [match.start() for match in _WORD_END.finditer(text, len(path.window.typed))][:WORDS_AHEAD]
         windows = (self._encoding.window(path.window.text + text[: end + 1]) for end in ends)
         return next((Path(each) for each in windows if self._kept.find(self._reference, each) is None), None)
@@ -187,14 +187,14 @@ class Completer:
         late = ([*each.window.ids[-TAIL:], *each.tokens] for each in self._kept.late())
         lookup = Lookup([self._reference.ids, path.window.ids, *late])
         return complete(
-            self._row, self._reference.ids, path, self._pieces, eos=self._model.eos, lookup=lookup, enough=enough
+            self._row, self._reference.ids, path, self._token_texts, eos=self._model.eos, lookup=lookup, enough=enough
         )
 
     def _is_enough(self, path: Path) -> bool:
-        return path.suggested(self._pieces, self._maximum) is not None
+        return path.suggested(self._token_texts, self._maximum) is not None
 
     def _is_ahead(self, path: Path) -> bool:
-        return len(path.tokens) >= path.spelling(self._pieces) + 2 * self._maximum
+        return len(path.tokens) >= path.spelling(self._token_texts) + 2 * self._maximum
 
     def _on_read(self, reference: Reference, outcome: object) -> None:
         if self._next is not reference:

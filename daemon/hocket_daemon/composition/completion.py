@@ -38,20 +38,20 @@ class Path:
     tokens: tuple[int, ...] = ()
     ended: bool = False
 
-    def text(self, pieces: TokenTexts) -> str:
+    def text(self, token_texts: TokenTexts) -> str:
         """What the tokens add to the window's text."""
-        return pieces.text(self.tokens)
+        return token_texts.text(self.tokens)
 
-    def spelling(self, pieces: TokenTexts) -> int:
+    def spelling(self, token_texts: TokenTexts) -> int:
         """How many of the tokens spell nothing but typed letters."""
         length = 0
         for count, token in enumerate(self.tokens):
-            length += len(pieces.of(token))
+            length += len(token_texts.of(token))
             if length > len(self.window.typed):
                 return count
         return len(self.tokens)
 
-    def along(self, window: Window, pieces: TokenTexts) -> Path | None:
+    def along(self, window: Window, token_texts: TokenTexts) -> Path | None:
         """The same path from a window further on; None where that does not lie on it, or is tokenised otherwise."""
         written = window.text.removeprefix(self.window.text)
         if len(self.window.text) + len(written) != len(window.text):
@@ -62,12 +62,12 @@ class Path:
         if len(written) + len(window.typed) < len(self.window.typed):
             return None
         rest = Path(window, self.tokens[count:], self.ended)
-        return rest if rest.tokens and rest.text(pieces).startswith(window.typed) else None
+        return rest if rest.tokens and rest.text(token_texts).startswith(window.typed) else None
 
-    def suggested(self, pieces: TokenTexts, maximum: int) -> str | None:
+    def suggested(self, token_texts: TokenTexts, maximum: int) -> str | None:
         """To the end of the line or sentence, or `maximum` tokens beyond typed letters; None while not known."""
-        length = self.spelling(pieces) + maximum
-        text = pieces.text(self.tokens[:length])[len(self.window.typed) :].rstrip(HALF)
+        length = self.spelling(token_texts) + maximum
+        text = token_texts.text(self.tokens[:length])[len(self.window.typed) :].rstrip(HALF)
         border = _border(text)
         if border is not None:
             return text[:border]
@@ -103,16 +103,16 @@ class Lookup:
     def __init__(self, texts: Iterable[Sequence[int]]) -> None:
         self._ids = np.concatenate([np.array([*text, _BORDER], np.int64) for text in texts] or [np.empty(0, np.int64)])
 
-    def propose(self, before: Sequence[int], typed: str, pieces: TokenTexts) -> list[int]:
+    def propose(self, before: Sequence[int], typed: str, token_texts: TokenTexts) -> list[int]:
         """At most MAX_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
         if not len(self._ids):
             return []
         depth = self._depth(before)
         if typed:
-            fits = np.isin(self._ids, pieces.fitting(typed))
+            fits = np.isin(self._ids, token_texts.fitting(typed))
             places = self._best(np.where(fits, depth + 1, 0))
             found = (self._from(place) for place in places)
-            return next((ids for ids in found if _spells(ids, typed, pieces)), [])
+            return next((ids for ids in found if _spells(ids, typed, token_texts)), [])
         places = self._best(depth)
         return self._from(places[0])[: WORTH[int(depth[places[0]])]] if places else []
 
@@ -137,8 +137,8 @@ class Lookup:
         return [int(token) for token in part[: ends[0] if len(ends) else None]]
 
 
-def _spells(ids: list[int], typed: str, pieces: TokenTexts) -> bool:
-    text = pieces.text(ids)
+def _spells(ids: list[int], typed: str, token_texts: TokenTexts) -> bool:
+    text = token_texts.text(ids)
     return text.startswith(typed) or (bool(text) and typed.startswith(text))
 
 
@@ -150,8 +150,8 @@ LATE = 128  # of them that proposals are taken from
 class PathCache:
     """The paths behind one reference."""
 
-    def __init__(self, pieces: TokenTexts) -> None:
-        self._pieces = pieces
+    def __init__(self, token_texts: TokenTexts) -> None:
+        self._token_texts = token_texts
         self._paths: dict[tuple[str, str], Path] = {}
         self._reference: Reference | None = None
         self._earlier: list[Path] = []
@@ -176,7 +176,7 @@ class PathCache:
         if known is not None:
             return known
         latest = list(self._paths.values())[-LATEST:]
-        along = (path.along(window, self._pieces) for path in reversed(latest))
+        along = (path.along(window, self._token_texts) for path in reversed(latest))
         return next((path for path in along if path is not None), None)
 
     def _begin(self, reference: Reference) -> None:
@@ -234,7 +234,7 @@ def complete(
     row: Row,
     reference: Sequence[int],
     path: Path,
-    pieces: TokenTexts,
+    token_texts: TokenTexts,
     *,
     eos: Sequence[int],
     lookup: Lookup,
@@ -250,11 +250,11 @@ def complete(
         try:
             yield from read(row, ids, leave=VERIFIED)
             missing = row.begin(ids)
-            proposed = lookup.propose(ids, _untyped(path, pieces), pieces)
+            proposed = lookup.propose(ids, _untyped(path, token_texts), token_texts)
             behind = yield from row.append([*missing, *proposed], every=True)
         except Preempted:
             break
-        path = _verified(path, behind[len(missing) - 1 :], proposed, pieces, eos=eos, enough=enough)
+        path = _verified(path, behind[len(missing) - 1 :], proposed, token_texts, eos=eos, enough=enough)
     return path
 
 
@@ -262,14 +262,14 @@ def _verified(
     path: Path,
     behind: NDArray[np.float32],
     proposed: list[int],
-    pieces: TokenTexts,
+    token_texts: TokenTexts,
     *,
     eos: Sequence[int],
     enough: Callable[[Path], bool],
 ) -> Path:
     """The path with the likeliest token behind it, and further ones as long as they are the proposed ones."""
     for at, probabilities in enumerate(behind):
-        token = _likeliest(probabilities, _untyped(path, pieces), pieces)
+        token = _likeliest(probabilities, _untyped(path, token_texts), token_texts)
         if token in eos:
             return Path(path.window, path.tokens, ended=True)
         path = Path(path.window, (*path.tokens, token))
@@ -278,14 +278,14 @@ def _verified(
     return path
 
 
-def _likeliest(probabilities: NDArray[np.float32], typed: str, pieces: TokenTexts) -> int:
+def _likeliest(probabilities: NDArray[np.float32], typed: str, token_texts: TokenTexts) -> int:
     if not typed:
         return int(probabilities.argmax())
-    fitting = pieces.fitting(typed)
+    fitting = token_texts.fitting(typed)
     return int(fitting[probabilities[fitting].argmax()])
 
 
-def _untyped(path: Path, pieces: TokenTexts) -> str:
+def _untyped(path: Path, token_texts: TokenTexts) -> str:
     """What is left to be spelled of the typed letters."""
-    spelled = sum(len(pieces.of(token)) for token in path.tokens[: len(path.window.typed)])
+    spelled = sum(len(token_texts.of(token)) for token in path.tokens[: len(path.window.typed)])
     return path.window.typed[spelled:]

@@ -120,13 +120,13 @@ class Follower:
     def _write(self, passages: list[Passage]) -> None:
         """A text that cannot be believed, or does not come in time, gives way to an extract."""
         assert self._writer is not None
-        name, pieces = self._writer.name, list[str]()
+        name, token_texts = self._writer.name, list[str]()
         sampling = Sampling(temperature=0.0, max_tokens=TOKENS * len(passages))
 
         def ended(_: Finish | HocketError) -> None:
             if self.closed:
                 return
-            takeaways = believed("".join(pieces), passages, self._asked.takeaways)
+            takeaways = believed("".join(token_texts), passages, self._asked.takeaways)
             if takeaways:
                 self._send(takeaways, name)
             else:
@@ -134,7 +134,7 @@ class Follower:
 
         request = TextRequest(question(passages), sampling, session=self.id)
         self._due_s = self._began_s + WRITE_S
-        self._generating = self._writer.generator.generate(request, pieces.append, ended)
+        self._generating = self._writer.generator.generate(request, token_texts.append, ended)
 
     def _send(self, takeaways: list[Takeaway], generator: str) -> None:
         seconds = time.monotonic() - self._began_s

@@ -39,7 +39,7 @@ class Composing:
         *,
         settings: CompositionSettings,
         redact: Redaction,
-        pieces: TokenTexts,
+        token_texts: TokenTexts,
         peer: Peer | None,
         user: str,
         route: bytes,
@@ -66,7 +66,7 @@ class Composing:
             on_memory=self._on_remembered,
         )
         self._completer = Completer(
-            services.compute, model, pieces, maximum=whole.tokens, on_completed=self._show, fail=self.fail
+            services.compute, model, token_texts, maximum=whole.tokens, on_completed=self._show, fail=self.fail
         )
         self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = self._changed_s = time.monotonic()
@@ -266,7 +266,7 @@ class CompositionService:
         self._forget()
 
     @cached_property
-    def _pieces(self) -> TokenTexts:
+    def _token_texts(self) -> TokenTexts:
         return TokenTexts(self._services.model)
 
     def _on_compose(self, event: Received) -> None:
@@ -294,7 +294,7 @@ class CompositionService:
                 self._services,
                 settings=self._settings,
                 redact=self._redact,
-                pieces=self._pieces,
+                token_texts=self._token_texts,
                 peer=self._daemon.memory_peer(),
                 user=event.user,
                 route=event.route,

@@ -15,7 +15,7 @@ from hocket_bus.messages import Side
 
 from .account import Account
 from .cost import Bill, Costs, Tokens, bill_of, constraint_of
-from .line import DeviceLine
+from .device_ttft import DeviceTtft
 from .policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, Waits
 from .priced import Priced
 from .profile import Lengths, ServerProfile
@@ -62,14 +62,14 @@ class Dispatcher:
         account: Account,
         *,
         server_profile: ServerProfile,
-        device_line: DeviceLine,
+        device_ttft: DeviceTtft,
         lengths: Lengths,
     ) -> None:
         self._settings = settings
         self.costs = costs
         self.account = account
         self.server_profile = server_profile
-        self.device_line = device_line
+        self.device_ttft = device_ttft
         self.lengths = lengths
         auto = settings.constraint == "auto"
         self.constraint: Constraint = constraint_of(costs) if auto else _named(settings)
@@ -113,7 +113,7 @@ class Dispatcher:
 
     def observe_device(self, missing_tokens: int, seconds: float) -> None:
         """The device took so long to its first token."""
-        self.device_line.observe(missing_tokens, seconds)
+        self.device_ttft.observe(missing_tokens, seconds)
 
     def book(self, tokens: Tokens, day: int, *, reserved: float | None = None) -> Bill:
         """What a request that has ended cost; `reserved` are the tokens that `start` took for the constrained side's.
@@ -153,11 +153,11 @@ class Dispatcher:
         self._server_s = ttfts.mean(), slow(ttfts)
         match self.policy_name:
             case "priced" if self.constraint == "device":
-                return Priced(ttfts, lengths, self.device_line, share)
+                return Priced(ttfts, lengths, self.device_ttft, share)
             case "greedy":
                 return Greedy(ttfts, lengths, share, tail)
             case "ramp":
-                return Ramp(ttfts, lengths, self.device_line, share, tail)
+                return Ramp(ttfts, lengths, self.device_ttft, share, tail)
             case _:
                 return Threshold(lengths, share)
 
@@ -184,7 +184,7 @@ class Dispatcher:
 
     def _predicted(self, prompt_tokens: int, missing_tokens: int) -> dict[Side, Predicted]:
         answer, costs = self.lengths.remaining(0), self.costs
-        device_s = self.device_line.at(missing_tokens)
+        device_s = self.device_ttft.at(missing_tokens)
         device = costs.device_prefill * missing_tokens + costs.device_decode * answer
         cloud = costs.server_prefill * prompt_tokens + costs.server_decode * answer
         return {

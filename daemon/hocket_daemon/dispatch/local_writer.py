@@ -24,7 +24,7 @@ from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .work import Work
-from .writers import WriterOwner
+from .writers import WritingSession
 
 Goal = Literal["hold", "stand", "write"]
 
@@ -35,12 +35,12 @@ class _Drawn(NamedTuple):
 
 
 class LocalWriter:
-    """Searches with `start`, reads with `read`, then stands or writes behind its owner's tokens."""
+    """Searches with `start`, reads with `read`, then stands or writes behind its session's tokens."""
 
     def __init__(
-        self, services: Services, opening: Dispatch, chain: PrefixChain, owner: WriterOwner, side: Side
+        self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
     ) -> None:
-        """`chain` holds the answer's tokens and belongs to the owner; `side` is the writer's among those that race."""
+        """`chain` holds the answer's tokens and belongs to the session; `side` is the writer's among those that race."""
         self.work = Work()
         self.found: Passages | None = None
         self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
@@ -48,16 +48,16 @@ class LocalWriter:
         self._services = services
         self._opening = opening
         self._chain = chain
-        self._owner = owner
+        self._session = session
         self._side: Side = side
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
-        self._lookups = services.retrieval.lookups(owner.user)
+        self._lookups = services.retrieval.lookups(session.user)
         self._weights: list[float] = []
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
         self._grounded = Grounded(services.compute, self._count_read)
         self._goal: Goal = "hold"
-        self._tokens: list[int] = []  # the answer's, and the one behind them that its owner is about to hear
+        self._tokens: list[int] = []  # the answer's, and the one behind them that its session is about to hear
         self._known: _Drawn | None = None  # what comes behind the tokens
         self._step: Interrupt | None = None  # of the decode step under way behind the tokens
 
@@ -127,12 +127,12 @@ class LocalWriter:
         if self.closed:
             return
         if isinstance(outcome, HocketError):
-            self._owner.on_failed(self._side, outcome)
+            self._session.on_failed(self._side, outcome)
             return
         self.found, self.work.retrieval_s = outcome, outcome.seconds
         if self._reads:
             self._prefill(outcome)
-        self._owner.on_found()
+        self._session.on_found()
 
     def _prefill(self, found: Passages) -> None:
         opening, self._began_s = self._opening, time.monotonic()
@@ -143,13 +143,13 @@ class LocalWriter:
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
         if isinstance(outcome, HocketError):
-            self._owner.on_failed(self._side, outcome)
+            self._session.on_failed(self._side, outcome)
             return
         scores = [passage.score for passage in self.passages]
         self._weights = weigh(scores, self._opening.relevance_temperature, outcome.likelihoods)[0]
         self.work.prompt = sum(map(len, outcome.prompts))
         self.work.prefill_s = time.monotonic() - self._began_s
-        self._owner.on_read(self._side)
+        self._session.on_read(self._side)
         self._go_on()
 
     # --- writing
@@ -169,7 +169,7 @@ class LocalWriter:
         if self._known is None:
             self._decode()
         elif self._goal == "stand":
-            self._owner.on_standing(self._side)
+            self._session.on_standing(self._side)
         else:
             self._publish(self._known)
 
@@ -196,7 +196,7 @@ class LocalWriter:
             self._known = outcome.value
             self._go_on()
         else:
-            self._owner.on_failed(self._side, outcome)
+            self._session.on_failed(self._side, outcome)
 
     def _publish(self, known: _Drawn) -> None:
         """The next step begins before anybody hears of this one."""
@@ -207,7 +207,7 @@ class LocalWriter:
         if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
             self._goal = "hold"
         self._go_on()
-        self._owner.on_token(self._side, step, token)
+        self._session.on_token(self._side, step, token)
 
     def _count_read(self, tokens: int) -> None:
         self.work.prefilled += tokens

@@ -33,17 +33,17 @@ from .account import Account
 from .account_file import AccountFile
 from .booking import today
 from .cost import costs_of
+from .device_ttft import DeviceTtft
 from .dispatcher import Dispatcher
 from .follower import Follower, rows_of
 from .leader import Leader
-from .line import DeviceLine
 from .profile import Lengths, ServerProfile
 from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
 from .settings import DispatchSettings, check
 from .strategy import DISCO, Strategy
 from .terms import Terms, options_of
-from .writers import CloudWriter, WriterOwner
+from .writers import CloudWriter, WritingSession
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
 TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs are counted
@@ -87,7 +87,7 @@ class DispatchMode:
             costs_of(settings, services.model.shape, TYPICAL_TOKENS, services.profiler.energy),
             self._account,
             server_profile=ServerProfile(),
-            device_line=_line(services),
+            device_ttft=_device_ttft(services),
             lengths=Lengths(),
         )
         self._own = ServerProfile()  # of this side's first tokens, to be told to devices
@@ -170,16 +170,16 @@ class DispatchMode:
 
     def _cloud(
         self, ask: Ask, peer: Peer | None, opening: Dispatch
-    ) -> Callable[[PrefixChain, WriterOwner], CloudWriter] | None:
+    ) -> Callable[[PrefixChain, WritingSession], CloudWriter] | None:
         """The server where one is configured, or else the cloud daemon."""
         server, model = self._services.server, self._services.model
         if server is not None:
             request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
-            return lambda chain, owner: ServerWriter(server, model, request, chain, owner)
+            return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:
             return None
         self._learn(peer)
-        return lambda chain, owner: RemoteWriter(peer, opening, chain, owner)
+        return lambda chain, session: RemoteWriter(peer, opening, chain, session)
 
     def _learn(self, peer: Peer) -> None:
         """Take over what the cloud reports of its first tokens, so that the first question has a profile."""
@@ -203,10 +203,10 @@ class DispatchMode:
         )
 
 
-def _line(services: Services) -> DeviceLine:
+def _device_ttft(services: Services) -> DeviceTtft:
     """As the offline profile has it, or a guess."""
     fitted = services.profiler.prefill
-    return DeviceLine(fitted.k, fitted.c) if fitted is not None else DeviceLine()
+    return DeviceTtft(fitted.k, fitted.c) if fitted is not None else DeviceTtft()
 
 
 def _dispatch(opening: Message) -> Dispatch:

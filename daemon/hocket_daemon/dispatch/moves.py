@@ -46,5 +46,5 @@ class Mover:
         """B of Eq. 6, by what is known of how long the target takes to its first token."""
         dispatcher = self._terms.dispatcher
         if target == "device":
-            return buffer_tokens(self._terms.pace, dispatcher.device_line.at(self._to_read(target)))
+            return buffer_tokens(self._terms.pace, dispatcher.device_ttft.at(self._to_read(target)))
         return buffer_tokens(self._terms.pace, dispatcher.server_profile.ttfts().mean())

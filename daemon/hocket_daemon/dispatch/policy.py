@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .line import DeviceLine
+from .device_ttft import DeviceTtft
 from .ttfts import Floats, Ttfts
 
 NEVER = math.inf
@@ -89,7 +89,7 @@ class Ramp:
     _THRESHOLDS = 8
     _HALVINGS = 30
 
-    def __init__(self, ttfts: Ttfts, lengths: Ints, line: DeviceLine, budget: float, tail_share: float) -> None:
+    def __init__(self, ttfts: Ttfts, lengths: Ints, device_ttft: DeviceTtft, budget: float, tail_share: float) -> None:
         self._tail_s = ttfts.quantile(1 - min(tail_share, budget))
         found, share = lottery(lengths)
         paid = np.cumsum(share)
@@ -102,7 +102,7 @@ class Ramp:
                 continue  # the tail's share of the longer ones would not be paid
             slope = self._slope(ttfts, found[place:], share[place:], left)
             waits_s = np.where(np.arange(len(found)) < place, 0.0, np.minimum(slope * found, self._tail_s))
-            mean_s = float(number @ ttfts.mean_within(waits_s + line.k * found + line.c))
+            mean_s = float(number @ ttfts.mean_within(waits_s + device_ttft.k * found + device_ttft.c))
             if mean_s < best_s:
                 best_s, self._slope_s = mean_s, slope
                 self._at_once = float(found[place - 1]) if place else -1.0

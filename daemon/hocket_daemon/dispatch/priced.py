@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .line import DeviceLine
+from .device_ttft import DeviceTtft
 from .policy import Ints, Waits, lottery
 from .ttfts import Floats, Ttfts
 
@@ -28,9 +28,9 @@ _NEARLY_NOTHING = 1e-7  # of the highest price
 class Priced:
     """The waits, and the price in seconds a token with which the expected spend is the budget's share of all tokens."""
 
-    def __init__(self, ttfts: Ttfts, lengths: Ints, line: DeviceLine, budget: float) -> None:
+    def __init__(self, ttfts: Ttfts, lengths: Ints, device_ttft: DeviceTtft, budget: float) -> None:
         self._ttfts = ttfts
-        self._k, self._c = line.k, line.c
+        self._k, self._c = device_ttft.k, device_ttft.c
         self._waits_s = _tried(ttfts)
         self._left = ttfts.left(self._waits_s)
         self._prices = self._found(lengths, budget)

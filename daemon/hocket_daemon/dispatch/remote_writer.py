@@ -12,7 +12,7 @@ from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import PeerSources, peer_sources
 from .work import Work
-from .writers import WriterOwner
+from .writers import WritingSession
 
 NO_CLOUD = Unavailable("the cloud is not connected", "is its daemon running?")
 WORK_WAIT_S = 0.1  # what the cloud gets, beyond a round trip, to say what it has computed where it wrote nothing
@@ -24,8 +24,8 @@ class RemoteWriter:
     A cloud that has forgotten the session, or was started anew, so begins it from what it is told.
     """
 
-    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, owner: WriterOwner) -> None:
-        """`chain` holds the answer's tokens and belongs to the owner. Raises what the peer's `send` raises."""
+    def __init__(self, peer: Peer, opening: Dispatch, chain: PrefixChain, session: WritingSession) -> None:
+        """`chain` holds the answer's tokens and belongs to the session. Raises what the peer's `send` raises."""
         self.opened = False
         self.is_linked = self.stands = self.continues = True
         self.peer_sources: PeerSources | None = None
@@ -33,7 +33,7 @@ class RemoteWriter:
         self._peer = peer
         self._opening = opening
         self._chain = chain
-        self._owner = owner
+        self._session = session
         self._before = Work()  # by clouds that were started anew since
 
     @property
@@ -121,7 +121,7 @@ class RemoteWriter:
         elif isinstance(message, Target | Refused) and message.epoch != self.epoch:
             return
         elif isinstance(message, Refused):
-            self._owner.on_failed("cloud", raised(message))
+            self._session.on_failed("cloud", raised(message))
         elif isinstance(message, Target):
             self._on_target(message)
 
@@ -130,12 +130,12 @@ class RemoteWriter:
             self._before = self.work
         self.standing = message
         if message.state == "read":
-            self._owner.on_read("cloud")
+            self._session.on_read("cloud")
         elif message.state == "stands" and message.epoch == self.epoch and message.tokens == self._opening.tokens:
-            self._owner.on_standing("cloud")
+            self._session.on_standing("cloud")
 
     def _on_target(self, message: Target) -> None:
         if not message.ids:
             raise BadMessage("a target without tokens")
         for step, token in enumerate(message.ids, start=message.first):
-            self._owner.on_token("cloud", step, token)
+            self._session.on_token("cloud", step, token)

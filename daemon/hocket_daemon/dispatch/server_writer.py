@@ -18,7 +18,7 @@ from ..engine.language_model import LanguageModel
 from ..serving.prefix import PrefixChain
 from ..serving.sources import PeerSources
 from .work import Work
-from .writers import WriterOwner
+from .writers import WritingSession
 
 
 class ServerWriter:
@@ -29,9 +29,14 @@ class ServerWriter:
     rtt_s = 0.0
 
     def __init__(
-        self, server: TextGenerator, model: LanguageModel, request: TextRequest, chain: PrefixChain, owner: WriterOwner
+        self,
+        server: TextGenerator,
+        model: LanguageModel,
+        request: TextRequest,
+        chain: PrefixChain,
+        session: WritingSession,
     ) -> None:
-        """`request` is for the whole answer. `chain` holds its tokens and belongs to the owner."""
+        """`request` is for the whole answer. `chain` holds its tokens and belongs to the session."""
         self.opened = False
         self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it reads no documents
         self.standing: Standing | None = None
@@ -42,7 +47,7 @@ class ServerWriter:
         self._model = model
         self._request = request
         self._chain = chain
-        self._owner = owner
+        self._session = session
         self._stint = 0
         self._text: Generating | None = None
         self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
@@ -87,7 +92,7 @@ class ServerWriter:
             if stint != self._stint:
                 return
             self.work.decoded += 1
-            self._owner.on_token("cloud", len(self._chain), token)
+            self._session.on_token("cloud", len(self._chain), token)
 
     def _on_end(self, stint: int, end: Finish | HocketError) -> None:
         if stint != self._stint:
@@ -95,9 +100,9 @@ class ServerWriter:
         text, self._text = self._text, None
         self._count(text)
         if isinstance(end, HocketError):
-            self._owner.on_failed("cloud", end)
+            self._session.on_failed("cloud", end)
         else:
-            self._owner.on_finished("cloud", end)
+            self._session.on_finished("cloud", end)
 
     def _count(self, text: Generating | None) -> None:
         """What the server says that it has read, where it says so."""

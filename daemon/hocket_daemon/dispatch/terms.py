@@ -11,7 +11,7 @@ from hocket_bus.messages import Ask, Dispatch, DispatchOptions
 from ..serving.prefix import PrefixChain
 from .dispatcher import Dispatcher
 from .settings import Migration
-from .writers import CloudWriter, WriterOwner
+from .writers import CloudWriter, WritingSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Terms:
     opening: Dispatch
     min_evidence: float  # the score below which no passage is taken to be about a question
     trusts: bool  # a cloud that has written may have back what the device goes on with
-    cloud: Callable[[PrefixChain, WriterOwner], CloudWriter] | None  # of these tokens; None: there is no cloud
+    cloud: Callable[[PrefixChain, WritingSession], CloudWriter] | None  # of these tokens; None: there is no cloud
     cloud_prompts: deque[int]  # tokens of the cloud's latest prompts, for each session to add to
     booked: Callable[[], None]  # is told that the account has changed
 

@@ -11,7 +11,7 @@ from ..serving.sources import PeerSources
 from .work import Work
 
 
-class WriterOwner(Protocol):
+class WritingSession(Protocol):
     """Whose answer it is; what a writer tells names the writer's side."""
 
     @property
@@ -38,7 +38,7 @@ class WriterOwner(Protocol):
 
 
 class AnswerWriter(Protocol):
-    """Told what to do behind the tokens that its owner's answer has; to be told raises Unavailable, or Forbidden."""
+    """Told what to do behind the tokens that its session's answer has; to be told raises Unavailable, or Forbidden."""
 
     @property
     def has_read(self) -> bool:

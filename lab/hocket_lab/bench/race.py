@@ -23,7 +23,7 @@ from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Done, Side, Task
 from hocket_client import Client
 from hocket_daemon.dispatch.cost import DEVICES
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.runtime.sequences import measure
@@ -84,7 +84,7 @@ class Cases(NamedTuple):
     questions: list[str]
     lengths: list[int]
     cloud_s: list[float]
-    line: DeviceLine
+    line: DeviceTtft
     decode_s: tuple[float, float]
 
 
@@ -135,7 +135,7 @@ def _cases(data: Path, settings: Settings) -> Cases:
             break
     decode_s = 1 / phone.decode_rate, found.between_s
     cloud_s = source.choice(found.ttft_s, settings.prompts).tolist()
-    return Cases(questions, lengths, cloud_s, DeviceLine(1 / phone.prefill_rate, decode_s[0]), decode_s)
+    return Cases(questions, lengths, cloud_s, DeviceTtft(1 / phone.prefill_rate, decode_s[0]), decode_s)
 
 
 def dispatch(phase: Phase, cases: Cases) -> DispatchSettings:

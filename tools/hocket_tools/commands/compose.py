@@ -56,7 +56,7 @@ def compose(
     where, keys = meant(endpoint, home)
     with Client(where, keys=keys) as client:
         if json_lines:
-            from hocket_tools.editor.lines import serve
+            from hocket_tools.editor.programs import serve
 
             serve(client, tokens=tokens, memory=memory)
         elif picture is not None:

@@ -22,7 +22,7 @@ from .examples import Example
 
 OWN, SUPPORTED = "own", "supported"
 SUPPORT = 0.5  # share of a sentence's telling words that stand in memory, or were typed
-SERVED_TOKENS = 64
+SERVER_TOKENS = 64
 _CONTENT_WORD = re.compile(r"\w*\d\w*|\w{4,}")
 Label = Callable[[Example], str]
 
@@ -33,7 +33,7 @@ def label_of(name: str, model: str, key_file: Path | None) -> Label:
         return lambda example: example.rest
     if name == SUPPORTED:
         return supported
-    return ServedModel(ServerSettings(url=name, model=model, key_file=str(key_file or "")))
+    return ServerModel(ServerSettings(url=name, model=model, key_file=str(key_file or "")))
 
 
 def labelled(examples: Iterable[Example], label: Label) -> Iterator[Example]:
@@ -56,7 +56,7 @@ def supported(example: Example) -> str:
     return example.rest[:end]
 
 
-class ServedModel:
+class ServerModel:
     """A large model behind OpenAI's API goes on with a text (HybridRAG, Table 2): text and memory leave for it."""
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -68,15 +68,15 @@ class ServedModel:
 
     def __call__(self, example: Example) -> str:
         """Greedily. Raises what the server's errors mean."""
-        pieces, ended = list[str](), list[Finish | HocketError]()
+        token_texts, ended = list[str](), list[Finish | HocketError]()
         prompt = reference_text(example.takeaways, "", instructed=True) + example.typed
-        sampling = Sampling(temperature=0.0, max_tokens=SERVED_TOKENS)
-        self._generator.generate(TextRequest(prompt, sampling), pieces.append, ended.append)
+        sampling = Sampling(temperature=0.0, max_tokens=SERVER_TOKENS)
+        self._generator.generate(TextRequest(prompt, sampling), token_texts.append, ended.append)
         while not ended:
             self._commands.get()()
         if isinstance(ended[0], HocketError):
             raise ended[0]
-        text = "".join(pieces)
+        text = "".join(token_texts)
         return text if text[:1].isspace() else f" {text}"
 
     def _post(self, *commands: Callable[[], None]) -> None:

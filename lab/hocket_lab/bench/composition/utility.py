@@ -79,9 +79,9 @@ class Writer:
         self._forced = Forced(self.model)
         self._how = how
         self._likeness = likeness
-        self._pieces = TokenTexts(self.model)
+        self._token_texts = TokenTexts(self.model)
         self._slot = Slot(self.model)
-        self._encoding = Encoding(self.model.continued, self._pieces.can_spell)
+        self._encoding = Encoding(self.model.continued, self._token_texts.can_spell)
         self.encode = self._encoding.ids
 
     def row(self, items: Items, typed: str, rest: str) -> Row:
@@ -109,7 +109,7 @@ class Writer:
             self._slot,
             reference.ids,
             Continuation(window),
-            self._pieces,
+            self._token_texts,
             eos=self.model.eos,
             lookup=Lookup([reference.ids, window.ids]),
             enough=lambda path: len(path.tokens) >= maximum,
@@ -117,7 +117,7 @@ class Writer:
         return at_once(self.model, passes).tokens
 
     def _text(self, ids: Sequence[int]) -> str:
-        return self._pieces.text(ids[: self._how.written_tokens])
+        return self._token_texts.text(ids[: self._how.written_tokens])
 
 
 @dataclass(frozen=True)

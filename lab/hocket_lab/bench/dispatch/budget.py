@@ -12,7 +12,7 @@ from statistics import fmean
 
 import numpy as np
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.policy import Ints
 from hocket_daemon.dispatch.settings import Constraint
 from hocket_lab.bench.dispatch.inputs import PAPERS, Requests, Trace, drawn
@@ -44,7 +44,7 @@ def measure(
     report: Report,
     traces: Sequence[Trace],
     lengths: Ints,
-    line: DeviceLine,
+    device_ttft: DeviceTtft,
     device: str,
     *,
     requests: int,
@@ -63,11 +63,11 @@ def measure(
                     key | row
                     for budget in BUDGETS
                     for drift in DRIFTS
-                    for row in _cell(drawings, constraint, line, budget, drift, burst=burst)
+                    for row in _cell(drawings, constraint, device_ttft, budget, drift, burst=burst)
                 )
             done()
         if trace.name == CONTROL_TRACE and report.find(part=CONTROL) is None:
-            report.extend(_control(trace, lengths, line, device, requests))
+            report.extend(_control(trace, lengths, device_ttft, device, requests))
 
 
 def _drawing(trace: Trace, lengths: Ints, number: int, run: int) -> tuple[Requests, Requests]:
@@ -78,7 +78,7 @@ def _drawing(trace: Trace, lengths: Ints, number: int, run: int) -> tuple[Reques
 def _cell(
     drawings: Sequence[tuple[Requests, Requests]],
     constraint: Constraint,
-    line: DeviceLine,
+    device_ttft: DeviceTtft,
     budget: float,
     drift: str,
     *,
@@ -88,12 +88,12 @@ def _cell(
     for requests, before in drawings:
         changed = drifted(requests, DRIFTS[drift])
         ways: dict[str, Online] = {
-            "static": static(constraint, before, line, budget),
-            "rebuilt": Rebuilt(constraint, line, budget, quantiles(before)),
-            "priced": Daemons(constraint, line, budget, quantiles(before), burst_tokens=burst),
+            "static": static(constraint, before, device_ttft, budget),
+            "rebuilt": Rebuilt(constraint, device_ttft, budget, quantiles(before)),
+            "priced": Daemons(constraint, device_ttft, budget, quantiles(before), burst_tokens=burst),
         }
         for name, way in ways.items():
-            played[name].append(play(way, changed, constraint, line))
+            played[name].append(play(way, changed, constraint, device_ttft))
     key: Row = {"budget": budget, "drift": drift, "burst_tokens": burst}
     return [key | {"policy": name} | _figures(each, budget) for name, each in played.items()]
 
@@ -111,14 +111,14 @@ def _figures(played: Sequence[Played], budget: float) -> Row:
     }
 
 
-def _control(trace: Trace, lengths: Ints, line: DeviceLine, device: str, number: int) -> list[Row]:
+def _control(trace: Trace, lengths: Ints, device_ttft: DeviceTtft, device: str, number: int) -> list[Row]:
     rows: list[Row] = []
     for keeps in (True, False):
         spends = []
         for run in range(CONTROL_RUNS):
-            way = Rebuilt("device", line, CONTROL_BUDGET, (), keeps_censored=keeps)
+            way = Rebuilt("device", device_ttft, CONTROL_BUDGET, (), keeps_censored=keeps)
             spends.append(
-                play(way, drawn(trace, lengths, number, CONTROL, run), "device", line).spend(number // SETTLED)
+                play(way, drawn(trace, lengths, number, CONTROL, run), "device", device_ttft).spend(number // SETTLED)
             )
         spend = fmean(spends)
         rows.append(

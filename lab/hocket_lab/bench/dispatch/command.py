@@ -75,17 +75,17 @@ def _measure(report: Report, part: str, settings: Settings, read: _Read, bar: Pr
 
     match part:
         case policies.PART:
-            lines = inputs.lines(report, settings.devices, settings.model)
-            bar.update(task, total=len(traces) * len(lines) * len(prompts))
+            device_ttfts = inputs.device_ttfts(report, settings.devices, settings.model)
+            bar.update(task, total=len(traces) * len(device_ttfts) * len(prompts))
             policies.measure(
-                report, traces, prompts, lines, settings.budgets,
+                report, traces, prompts, device_ttfts, settings.budgets,
                 requests=settings.requests, runs=settings.runs, done=done,
             )  # fmt: skip
         case budget.PART:
-            line = inputs.lines(report, (budget.DEVICE,), settings.model)[budget.DEVICE]
+            device_ttft = inputs.device_ttfts(report, (budget.DEVICE,), settings.model)[budget.DEVICE]
             bar.update(task, total=len(traces) * len(budget.CONSTRAINTS))
             budget.measure(
-                report, traces, alpaca, line, budget.DEVICE,
+                report, traces, alpaca, device_ttft, budget.DEVICE,
                 requests=settings.requests, runs=settings.online_runs, done=done,
             )  # fmt: skip
         case cost.PART:
@@ -103,8 +103,8 @@ def _draw(report: Report, png: Path) -> None:
     for row in rows:
         key = f"{row['policy']}, {row['constraint']}-constrained", float(row["budget"] or 0)
         means.setdefault(key, []).append(float(row["ttft_mean_s"] or 0))
-    lines: list[Row] = [
+    device_ttfts: list[Row] = [
         {"policy": policy, "budget": share, "ttft_mean_s": fmean(values)} for (policy, share), values in means.items()
     ]
-    if lines:
-        draw(png, lines, "budget", "ttft_mean_s", "policy", title="mean TTFT of 16 servers and 3 phones")
+    if device_ttfts:
+        draw(png, device_ttfts, "budget", "ttft_mean_s", "policy", title="mean TTFT of 16 servers and 3 phones")

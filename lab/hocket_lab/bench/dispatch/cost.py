@@ -17,7 +17,7 @@ import numpy as np
 
 from hocket_bus.messages import Side
 from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, bill_of, constraint_of, costs_of
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.migration import lead_tokens, worth_moving
 from hocket_daemon.dispatch.policy import Ints, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
@@ -49,7 +49,7 @@ class Setting(NamedTuple):
     trace: Trace
     device: str
     costs: Costs
-    line: DeviceLine
+    device_ttft: DeviceTtft
 
     @property
     def constraint(self) -> Constraint:
@@ -101,7 +101,7 @@ def measure(
 def _setting(trace: Trace, device: str, price: str, rate: float, lengths: Ints) -> Setting:
     settings = DispatchSettings(price=price, exchange_rate=rate)
     costs = costs_of(settings, DEVICES[device].shape, float(lengths.mean()))
-    return Setting(trace, device, costs, DeviceLine(1 / DEVICES[device].prefill_rate, 0.0))
+    return Setting(trace, device, costs, DeviceTtft(1 / DEVICES[device].prefill_rate, 0.0))
 
 
 def _rows(setting: Setting, price: str, rate: float, played: Requests, before: Requests) -> list[Row]:
@@ -124,7 +124,7 @@ def _waits(setting: Setting, played: Requests, before: Requests, budget: float) 
     if setting.constraint == "server":
         threshold = Threshold(before.lengths, budget)
         return [threshold.waits(length) for length in lengths]
-    priced = Priced(ttfts_of(before.ttft_s), before.lengths, setting.line, budget)
+    priced = Priced(ttfts_of(before.ttft_s), before.lengths, setting.device_ttft, budget)
     chances = generator(PART, setting.trace.name).random(len(lengths))
     return [Waits(wait_s, 0.0) for wait_s in priced.waits_s(played.lengths.astype(float), chances).tolist()]
 
@@ -138,7 +138,7 @@ def _answers(setting: Setting, played: Requests, waits: Sequence[Waits], migrati
 def _answer(setting: Setting, asked: _Asked, waits: Waits, migration: str) -> Answer:
     """A race, and the hand-over to the side that is not writing."""
     length = asked.length
-    device_s, server_s = waits.device_s + setting.line.at(length), waits.server_s + asked.ttft_s
+    device_s, server_s = waits.device_s + setting.device_ttft.at(length), waits.server_s + asked.ttft_s
     of_device, of_server = waits.device_s < server_s, waits.server_s < device_s
     source: Side = "device" if device_s < server_s else "cloud"
     delivery = None
@@ -164,7 +164,7 @@ def _route(setting: Setting, source: Side, length: int, again_s: float, *, held:
         rates, ready_s, expected_s = (device.decode_rate, server_rate), again_s, float(setting.trace.ttft_s.mean())
     else:
         rates = server_rate, device.decode_rate
-        ready_s = expected_s = setting.line.at(length + 1)
+        ready_s = expected_s = setting.device_ttft.at(length + 1)
     reading_rate = math.inf if source == "device" else device.prefill_rate
     lead = lead_tokens(PACE, 1 / rates[1]) if held else math.inf
     return Route(ANSWER, PACE, *rates, ready_s, expected_s, reading_rate, lead)

@@ -14,7 +14,7 @@ from statistics import median
 import numpy as np
 
 from hocket_daemon.dispatch.cost import DEVICES
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.policy import Ints
 from hocket_daemon.dispatch.ttfts import Floats
 from hocket_daemon.engine.catalog.engines import open_model
@@ -65,8 +65,8 @@ def lengths(data: Path) -> dict[str, Ints]:
     """Tokens of real prompts: Alpaca's, a token being four characters, and those of a hosted chat."""
     alpaca = json.loads((data / ALPACA).read_text(encoding="utf-8"))
     texts = (f"{each['instruction']}\n{each['input']}" for each in alpaca)
-    with (data / AZURE).open(encoding="utf-8") as lines:
-        azure = [int(row["ContextTokens"]) for row in csv.DictReader(lines)]
+    with (data / AZURE).open(encoding="utf-8") as device_ttfts:
+        azure = [int(row["ContextTokens"]) for row in csv.DictReader(device_ttfts)]
     return {"alpaca": np.array([-(-len(text) // _CHARACTERS) for text in texts]), "azure": np.array(azure)}
 
 
@@ -81,15 +81,15 @@ def generator(*seed: int | str) -> np.random.Generator:
     return np.random.default_rng([zlib.crc32(each.encode()) if isinstance(each, str) else each for each in seed])
 
 
-def lines(report: Report, devices: Sequence[str], model: str) -> dict[str, DeviceLine]:
+def device_ttfts(report: Report, devices: Sequence[str], model: str) -> dict[str, DeviceTtft]:
     """The line of each device: the paper's from its reading speed, this machine's measured once for a report."""
-    found = {name: DeviceLine(1 / DEVICES[name].prefill_rate, 0.0) for name in devices if name in DEVICES}
+    found = {name: DeviceTtft(1 / DEVICES[name].prefill_rate, 0.0) for name in devices if name in DEVICES}
     if HERE in devices:
         row = report.find(part="device", device=HERE)
         if row is None:
             row = _measured(model)
             report.add(row)
-        found[HERE] = DeviceLine(float(row["k_s"] or 0), float(row["c_s"] or 0))
+        found[HERE] = DeviceTtft(float(row["k_s"] or 0), float(row["c_s"] or 0))
     return found
 
 
@@ -107,8 +107,8 @@ def _measured(name: str) -> Row:
         return time.perf_counter() - begun_s
 
     seconds(_READ[-1])
-    line = DeviceLine.fit([(length, median(seconds(length) for _ in range(_REPEATS))) for length in _READ])
-    return {"part": "device", "device": HERE, "model": Path(name).stem, "k_s": line.k, "c_s": line.c}
+    device_ttft = DeviceTtft.fit([(length, median(seconds(length) for _ in range(_REPEATS))) for length in _READ])
+    return {"part": "device", "device": HERE, "model": Path(name).stem, "k_s": device_ttft.k, "c_s": device_ttft.c}
 
 
 def _providers(data: Path) -> list[Path]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.cost import Costs
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of, slow
-from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Ints, Policy, Threshold, Waits
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import MAX_QUANTILES, Lengths, ServerProfile
@@ -109,14 +109,14 @@ class Rebuilt:
     def __init__(
         self,
         constraint: Constraint,
-        line: DeviceLine,
+        device_ttft: DeviceTtft,
         budget: float,
         reported_s: Sequence[float],
         *,
         keeps_censored: bool = True,
     ) -> None:
         self._constraint = constraint
-        self._line = line
+        self._device_ttft = device_ttft
         self._budget = budget
         self._keeps_censored = keeps_censored
         self._server = ServerProfile.seeded(reported_s)
@@ -131,7 +131,7 @@ class Rebuilt:
             lengths = self._lengths.prompts()
             of_device = self._constraint == "device"
             self._policy = (
-                Priced(self._server.ttfts(), lengths, self._line, self._budget)
+                Priced(self._server.ttfts(), lengths, self._device_ttft, self._budget)
                 if of_device
                 else Threshold(lengths, self._budget)
             )
@@ -157,12 +157,18 @@ class Daemons:
     """The daemon's Dispatcher, told of an unpaid server so that only the budget counts."""
 
     def __init__(
-        self, constraint: Constraint, line: DeviceLine, budget: float, reported_s: Sequence[float], *, burst_tokens: int
+        self,
+        constraint: Constraint,
+        device_ttft: DeviceTtft,
+        budget: float,
+        reported_s: Sequence[float],
+        *,
+        burst_tokens: int,
     ) -> None:
         settings = DispatchSettings(budget=budget, burst_tokens=burst_tokens, constraint=constraint)
         self._dispatcher = Dispatcher(
             settings, FREE, Account(budget, burst_tokens),
-            server_profile=ServerProfile.seeded(reported_s), device_line=line, lengths=Lengths(),
+            server_profile=ServerProfile.seeded(reported_s), device_ttft=device_ttft, lengths=Lengths(),
         )  # fmt: skip
         self._slow_s: float | None = None
 
@@ -212,7 +218,7 @@ class Played(NamedTuple):
         return round(float(excess.max()), 6)
 
 
-def play(online: Online, requests: Requests, constraint: Constraint, line: DeviceLine) -> Played:
+def play(online: Online, requests: Requests, constraint: Constraint, device_ttft: DeviceTtft) -> Played:
     """Let it decide request after request."""
     ttft_s: list[float] = []
     is_spent: list[bool] = []
@@ -222,7 +228,7 @@ def play(online: Online, requests: Requests, constraint: Constraint, line: Devic
         slow_s = online.slow_s()
         predicted += slow_s is not None
         covered += slow_s is not None and seconds <= slow_s
-        device_s, server_s = waits.device_s + line.at(length), waits.server_s + seconds
+        device_s, server_s = waits.device_s + device_ttft.at(length), waits.server_s + seconds
         device, server = waits.device_s < server_s, waits.server_s < device_s
         ttft_s.append(min(device_s, server_s))
         if server:
@@ -232,11 +238,11 @@ def play(online: Online, requests: Requests, constraint: Constraint, line: Devic
     return Played(np.array(ttft_s), requests.lengths, np.array(is_spent), predicted, covered)
 
 
-def static(constraint: Constraint, before: Requests, line: DeviceLine, budget: float) -> Static:
+def static(constraint: Constraint, before: Requests, device_ttft: DeviceTtft, budget: float) -> Static:
     """Built once of requests before the drift."""
     if constraint == "server":
         return Static(Threshold(before.lengths, budget))
-    return Static(Priced(ttfts_of(before.ttft_s), before.lengths, line, budget))
+    return Static(Priced(ttfts_of(before.ttft_s), before.lengths, device_ttft, budget))
 
 
 def quantiles(before: Requests) -> list[float]:

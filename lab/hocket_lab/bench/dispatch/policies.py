@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hocket_daemon.dispatch.line import DeviceLine
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.ttfts import Floats
@@ -56,20 +56,20 @@ class Case(NamedTuple):
 
     requests: Requests
     before: Requests
-    line: DeviceLine
+    device_ttft: DeviceTtft
     chances: Floats
 
     @property
     def device_s(self) -> Floats:
         """The device's seconds to its first token, [n]."""
-        return np.asarray(self.line.k * self.requests.lengths + self.line.c, np.float64)
+        return np.asarray(self.device_ttft.k * self.requests.lengths + self.device_ttft.c, np.float64)
 
 
 def measure(
     report: Report,
     traces: Sequence[Trace],
     prompts: Mapping[str, Ints],
-    lines: Mapping[str, DeviceLine],
+    device_ttfts: Mapping[str, DeviceTtft],
     budgets: Sequence[float],
     *,
     requests: int,
@@ -78,18 +78,18 @@ def measure(
 ) -> None:
     """Add the rows of each trace, device and kind of lengths that the report has not."""
     for trace in traces:
-        for device, line in lines.items():
+        for device, device_ttft in device_ttfts.items():
             for kind, lengths in prompts.items():
                 key: Row = {"part": PART, "trace": trace.name, "device": device, "lengths": kind}
                 if report.find(**key) is None:
-                    cases = [_case(trace, lengths, line, requests, run) for run in range(runs)]
+                    cases = [_case(trace, lengths, device_ttft, requests, run) for run in range(runs)]
                     report.extend(key | row for row in _rows(cases, budgets))
                 done()
 
 
-def _case(trace: Trace, lengths: Ints, line: DeviceLine, number: int, run: int) -> Case:
+def _case(trace: Trace, lengths: Ints, device_ttft: DeviceTtft, number: int, run: int) -> Case:
     requests, before = (drawn(trace, lengths, number, which, run) for which in ("requests", "before"))
-    return Case(requests, before, line, generator("chances", trace.name, run).random(number))
+    return Case(requests, before, device_ttft, generator("chances", trace.name, run).random(number))
 
 
 def _rows(cases: Sequence[Case], budgets: Sequence[float]) -> Iterable[Row]:
@@ -118,10 +118,10 @@ def outcomes(case: Case, budget: float) -> dict[str, Outcome]:
     ttfts = ttfts_of(before.ttft_s)
     is_drawn = case.chances < budget
     first_s = np.minimum(server_s, device_s)
-    priced = _priced(Priced(ttfts, before.lengths, case.line, budget), case)
+    priced = _priced(Priced(ttfts, before.lengths, case.device_ttft, budget), case)
     return {
         "greedy": _waited(case, _waits(Greedy(ttfts, before.lengths, budget, TAIL_SHARE), case)[0]),
-        "ramp": _waited(case, _waits(Ramp(ttfts, before.lengths, case.line, budget, TAIL_SHARE), case)[0]),
+        "ramp": _waited(case, _waits(Ramp(ttfts, before.lengths, case.device_ttft, budget, TAIL_SHARE), case)[0]),
         "priced": _waited(case, priced),
         "stoch-d": _outcome(case, is_drawn, np.where(is_drawn, device_s, server_s)),
         "stoch-d-race": _outcome(case, is_drawn, np.where(is_drawn, first_s, server_s)),

@@ -9,8 +9,8 @@ from statistics import fmean, median
 import numpy as np
 
 from hocket_daemon.dispatch.account import Account
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import Dispatcher
-from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.policy import Greedy, Ints, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
@@ -48,11 +48,11 @@ def _builds(samples: int, repeats: int) -> list[Row]:
     source = generator(PART, samples)
     ttft_s: Floats = source.lognormal(-0.5, 0.8, samples)
     lengths: Ints = np.maximum(1, np.rint(source.lognormal(2.8, 0.7, samples))).astype(np.int64)
-    line = DeviceLine(0.02, 0.0)
+    device_ttft = DeviceTtft(0.02, 0.0)
     ways: dict[str, Callable[[], object]] = {
         "greedy": lambda: Greedy(ttfts_of(ttft_s), lengths, BUDGET, TAIL_SHARE),
         "threshold": lambda: Threshold(lengths, BUDGET),
-        "priced": lambda: Priced(ttfts_of(ttft_s), lengths, line, BUDGET),
+        "priced": lambda: Priced(ttfts_of(ttft_s), lengths, device_ttft, BUDGET),
     }
     return [
         {"part": PART, "policy": policy, "samples": samples, "ms": median(_ms(way) for _ in range(repeats))}
@@ -65,7 +65,7 @@ def _decisions() -> Row:
     source = generator(PART, "decisions")
     dispatcher = Dispatcher(
         DispatchSettings(budget=BUDGET, constraint="device"), FREE, Account(BUDGET, 1_000),
-        server_profile=ServerProfile(), device_line=DeviceLine(0.02, 0.0), lengths=Lengths(),
+        server_profile=ServerProfile(), device_ttft=DeviceTtft(0.02, 0.0), lengths=Lengths(),
     )  # fmt: skip
     lengths = np.maximum(1, np.rint(source.lognormal(2.8, 0.7, DECISIONS))).astype(int).tolist()
     times_us = []
@@ -76,7 +76,7 @@ def _decisions() -> Row:
 
 def _asked(dispatcher: Dispatcher, length: int, ttft_s: float) -> None:
     waits = dispatcher.decide(length, length, day=0).waits
-    device_s = waits.device_s + dispatcher.device_line.at(length)
+    device_s = waits.device_s + dispatcher.device_ttft.at(length)
     if waits.device_s < ttft_s:
         dispatcher.start("device", length)
     if ttft_s <= device_s:

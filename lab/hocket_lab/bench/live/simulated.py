@@ -14,8 +14,8 @@ from hocket_bus.messages import Dispatch, Sampling, Side
 from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.booking import Books
 from hocket_daemon.dispatch.cost import Costs, Tokens
+from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import Dispatcher
-from hocket_daemon.dispatch.line import DeviceLine
 from hocket_daemon.dispatch.mode import LATEST
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.race import Action, Begin, Race
@@ -42,16 +42,21 @@ class Simulated:
     """One pair and its questions, one after another. Times in seconds."""
 
     def __init__(
-        self, settings: DispatchSettings, line: DeviceLine, cloud_s: Sequence[float], rtt_s: float, script: str = ""
+        self,
+        settings: DispatchSettings,
+        device_ttft: DeviceTtft,
+        cloud_s: Sequence[float],
+        rtt_s: float,
+        script: str = "",
     ) -> None:
-        """`line`: the device's seconds to its first token; `cloud_s`: the cloud's, for its n-th start."""
-        self._line = line
+        """`device_ttft`: the device's seconds to its first token; `cloud_s`: the cloud's, for its n-th start."""
+        self._device_ttft = device_ttft
         self._cloud_s = iter(cloud_s)
         self._rtt_s = rtt_s
         self._reported = ServerProfile()  # what the cloud has seen of itself
         self._dispatcher = Dispatcher(
             settings, FREE, Account(settings.budget, settings.burst_tokens),
-            server_profile=ServerProfile(), device_line=DeviceLine(), lengths=Lengths(),
+            server_profile=ServerProfile(), device_ttft=DeviceTtft(), lengths=Lengths(),
         )  # fmt: skip
         self._script = script
         self._terms = Terms(
@@ -75,7 +80,7 @@ class Simulated:
 
     def _first_s(self, side: Side, prompt: int) -> float:
         """Seconds from the device's word to a side's first token there."""
-        return self._line.at(prompt) if side == "device" else self._rtt_s + next(self._cloud_s)
+        return self._device_ttft.at(prompt) if side == "device" else self._rtt_s + next(self._cloud_s)
 
     def _tokens(self, run: _Run, winner: Side, prompt: int) -> Tokens:
         """What is booked: a cloud that was cancelled before it said how long its prompt is, by an estimate."""

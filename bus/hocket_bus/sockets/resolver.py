@@ -14,7 +14,7 @@ from hocket_bus.errors import Unavailable
 LOOKUP_S = 3.0
 
 
-class Name:
+class Resolver:
     """The host of an endpoint. A look-up that hangs is left to its own thread, and no second one begun beside it."""
 
     def __init__(self, endpoint: str) -> None:

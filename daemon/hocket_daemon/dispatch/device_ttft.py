@@ -10,7 +10,7 @@ _GUESS_K, _GUESS_C = 0.01, 0.05  # of a device that was never measured
 _GUESS_LENGTHS = (16, 512)
 
 
-class DeviceLine:
+class DeviceTtft:
     """The line, and the weighted sums of which least squares makes it anew with each observation.
 
     `k` is in seconds a token and `c` in seconds, neither below 0.
@@ -24,7 +24,7 @@ class DeviceLine:
             self._add(length, self.at(length))
 
     @classmethod
-    def fit(cls, points: Iterable[tuple[float, float]]) -> DeviceLine:
+    def fit(cls, points: Iterable[tuple[float, float]]) -> DeviceTtft:
         """The least-squares line of (tokens, seconds); of none, a guess."""
         line, known = cls(), list(points)
         if known:

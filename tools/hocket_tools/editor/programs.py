@@ -18,7 +18,7 @@ LAST_S = 10.0  # for the suggestion for the last line
 POLL_S = 0.1  # between two looks whether the lines have ended
 
 
-class Line(msgspec.Struct, forbid_unknown_fields=True):
+class TextUpdate(msgspec.Struct, forbid_unknown_fields=True):
     """A text, the number that its events are to bear, and where the cursor is in it: at its end unless said."""
 
     version: int
@@ -67,7 +67,7 @@ class _Session:
 
     def _take(self, line: str) -> None:
         try:
-            read = msgspec.json.decode(line.removeprefix("\ufeff"), type=Line)
+            read = msgspec.json.decode(line.removeprefix("\ufeff"), type=TextUpdate)
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
             raise BadRequest(
                 f"'{line.strip()[:60]}' is no text: {error}", 'write {"version": 1, "text": "…", "cursor": 1}'

@@ -11,7 +11,7 @@ import torch
 
 from exact import DTYPE, exact, on_cpu, table
 from hocket_daemon.engine.backends.loading import dtype_of
-from hocket_daemon.engine.catalog.choice import chosen
+from hocket_daemon.engine.catalog.format_choice import chosen
 
 TESTS = Path(__file__).parent
 DEVICES = [torch.device("cpu"), torch.device("cuda")]

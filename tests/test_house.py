@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,13 @@ DAEMON = ROOT / "daemon" / "hocket_daemon"
 MODES = {path.parent.name for path in DAEMON.glob("*/mode.py")} - {"serving"}  # which says what a mode is
 ROOTS = {"parts.py", "modes.py", "auto.py", "config.py"}  # they name modes; daemons are put together from these two
 SCRIPTS = sorted(ROOT.glob("models/**/*.py"))
+
+
+EACH_MODES_OWN = {"mode", "settings", "leader", "follower", "Leader", "Follower"}  # a mode's room has all of them
+PRIVATE_WORDS = {
+    "alike", "asker", "brake", "cage", "desk", "door", "far", "heard", "heed", "inflow", "kept", "lean", "manuscript",
+    "pieces", "said", "served", "sings", "told", "voice", "voices",
+}  # fmt: skip
 
 
 def imported(path: Path) -> set[str]:
@@ -127,6 +136,40 @@ def modes_reached(path: Path) -> set[str]:
     """The modes that a file of the daemon imports something of; relative imports are followed."""
     modules = {house.module_of(source) for source in SOURCES}
     return {module.split(".")[1] for module in house.imports(path, modules) if module.count(".")} & MODES
+
+
+def named(path: Path) -> list[str]:
+    """A file's own name, and those of its functions and classes, private ones too."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return [path.stem, *(node.name for node in nodes if isinstance(node, kinds))]
+
+
+def words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+def test_names_are_the_fields_words() -> None:
+    """None of the words that this project had for itself; the glossary has the others."""
+    found = {(str(path), name) for path in SOURCES for name in named(path) if words(name) & PRIVATE_WORDS}
+    assert found == set()
+
+
+@pytest.mark.parametrize("name", ["Voice", "_told", "has_said_all", "TransformersVoice", "kept"])
+def test_each_of_these_names_would_be_seen(name: str) -> None:
+    assert words(name) & PRIVATE_WORDS
+
+
+def test_no_file_or_class_is_named_as_another_of_its_floor() -> None:
+    """A search for a name finds a room and not a hall."""
+    rooms: Counter[tuple[str, str]] = Counter()
+    for path in SOURCES:
+        if (floor := package_of(path)) != "hocket_lab":
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+            own = [path.stem, *(name for name in classes if not name.startswith("_"))]
+            rooms.update((floor, name) for name in own if name not in {"__init__"} | EACH_MODES_OWN)
+    assert [room for room, count in rooms.items() if count > 1] == []
 
 
 def test_no_mode_knows_another_and_what_all_use_knows_none() -> None:

@@ -17,7 +17,7 @@ from .engine.generators.openai import open_server
 from .graph.federation import Federation
 from .parts import PRODUCT, Parts
 from .privacy.egress import EgressSettings, Ledger
-from .serving.gathering import Gatherer
+from .serving.gatherer import Gatherer
 from .serving.openings import Openings
 
 

@@ -49,7 +49,7 @@ from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
 from .serving.decisions import Decisions
-from .serving.gathering import Gatherer
+from .serving.gatherer import Gatherer
 from .serving.mode import Peer
 from .serving.requests import Requests
 from .serving.retrieval import ANSWERS, RetrievalClient

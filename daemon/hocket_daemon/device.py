@@ -21,7 +21,7 @@ from .engine.generators.generator import TextGenerator
 from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
-from .graph.device import GraphDevice
+from .graph.graph_device import GraphDevice
 from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts

@@ -10,12 +10,12 @@ from hocket_bus.sockets import Server
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
 from .auto import AutoMode, GraphMode
-from .composition.choice import Choice, chosen
 from .composition.mode import CompositionMode
+from .composition.model_choice import ModelChoice, chosen
 from .composition.service import ComposingDaemon, CompositionService
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
-from .dispatch.mode import DispatchMode, Weighing
+from .dispatch.mode import DispatchMode, SharedSettings
 from .dispatch.settings import DispatchSettings
 from .engine.language_model import LanguageModel
 from .graph.settings import GateSettings
@@ -52,7 +52,7 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     )
 
 
-def composing(settings: DeviceSettings, answering: LanguageModel) -> Choice:
+def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
     """Which model completes texts on a device."""
     return chosen(settings.composition.model, answering)
 
@@ -80,7 +80,7 @@ def _generator(settings: DaemonSettings) -> GeneratorSettings:
     return settings.composition if isinstance(settings, CloudSettings) else GeneratorSettings()
 
 
-def _weighing(settings: AggregationSettings) -> Weighing:
-    return Weighing(
+def _weighing(settings: AggregationSettings) -> SharedSettings:
+    return SharedSettings(
         settings.relevance_temperature, settings.wire_mass, settings.min_evidence, trusts=settings.trust_cloud
     )

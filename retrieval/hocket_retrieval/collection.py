@@ -21,13 +21,13 @@ from .config import GraphConfig
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
-from .extract import Sentence, extract
 from .graph.build import Graph
 from .graph.engine import extractor_of
 from .graph.summary_index import SummaryIndex
 from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
+from .sentences import Sentence, extract
 from .snapshot import DocumentInfo
 from .store import Change, Store
 from .walk import has_entries, is_gone

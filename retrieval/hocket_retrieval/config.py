@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.log import Format, Level
-from hocket_bus.web.server import KeyFile
+from hocket_bus.web.server_address import KeyFile
 
 from .chunking import DEFAULT_WORDS, MAX_WORDS, MIN_WORDS
 

@@ -20,7 +20,7 @@ class Asked(Struct, frozen=True, array_like=True):
     processor_s: float
 
 
-class Reading(Struct, frozen=True, array_like=True, tag=True):
+class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
     """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again."""
 
     title: str

@@ -165,20 +165,20 @@ class Ingester:
         self._check_stop()
         self._wake.clear()
         self._arrive()
-        opened = 0
+        on_open = 0
         for lane in self._active():
             for entry, reading in lane.ready(self._busy):
                 self._open(lane, entry, reading)
-                opened += 1
+                on_open += 1
         if batch := self._turns.take(BATCH_CHUNKS):
             self._report(batch)
             self._embed(batch)
             for share in batch:
                 if share.is_last:
                     self._finish(share.draft)
-        elif not opened and not any(self._active()):
+        elif not on_open and not any(self._active()):
             return False
-        elif not opened:
+        elif not on_open:
             self._wake.wait()
         return True
 
@@ -203,7 +203,7 @@ class Ingester:
             self._leave(file)
             self._fitting(len(draft.document.text)).add(entry)
         else:
-            job.opened(file, len(draft.spans))
+            job.on_open(file, len(draft.spans))
             self._turns.add(draft)
 
     def _finish(self, draft: Draft) -> None:

@@ -77,7 +77,7 @@ class Job:
             self._left += 1
             self._unread_bytes += file.size
 
-    def opened(self, file: Queued, chunks: int) -> None:
+    def on_open(self, file: Queued, chunks: int) -> None:
         """A file has been read; so many chunks are to embed."""
         self._unread_bytes -= file.size
         self._read_bytes += file.size

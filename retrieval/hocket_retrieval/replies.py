@@ -8,10 +8,10 @@ from itertools import accumulate
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
-from .extract import Sentence
 from .graph_tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
 from .search import SearchResult
+from .sentences import Sentence
 from .snapshot import DocumentInfo
 
 PAGE_DOCUMENTS = 200

@@ -22,7 +22,7 @@ import msgspec
 from hocket_bus.errors import Cancelled, Unavailable
 
 from .errors import DocumentError
-from .frames import MEMORY_BYTES, Asked, Outgrown, Reading, Refused, read_frame, write_frame
+from .frames import MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
 from .readers import shown
 
 PROCESSOR_S = 7.0
@@ -31,7 +31,7 @@ MAX_PROCESSOR_S = 300.0
 PATIENCE = 2.25  # times as long as that it may take where others want the processors, too
 _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
-_ANSWER = msgspec.msgpack.Decoder(Reading | Refused | Outgrown)
+_ANSWER = msgspec.msgpack.Decoder(ReadDocument | Refused | Outgrown)
 
 
 class Parsed(NamedTuple):
@@ -66,7 +66,7 @@ class Sandbox:
             answer = None
         if answer is None or isinstance(answer, Outgrown) or answer.worn:
             self._end()
-        if isinstance(answer, Reading):
+        if isinstance(answer, ReadDocument):
             return _checked(path, answer)
         if isinstance(answer, Refused):
             raise DocumentError(answer.text, answer.remedy)
@@ -154,7 +154,7 @@ def _ended_after(process: subprocess.Popen[bytes], wait_s: float, overdue: threa
         watch.cancel()
 
 
-def _checked(path: Path, reading: Reading) -> Parsed:
+def _checked(path: Path, reading: ReadDocument) -> Parsed:
     """What was read, when it is what a sound process says. Raises DocumentError."""
     borders = reading.borders
     grows = all(a < b if number % 2 == 0 else a <= b for number, (a, b) in enumerate(pairwise(borders)))

@@ -25,7 +25,7 @@ import msgspec
 from . import readers
 from .chunking import spans
 from .errors import DocumentError
-from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, Reading, Refused, read_frame, write_frame
+from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
 
 WORN_BYTES = 192 << 20  # from here on the memory of one document may be missing for the next
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
@@ -61,7 +61,7 @@ def _answered(question: Asked, data: bytes, memory: int) -> bytes:
         return msgspec.msgpack.encode(Outgrown())
 
 
-def _answer(question: Asked, data: bytes, memory: int) -> Reading | Refused:
+def _answer(question: Asked, data: bytes, memory: int) -> ReadDocument | Refused:
     try:
         path = Path(question.path)
         content = readers.read(path, data)
@@ -69,7 +69,7 @@ def _answer(question: Asked, data: bytes, memory: int) -> Reading | Refused:
             text = f"{readers.shown(path)}: its text is over {MAX_TEXT_BYTES >> 20} MiB"
             return Refused(text, "split it")
         borders = [border for span in spans(content.text, question.words) for border in span]
-        return Reading(content.title, content.text, borders, _is_worn(memory))
+        return ReadDocument(content.title, content.text, borders, _is_worn(memory))
     except DocumentError as error:
         return Refused(error.text, error.remedy, _is_worn(memory))
 

@@ -7,7 +7,7 @@ import pytest
 
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
-from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
+from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
 from hocket_daemon.aggregation.sampler import device_part, mix
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
@@ -95,7 +95,7 @@ def test_what_is_told_is_read_back_or_refused() -> None:
 def test_what_was_rejected_or_taken_back_does_not_count(seed: int) -> None:
     """A draft that the device's word replaces, once or after it was confirmed: traces are those of the answer alone."""
     rng = np.random.default_rng(seed)
-    exchange = Exchange("cloud", Terms(bytes(16), Rule(seed, 1.0, 1.0), "sync", frozenset(), 30))
+    exchange = Exchange("cloud", SessionTerms(bytes(16), Rule(seed, 1.0, 1.0), "sync", frozenset(), 30))
     by_prefix = {}
 
     def draft() -> None:
@@ -133,11 +133,11 @@ def test_what_was_rejected_or_taken_back_does_not_count(seed: int) -> None:
 def test_a_draft_that_is_kept_for_the_other_side_keeps_no_rows() -> None:
     """What the rows gave to a confirmed token stays, and what they gave to all others goes."""
     rng = np.random.default_rng(0)
-    exchange = Exchange("device", Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
+    exchange = Exchange("device", SessionTerms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 30))
     own, remote, start = said(*side(rng, 3)), said(*side(rng, 3)), exchange.confirmed.digest
     exchange.add_own(0, start, own.distribution, 0.0, 0.0, parts=own.parts)
     exchange.add_remote(Draft(0, start, 1, remote.distribution, 0.0, 0.0), 0, start)
     (confirmed,) = exchange.advance()
-    (kept,) = exchange.kept_drafts(0)
+    (kept,) = exchange.drafts_from(0)
     assert kept.parts is None
     assert exchange.traces[0].rows == pytest.approx(within(own, confirmed.token))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
-from hocket_daemon.aggregation.exchange import Draft, Exchange, Terms
-from hocket_daemon.aggregation.window import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
+from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
+from hocket_daemon.aggregation.lookahead import INTERRUPTION_S, MAX_LOOKAHEAD, draft_window, pays_ahead
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule
 
@@ -38,7 +38,7 @@ def test_drafting_ahead_pays_the_more_the_further_away_and_the_more_is_accepted(
 
 def test_nothing_is_kept_of_steps_that_no_draft_can_be_of_yet_or_ever() -> None:
     """Whatever the other end claims, a session's memory is bounded: by the answer's length, and by two windows."""
-    terms = Terms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 4096)
+    terms = SessionTerms(bytes(16), Rule(1, 1.0, 1.0), "coupled", frozenset(), 4096)
     exchange = Exchange("cloud", terms)
     for step in range(4096):
         exchange.add_remote(Draft(step, 0, 1, truncate(np.ones(4, np.float32) / 4, 1.0), None, 0.01), 0, 0)
@@ -60,6 +60,11 @@ def test_independent_sides_that_are_near_wait_for_each_other() -> None:
             ahead.append(exchange.window > 1)
         return ahead
 
-    independent = Terms(bytes(16), rule, "independent", frozenset(), 20)
+    independent = SessionTerms(bytes(16), rule, "independent", frozenset(), 20)
     assert windows(AggregatorExchange("cloud", independent)) == [False, True, False, True]
-    assert windows(Exchange("cloud", Terms(bytes(16), rule, "coupled", frozenset(), 20))) == [True, True, True, True]
+    assert windows(Exchange("cloud", SessionTerms(bytes(16), rule, "coupled", frozenset(), 20))) == [
+        True,
+        True,
+        True,
+        True,
+    ]

@@ -214,7 +214,7 @@ def test_ended_streams_keep_a_bounded_amount_together() -> None:
         streams.forget()
     kept = [stream for stream in opened if is_kept(streams, stream)]
     assert kept == opened[-len(kept) :]
-    assert (ENDED_LOGS - 1) * TIGHT < sum(stream.kept_bytes for stream in kept) <= ENDED_LOGS * TIGHT
+    assert (ENDED_LOGS - 1) * TIGHT < sum(stream.held_bytes for stream in kept) <= ENDED_LOGS * TIGHT
     assert streams.of(running.request) is running
 
 

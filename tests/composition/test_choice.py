@@ -9,7 +9,7 @@ import pytest
 
 import hocket_models
 from exact import exact
-from hocket_daemon.composition.choice import SMALL, Choice, chosen
+from hocket_daemon.composition.model_choice import SMALL, ModelChoice, chosen
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
@@ -38,13 +38,13 @@ def counted(name: str) -> Counted:
 @pytest.mark.parametrize("model", ["", "smollm2-composition", FOLDER])
 def test_what_is_named_is_taken_as_it_is(model: str) -> None:
     answering = counted(FOLDER)
-    assert chosen(model, answering) == Choice(model, "")
+    assert chosen(model, answering) == ModelChoice(model, "")
     assert answering.passes == 0
 
 
 def test_the_bundled_model_has_no_smaller_one() -> None:
     answering = counted(BUNDLED)
-    assert chosen(AUTO, answering) == Choice("", "")
+    assert chosen(AUTO, answering) == ModelChoice("", "")
     assert answering.passes == 0
 
 

@@ -12,7 +12,7 @@ from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 from hocket_bus.messages import Ask, DispatchOptions, Message, Sampling, Target
 from hocket_daemon.dispatch import booking, follower, leader, local_writer, mode
 from hocket_daemon.dispatch.leader import Leader
-from hocket_daemon.dispatch.mode import DispatchMode, Weighing
+from hocket_daemon.dispatch.mode import DispatchMode, SharedSettings
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.serving import reply
@@ -56,7 +56,7 @@ class DispatchSides(Sides):
 
     def _mode(self, side: Part) -> DispatchMode:
         trusts = self.trusts or bool(self.script)
-        weighing = Weighing(SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, trusts=trusts)
+        weighing = SharedSettings(SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, trusts=trusts)
         return DispatchMode(side.services, self.settings, weighing, scripted(lambda: self.script))
 
     @property

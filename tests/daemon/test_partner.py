@@ -13,14 +13,14 @@ from hocket_bus.errors import Forbidden, HocketError, Unavailable, Untrusted
 from hocket_daemon.aggregation.partner import (
     RETRY_S,
     Action,
-    Fail,
+    GiveUp,
     GoAlone,
     Join,
     Leave,
-    Notify,
     Partner,
     Rejoin,
     Waits,
+    Warn,
 )
 
 WAITS = Waits(connect_s=2.0, peer_s=10.0, rejoin_s=1.0)
@@ -58,7 +58,7 @@ class World:
                 self.greeted = True
             elif isinstance(action, Leave):
                 self.partner.mute()
-            elif isinstance(action, Fail):
+            elif isinstance(action, GiveUp):
                 self.failed = True
 
     def happen(self, event: str) -> None:
@@ -132,16 +132,16 @@ def test_what_a_leader_is_told_to_do_makes_sense(story: Story) -> None:
         for before, action in zip((None, *turn), turn, strict=False):
             if isinstance(action, GoAlone):
                 assert not required
-                assert isinstance(before, Notify) == exists
-                assert not isinstance(before, Notify) or before.text.endswith("; answering alone")
+                assert isinstance(before, Warn) == exists
+                assert not isinstance(before, Warn) or before.text.endswith("; answering alone")
     kinds = [type(action) for action in world.actions]
     assert kinds.count(Join) <= 1
-    assert kinds.count(Fail) <= required
-    assert Fail not in kinds[:-1]
+    assert kinds.count(GiveUp) <= required
+    assert GiveUp not in kinds[:-1]
     if Rejoin in kinds:
         assert {Join, GoAlone} & set(kinds[: kinds.index(Rejoin)])
     if Leave in kinds:
-        assert kinds[kinds.index(Leave) + 1 :] in ([Notify, GoAlone], [Fail])
+        assert kinds[kinds.index(Leave) + 1 :] in ([Warn, GoAlone], [GiveUp])
 
 
 @given(stories())
@@ -158,7 +158,7 @@ def test_the_reader_hears_once_that_it_is_back(story: Story) -> None:
     for action in told(story).actions:
         if isinstance(action, GoAlone):
             alone = True
-        elif isinstance(action, Notify) and "is back" in action.text:
+        elif isinstance(action, Warn) and "is back" in action.text:
             assert alone
             alone = False
 
@@ -183,11 +183,11 @@ def test_pauses_between_greetings_grow_and_start_anew_behind_a_token_of_both() -
     assert pauses(world, 6) == [RETRY_S[0], 4.0, 8.0, 16.0, RETRY_S[1], RETRY_S[1]]
     world.happen("answer")
     world.happen("late")
-    assert world.last == [Notify("the cloud is late; answering alone"), GoAlone()]
+    assert world.last == [Warn("the cloud is late; answering alone"), GoAlone()]
     assert pauses(world, 1) == [RETRY_S[1]]
     world.happen("answer")
     world.happen("token")
-    assert world.last == [Notify("the cloud is back: answering together again")]
+    assert world.last == [Warn("the cloud is back: answering together again")]
     world.happen("token")
     assert world.last == []
     world.happen("down")
@@ -199,7 +199,7 @@ def test_a_busy_side_is_greeted_when_it_said_and_another_never() -> None:
     """`retry_after_s` decides; whoever cannot take part at all is left in peace until the link comes again."""
     world = begun(exists=True, required=False, up=True)
     world.happen("busy")
-    assert world.last == [Notify("the cloud cannot take part: full; answering alone"), GoAlone()]
+    assert world.last == [Warn("the cloud cannot take part: full; answering alone"), GoAlone()]
     assert pauses(world, 1) == [3.0]
     world.happen("never")
     assert world.last == []
@@ -222,17 +222,17 @@ def test_a_connection_is_waited_for_unless_it_is_refused(reason: HocketError | N
         assert partner.tick(6.0, awaited=True) == []
         actions = partner.tick(7.0, awaited=True)
     text = reason.text if reason else "the cloud is not connected: is its daemon running?"
-    assert actions == [Notify(f"{text}; answering alone"), GoAlone()]
+    assert actions == [Warn(f"{text}; answering alone"), GoAlone()]
 
 
-@pytest.mark.parametrize(("remedy", "kind"), [("name a cloud", Fail), ("", GoAlone)])
+@pytest.mark.parametrize(("remedy", "kind"), [("name a cloud", GiveUp), ("", GoAlone)])
 def test_without_another_side_it_is_alone_by_choice_or_fails_where_one_is_required(
     remedy: str, kind: type[Action]
 ) -> None:
     """A cloud that is asked directly has no cloud of its own: it is the one that was required."""
     (action,) = Partner(WAITS, exists=False, required=True, remedy=remedy).start(0.0, False, None)
     assert isinstance(action, kind)
-    assert not isinstance(action, Fail) or action.error.remedy == remedy
+    assert not isinstance(action, GiveUp) or action.error.remedy == remedy
 
 
 @pytest.mark.parametrize("required", [True, False])
@@ -247,7 +247,7 @@ def test_drafts_that_lead_nowhere_are_as_good_as_none(required: bool) -> None:
     assert partner.tick(14.0, awaited=False) == []
     assert partner.due_s == 24.0
     actions = partner.tick(24.0, awaited=True)
-    assert isinstance(actions[-1], Fail if required else GoAlone)
+    assert isinstance(actions[-1], GiveUp if required else GoAlone)
 
 
 def test_a_side_that_was_let_go_is_never_spoken_to_again() -> None:
@@ -255,7 +255,7 @@ def test_a_side_that_was_let_go_is_never_spoken_to_again() -> None:
     world = begun(exists=True, required=False, up=True)
     world.happen("busy")
     world.happen("leave")
-    assert [type(action) for action in world.said[-1]] == [Leave, Notify, GoAlone]
+    assert [type(action) for action in world.said[-1]] == [Leave, Warn, GoAlone]
     for event in EVENTS * 2:
         world.now += 50.0
         world.happen(event)

@@ -30,7 +30,7 @@ from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.text.tokenizer import Layout
 from hocket_daemon.serving import reply
-from hocket_daemon.serving.relevance import explained, weigh
+from hocket_daemon.serving.passage_weights import explained, weigh
 
 SETTINGS = AggregationSettings(  # untrained models are steered by anything
     connect_wait_s=2.0,

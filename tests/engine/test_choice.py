@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from hocket_daemon.engine.catalog.checking import Check
-from hocket_daemon.engine.catalog.choice import chosen, report
+from hocket_daemon.engine.catalog.format_choice import chosen, report
 
 
 def checked(model: str, step_ms: float, refused: str = "") -> Check:
@@ -17,7 +17,7 @@ def checked(model: str, step_ms: float, refused: str = "") -> Check:
 
 @pytest.fixture(autouse=True)
 def _a_cpu_with_llama(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hocket_daemon.engine.catalog.choice.is_installed", lambda: True)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
@@ -57,7 +57,7 @@ def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypa
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert chosen(folder, "auto").place == folder
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr("hocket_daemon.engine.catalog.choice.is_installed", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: False)
     place, why = chosen(folder, "auto")
     assert place == folder
     assert "make gguf" in why

@@ -11,8 +11,8 @@ from llama_here import needs_llama
 import hocket_models
 from exact import exact, on_cpu
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.catalog.choice import reported
 from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.catalog.format_choice import reported
 from hocket_daemon.engine.catalog.published import place
 from hocket_tools.models.formats import add_formats, lacks_formats
 

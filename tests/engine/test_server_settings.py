@@ -8,7 +8,7 @@ import pytest
 
 from hocket_bus.config import from_values
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.web.server import CREDENTIAL, Server, is_here
+from hocket_bus.web.server_address import CREDENTIAL, ServerAddress, is_here
 from hocket_daemon.config import DeviceSettings
 from hocket_daemon.engine.generators.server import server_of
 from hocket_daemon.engine.settings import ServerSettings
@@ -21,7 +21,7 @@ def _no_credential(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
 
 
-def found(url: str, **others: str) -> Server:
+def found(url: str, **others: str) -> ServerAddress:
     server = server_of(ServerSettings(url=url, model="m", **others))  # type: ignore[arg-type]
     assert server is not None
     return server

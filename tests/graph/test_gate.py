@@ -11,7 +11,7 @@ import pytest
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Passage, Passages
 from hocket_daemon.graph import calibration_file
-from hocket_daemon.graph.calibration import CONFIDENCE, at_most, calibrate, choose, fit
+from hocket_daemon.graph.calibration import CONFIDENCE, binomial_cdf, calibrate, choose, fit
 from hocket_daemon.graph.gate import Calibration, Inputs, decide, inputs, metric
 from hocket_daemon.graph.shipped import SHIPPED
 
@@ -54,7 +54,7 @@ def test_the_binomial_sum_is_exact(trials: int, chance: float) -> None:
     total = 0.0
     for successes in range(trials + 1):
         total += comb(trials, successes) * chance**successes * (1 - chance) ** (trials - successes)
-        assert at_most(successes, trials, chance) == pytest.approx(total, abs=1e-9)
+        assert binomial_cdf(successes, trials, chance) == pytest.approx(total, abs=1e-9)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hocket_daemon.dispatch.device_ttft import DeviceTtft
-from hocket_daemon.dispatch.policy import Threshold, Waits
+from hocket_daemon.dispatch.policy import StartDelays, Threshold
 from hocket_lab.bench.dispatch import budget, policies
 from hocket_lab.bench.dispatch.command import Settings, run
 from hocket_lab.bench.dispatch.inputs import Requests, Trace, drawn
@@ -26,9 +26,9 @@ class Fixed:
     """A policy of one pair of waits."""
 
     def __init__(self, *waits: float) -> None:
-        self.wanted = Waits(*waits)
+        self.wanted = StartDelays(*waits)
 
-    def waits(self, length: float, chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, chance: float = 0.5, /) -> StartDelays:
         return self.wanted
 
 

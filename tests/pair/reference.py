@@ -23,7 +23,7 @@ from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
-from hocket_daemon.serving.relevance import explained, weigh
+from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, distribution, read_at_once
 
 DEFAULTS = AggregationSettings()

@@ -11,7 +11,7 @@ import pytest
 from harness import Pair, pair
 
 from hocket_bus.errors import BadRequest, Busy
-from hocket_daemon.aggregation.window import lookahead
+from hocket_daemon.aggregation.lookahead import lookahead
 from hocket_daemon.serving.admission import Admission
 
 QUESTION = "kala mira duno?"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hocket_retrieval.extract import WITHIN, extract
 from hocket_retrieval.search import Passage
+from hocket_retrieval.sentences import WITHIN, extract
 
 NEAR = {
     "The near one is here.": 0.9,

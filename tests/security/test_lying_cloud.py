@@ -18,8 +18,8 @@ from hocket_daemon.aggregation.steering import LOOSE, STRICT, Bounds, Guard, Ste
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.serving.passage_weights import weigh
 from hocket_daemon.serving.prefix import PrefixChain
-from hocket_daemon.serving.relevance import weigh
 
 VOCABULARY = 50
 GUARDS: tuple[Guard, ...] = ("off", "warns", "leaves")

@@ -16,7 +16,7 @@ from hocket_bus.errors import Cancelled
 from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import chunk
 from hocket_retrieval.errors import DocumentError
-from hocket_retrieval.frames import Reading
+from hocket_retrieval.frames import ReadDocument
 from hocket_retrieval.readers import read
 from hocket_retrieval.sandbox import Sandbox, processor_s
 from waiting import until
@@ -114,7 +114,7 @@ def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
 def test_an_answer_that_no_sound_process_gives_is_refused(borders):
     """A parser that was taken over says where passages are; they lie in the text, in order."""
     with pytest.raises(DocumentError, match="breaks the program"):
-        sandboxes._checked(Path("a.txt"), Reading("", "four", borders))
+        sandboxes._checked(Path("a.txt"), ReadDocument("", "four", borders))
 
 
 def test_an_end_interrupts_a_reading():

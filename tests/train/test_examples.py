@@ -14,10 +14,10 @@ from hocket_lab.bench.composition.facts import make_facts
 from hocket_lab.bench.composition.kinds import KINDS as BENCH_KINDS
 from hocket_retrieval.chunking import sentences
 from hocket_tools.main import run
-from hocket_tools.train.documents import MAXIMUM, MINIMUM, WIKITEXT, sections
 from hocket_tools.train.examples import FACTS, SHARES, Example, Examples, cut
 from hocket_tools.train.facts import Facts, names
 from hocket_tools.train.labels import OWN, SUPPORTED, label_of, labelled, supported
+from hocket_tools.train.sections import MAXIMUM, MINIMUM, WIKITEXT, sections
 from hocket_tools.train.wordings import KINDS
 
 PLACES = ["Marlow", "Tarnow", "Ostrava", "Kelso", "Ravenna", "Bilbao", "Odessa", "Tromso", "Galway", "Leiden"]

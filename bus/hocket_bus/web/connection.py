@@ -18,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..errors import Cancelled, DeadlineExceeded, ProtocolError, Unavailable, Untrusted
-from .server import Server, is_here
+from .server_address import ServerAddress, is_here
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -54,10 +54,10 @@ class _Waiting(io.RawIOBase):
         return io.BufferedReader(self, READ_BYTES)
 
 
-class Connection:
+class HttpConnection:
     """For one request: `open`, `send`, then `read` to the end."""
 
-    def __init__(self, server: Server, context: ssl.SSLContext | None) -> None:
+    def __init__(self, server: ServerAddress, context: ssl.SSLContext | None) -> None:
         """`context` is None where nothing is encrypted."""
         self.server = server
         self._context = context
@@ -185,7 +185,7 @@ class Connection:
             raise Cancelled("the request was cancelled")
 
 
-def _resolved(server: Server, until_s: float) -> list[tuple[int, _Address]]:
+def _resolved(server: ServerAddress, until_s: float) -> list[tuple[int, _Address]]:
     """The system's resolver knows no deadline, so another thread waits for what is no address already."""
     with suppress(socket.gaierror):
         return _lookup(server, socket.AI_NUMERICHOST)
@@ -201,7 +201,7 @@ def _resolved(server: Server, until_s: float) -> list[tuple[int, _Address]]:
     return outcome.result(timeout=_left(until_s))
 
 
-def _lookup(server: Server, flags: int) -> list[tuple[int, _Address]]:
+def _lookup(server: ServerAddress, flags: int) -> list[tuple[int, _Address]]:
     found = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM, flags=flags)
     return [(family, address) for family, _, _, _, address in found]
 

@@ -11,10 +11,10 @@ from statistics import fmean
 from hocket_bus.messages import Side
 
 from ..engine.sampling.distribution import Distribution
-from .exchange import Confirmed, Draft, Exchange, Terms, Verdict, provenance
+from .exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict, provenance
 from .independent import Laws, aggregate, draft, laws
+from .lookahead import MAX_LOOKAHEAD, pays_ahead
 from .schedule import DEFAULT_SIDE, acceptance
-from .window import MAX_LOOKAHEAD, pays_ahead
 
 
 class AggregatorExchange(Exchange):
@@ -22,7 +22,7 @@ class AggregatorExchange(Exchange):
 
     announces = True
 
-    def __init__(self, side: Side, terms: Terms) -> None:
+    def __init__(self, side: Side, terms: SessionTerms) -> None:
         super().__init__(side, terms)
         self.aggregator: Side = DEFAULT_SIDE
         self.scheduler = terms.scheduler()

@@ -22,7 +22,7 @@ from ..engine.sampling.heads import Probabilities
 from ..serving.sources import PeerSources, peer_sources, sources_message
 from . import likelihood_ratio as ratio
 from .aggregator import AggregatorExchange
-from .exchange import Confirmed, Draft, Exchange, Terms, Verdict
+from .exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
 from .relevance import BY_LIKELIHOOD, claims
 from .schedule import Scheduler, other
 from .steering import Guard
@@ -60,7 +60,7 @@ class Dialogue:
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = Terms(begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard)
+        terms = SessionTerms(begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard)
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word
@@ -134,9 +134,9 @@ class Dialogue:
         self._begin_epoch(self.epoch + 1, len(self.exchange.confirmed))
         return Effects(send=[self._sync(), self._target(0)])
 
-    def kept(self) -> list[wire.Message]:
+    def unconfirmed_drafts(self) -> list[wire.Message]:
         """Own drafts that are not confirmed, for a cloud that joins late."""
-        return self._kept(len(self.exchange.confirmed))
+        return self._drafts_from(len(self.exchange.confirmed))
 
     def shared(self, length: int) -> bool:
         """Whether the other side has a part in any of the first `length` tokens."""
@@ -169,12 +169,12 @@ class Dialogue:
             effects.send.append(self._target(0))
         else:
             effects.send.append(self._sync())
-        effects.send += self._kept(sync.confirmed)
+        effects.send += self._drafts_from(sync.confirmed)
 
-    def _kept(self, from_step: int) -> list[wire.Message]:
+    def _drafts_from(self, from_step: int) -> list[wire.Message]:
         """Own drafts from there on, for a side that may have heard nothing before."""
         self._sent_likelihood = False
-        drafts = self.exchange.kept_drafts(from_step) if self.exchange.sends_drafts else []
+        drafts = self.exchange.drafts_from(from_step) if self.exchange.sends_drafts else []
         return [self._message(own) for own in drafts]
 
     def _advance(self, effects: Effects) -> Effects:

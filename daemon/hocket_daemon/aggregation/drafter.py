@@ -20,8 +20,8 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, Made, made
+from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
-from ..serving.relevance import explained, weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .dialogue import Dialogue, Effects

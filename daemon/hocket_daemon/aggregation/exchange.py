@@ -15,10 +15,10 @@ from ..engine.sampling.drawing import Rule, draw
 from ..engine.sampling.heads import Made, Probabilities, within
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Trace
+from .lookahead import MAX_LOOKAHEAD, draft_window
 from .sampler import device_part, eta_device, target
 from .schedule import Scheduler, other
 from .steering import Guard, Steering, bounds
-from .window import MAX_LOOKAHEAD, draft_window
 
 _MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
 _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
@@ -64,7 +64,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SessionTerms:
     """What both sides of a session agree on, and whether this one shares its drafts, and how it is on its guard."""
 
     session: bytes
@@ -82,7 +82,7 @@ class Exchange:
 
     announces = False  # whether the aggregating side tells the other one every target token
 
-    def __init__(self, side: Side, terms: Terms) -> None:
+    def __init__(self, side: Side, terms: SessionTerms) -> None:
         self.window = 4 if terms.method in _DRAFT_AHEAD else 1
         self.solo = False
         self.out_of_step = False
@@ -216,7 +216,7 @@ class Exchange:
         self._forget()
         return news
 
-    def kept_drafts(self, from_step: int) -> list[Draft]:
+    def drafts_from(self, from_step: int) -> list[Draft]:
         """R3: the answer to a Sync: own drafts from there on, in order."""
         return [self._own[step] for step in sorted(self._own) if step >= from_step]
 

@@ -12,14 +12,14 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Passages, Ready, Sync, Target
 
 from ..serving.evidence import nearest
-from ..serving.gathering import Gathered
+from ..serving.gatherer import Gathered
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
-from .account import of_follower
+from .answer_summary import of_follower
 from .dialogue import Effects
 from .drafter import Drafter
+from .lookahead import lookahead
 from .schedule import Scheduler
-from .window import lookahead
 
 MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)

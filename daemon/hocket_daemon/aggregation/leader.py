@@ -33,14 +33,14 @@ from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S, PeerSources
-from .account import Account, outcome_of, sources_of
 from .agreement import agree
+from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Effects
 from .drafter import Drafter
 from .exchange import Confirmed
-from .partner import Action, Fail, GoAlone, Join, Leave, Notify, Partner, Rejoin
-from .terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
-from .window import MAX_LOOKAHEAD
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
+from .lookahead import MAX_LOOKAHEAD
+from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
 
 class Evidence:
@@ -83,7 +83,7 @@ class Leader(Leading):
         self._options = options_of(reply.ask)
         self._peer = None if self._options.alone else peer
         self._steps: list[Confirmed] = []
-        self._account = Account()
+        self._account = AnswerSummary()
         self._begun_anew = False
         self._open(scorer)
 
@@ -224,7 +224,7 @@ class Leader(Leading):
             self._account.note(self._reply.age_s, action)
             match action:
                 case Join():
-                    self._send(self._opening(), *self._drafter.dialogue.kept())
+                    self._send(self._opening(), *self._drafter.dialogue.unconfirmed_drafts())
                 case Rejoin():
                     effects = self._drafter.dialogue.rejoin()
                     effects.send.insert(0, self._opening())
@@ -234,9 +234,9 @@ class Leader(Leading):
                 case Leave(reason):
                     self._send(self._farewell(reason))
                     self._partner.mute()
-                case Notify(text):
+                case Warn(text):
                     self._reply.notice(text)
-                case Fail(error):
+                case GiveUp(error):
                     self.fail(error)
 
     def _go_alone(self) -> None:

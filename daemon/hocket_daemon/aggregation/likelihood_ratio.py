@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hocket_bus.errors import BadMessage
 
 from ..engine.runtime.likelihood import MAX_TOKENS, MINIMUM
-from ..serving.relevance import MIN_PART, ROUNDS
+from ..serving.passage_weights import MIN_PART, ROUNDS
 
 _STEPS = 2_000  # to a nat: two bytes hold the log of any probability from MINIMUM on
 _MAXIMUM = round(-math.log(MINIMUM) * _STEPS)
@@ -40,7 +40,7 @@ def decode(payload: bytes) -> list[int]:
 def likelihood_ratio(device: list[int], cloud: list[int]) -> float:
     """The log of the device's part in the question over the cloud's; 0 where the two read it as other tokens.
 
-    The parts are as in serving/relevance.py. They are computed without numpy, since both sides need the same ones.
+    The parts are those of passage_weights.py, computed without numpy, since both sides need the same ones.
     """
     if len(device) != len(cloud):
         return 0.0

@@ -29,11 +29,11 @@ from ..serving.reply import Reply
 from ..serving.services import Services
 from .follower import Follower, rows_of
 from .leader import Leader
+from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
 from .schedule import Scheduler
 from .settings import AggregationSettings
 from .steering import guard
-from .terms import LeaderTerms, options_of
 
 
 class AggregationMode:

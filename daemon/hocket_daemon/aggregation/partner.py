@@ -46,20 +46,20 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Notify:
+class Warn:
     """Tell the reader."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Fail:
+class GiveUp:
     """The answer cannot go on."""
 
     error: HocketError
 
 
-Action = Join | Rejoin | GoAlone | Leave | Notify | Fail
+Action = Join | Rejoin | GoAlone | Leave | Warn | GiveUp
 
 
 class Partner:
@@ -96,7 +96,7 @@ class Partner:
         """Join it when it is there, wait a little when it is not, or be alone by choice."""
         if not self.exists:
             if self._required and self._remedy:
-                return [Fail(Unavailable("this device knows no cloud", self._remedy))]
+                return [GiveUp(Unavailable("this device knows no cloud", self._remedy))]
             self.alone = True
             return [GoAlone()]
         if up:
@@ -145,7 +145,7 @@ class Partner:
             return []
         self.rejoining, self._retry_s = False, RETRY_S[0]
         self._expect(now)
-        return [Notify("the cloud is back: answering together again")]
+        return [Warn("the cloud is back: answering together again")]
 
     def leave(self, reason: str, text: str, remedy: str) -> list[Action]:
         """Do without it for the rest of this answer; the reader is told why."""
@@ -194,6 +194,6 @@ class Partner:
 
     def _go_alone(self, text: str, remedy: str) -> list[Action]:
         if self._required:
-            return [Fail(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))]
+            return [GiveUp(Unavailable(text, remedy or "ask without --require-cloud to let this side answer alone"))]
         self._wait_until_s, self.rejoining, self.alone = inf, False, True
-        return [Notify(f"{text}{': ' + remedy if remedy else ''}; answering alone"), GoAlone()]
+        return [Warn(f"{text}{': ' + remedy if remedy else ''}; answering alone"), GoAlone()]

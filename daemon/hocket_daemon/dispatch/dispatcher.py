@@ -16,7 +16,7 @@ from hocket_bus.messages import Side
 from .account import Account
 from .cost import Bill, Costs, Tokens, bill_of, constraint_of
 from .device_ttft import DeviceTtft
-from .policy import NEVER, Greedy, Ints, Policy, Ramp, Threshold, Waits
+from .policy import NEVER, Greedy, Ints, Policy, Ramp, StartDelays, Threshold
 from .priced import Priced
 from .profile import Lengths, ServerProfile
 from .settings import OF_CONSTRAINT, Constraint, DispatchSettings, PolicyName
@@ -45,7 +45,7 @@ class Predicted:
 class Decision:
     """How long each side waits, and why; `reason` is a sentence."""
 
-    waits: Waits
+    waits: StartDelays
     constraint: Constraint
     policy: PolicyName
     predicted: Mapping[Side, Predicted]
@@ -127,12 +127,12 @@ class Dispatcher:
         self.account.pay(bill.money, day)
         return bill
 
-    def _waits(self, policy: Policy, tokens: int, day: int) -> tuple[Waits, str]:
+    def _waits(self, policy: Policy, tokens: int, day: int) -> tuple[StartDelays, str]:
         if self.account.exhausted(day):
             spent, maximum = self.account.spent_today(day), self.account.max_per_day
-            return Waits(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${maximum:g} a day are spent."
+            return StartDelays(0.0, NEVER), f"The device answers alone: ${spent:.4f} of ${maximum:g} a day are spent."
         if not self.account.may_spend(tokens):
-            waits = Waits(NEVER, 0.0) if self.constraint == "device" else Waits(0.0, NEVER)
+            waits = StartDelays(NEVER, 0.0) if self.constraint == "device" else StartDelays(0.0, NEVER)
             other = "cloud" if self.constraint == "device" else "device"
             return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
         self._decided += 1
@@ -214,7 +214,7 @@ def _fitting(policy: PolicyName, constraint: Constraint) -> PolicyName:
     return "greedy" if constraint == "device" else "threshold"
 
 
-def _reason(waits: Waits, policy: PolicyName) -> str:
+def _reason(waits: StartDelays, policy: PolicyName) -> str:
     if waits.server_s == NEVER:
         return f"The device answers alone: by {policy} so short a prompt is not worth the server's tokens."
     if waits.device_s == NEVER:

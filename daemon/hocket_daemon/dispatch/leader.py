@@ -20,8 +20,8 @@ from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .evidence import notice_of
 from .local_writer import LocalWriter
+from .notice import notice_of
 from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
 from .remote_writer import NO_CLOUD, WORK_WAIT_S

@@ -19,8 +19,8 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
+from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
-from ..serving.relevance import weigh
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .work import Work
@@ -40,7 +40,7 @@ class LocalWriter:
     def __init__(
         self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
     ) -> None:
-        """`chain` holds the answer's tokens and belongs to the session; `side` is the writer's among those that race."""
+        """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         self.work = Work()
         self.found: Passages | None = None
         self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step

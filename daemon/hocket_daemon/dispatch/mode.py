@@ -50,7 +50,7 @@ TYPICAL_TOKENS = 256  # of a prompt and its answer, around which a token's FLOPs
 
 
 @dataclass(frozen=True, slots=True)
-class Weighing:
+class SharedSettings:
     """What [aggregation] says that holds here, too: τ of passages, the mass of a distribution that is drawn from, …"""
 
     temperature: float
@@ -69,7 +69,7 @@ class DispatchMode:
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(
-        self, services: Services, settings: DispatchSettings, weighing: Weighing, strategy: Strategy = DISCO
+        self, services: Services, settings: DispatchSettings, weighing: SharedSettings, strategy: Strategy = DISCO
     ) -> None:
         """Raises BadConfiguration."""
         check(settings)

@@ -19,7 +19,7 @@ NEVER = math.inf
 Ints = NDArray[np.int64]
 
 
-class Waits(NamedTuple):
+class StartDelays(NamedTuple):
     """Seconds behind the question before a side starts, unless the other's first token is there; NEVER: not at all."""
 
     device_s: float
@@ -32,7 +32,7 @@ class Policy(Protocol):
     `chance`, uniform in [0, 1), decides where two waits are as good and the budget pays for both in turn.
     """
 
-    def waits(self, length: float, chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, chance: float = 0.5, /) -> StartDelays:
         """What a prompt of that length makes each side wait."""
         ...
 
@@ -72,11 +72,11 @@ class Greedy:
             self._between = float(found[place])
             self._between_s = min(self._tail_s, ttfts.quantile(1 - kept - max(0.0, left) / share[place]))
 
-    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
         """The server starts at once, the device behind w(l)."""
         if length <= self._at_once:
-            return Waits(0.0, 0.0)
-        return Waits(self._between_s if length == self._between else self._tail_s, 0.0)
+            return StartDelays(0.0, 0.0)
+        return StartDelays(self._between_s if length == self._between else self._tail_s, 0.0)
 
 
 class Ramp:
@@ -116,9 +116,9 @@ class Ramp:
             low, high = (low, slope) if fits else (slope, high)
         return high
 
-    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
         """The server starts at once, the device behind w(l)."""
-        return Waits(0.0 if length <= self._at_once else min(self._slope_s * length, self._tail_s), 0.0)
+        return StartDelays(0.0 if length <= self._at_once else min(self._slope_s * length, self._tail_s), 0.0)
 
 
 class Threshold:
@@ -131,6 +131,6 @@ class Threshold:
         if place == 0:  # where all known ones start, a shorter one does
             self._minimum = 0.0
 
-    def waits(self, length: float, _chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, _chance: float = 0.5, /) -> StartDelays:
         """Shorter prompts never start the server."""
-        return Waits(0.0, 0.0 if length >= self._minimum else NEVER)
+        return StartDelays(0.0, 0.0 if length >= self._minimum else NEVER)

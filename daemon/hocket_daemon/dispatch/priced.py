@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .device_ttft import DeviceTtft
-from .policy import Ints, Waits, lottery
+from .policy import Ints, StartDelays, lottery
 from .ttfts import Floats, Ttfts
 
 _MAX_WAITS = 192  # that are tried, evenly in F and finer in its tail
@@ -45,9 +45,9 @@ class Priced:
         """Of how many requests the chance is below this, which take the shorter one of two waits as good."""
         return self._prices.share
 
-    def waits(self, length: float, chance: float = 0.5, /) -> Waits:
+    def waits(self, length: float, chance: float = 0.5, /) -> StartDelays:
         """The server starts at once, the device behind the best wait."""
-        return Waits(float(self.waits_s(np.array([length]), np.array([chance]))[0]), 0.0)
+        return StartDelays(float(self.waits_s(np.array([length]), np.array([chance]))[0]), 0.0)
 
     def waits_s(self, lengths: Floats, chances: Floats) -> Floats:
         """The device's waits for prompts of these lengths, [n]; `chances` [n] are uniform in [0, 1)."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hocket_bus.config import FOR_EXPERTS, FilePath
-from hocket_bus.web.server import KeyFile
+from hocket_bus.web.server_address import KeyFile
 
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter

@@ -55,12 +55,12 @@ def choose(metrics: Sequence[float], found: Sequence[bool], risk: float) -> floa
     for kept, at in enumerate(order, start=1):
         missing += not found[at]
         last_of_its_value = kept == len(order) or metrics[order[kept]] < metrics[at]
-        if last_of_its_value and at_most(missing, kept, risk) <= 1 - CONFIDENCE:
+        if last_of_its_value and binomial_cdf(missing, kept, risk) <= 1 - CONFIDENCE:
             best = metrics[at]
     return best
 
 
-def at_most(successes: int, trials: int, chance: float) -> float:
+def binomial_cdf(successes: int, trials: int, chance: float) -> float:
     """P(X ≤ successes) of a binomial X."""
     terms = (
         lgamma(trials + 1) - lgamma(k + 1) - lgamma(trials - k + 1) + k * log(chance) + (trials - k) * log(1 - chance)

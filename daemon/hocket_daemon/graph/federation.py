@@ -31,7 +31,7 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Gone, Greeted, Received, Routes, Server
 
 from ..monitoring.counters import Counters
-from ..serving.gathering import Gathered
+from ..serving.gatherer import Gathered
 from ..serving.mode import Peer
 from ..serving.peers import RoutePeer
 from ..serving.retrieval import RetrievalClient

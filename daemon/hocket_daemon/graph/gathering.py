@@ -25,7 +25,7 @@ from hocket_bus.messages import (
     Weigh,
 )
 
-from ..serving.gathering import Gathered
+from ..serving.gatherer import Gathered
 from ..serving.retrieval import Lookups
 from .members import Members
 from .settings import FederationSettings

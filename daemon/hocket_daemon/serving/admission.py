@@ -47,8 +47,8 @@ class Admission:
         """`shared`: machines with several keys may come. A daemon of one place, or of too few rows, keeps none."""
         self._places = places
         self._rows = rows
-        self._kept_places = 1 if shared and places > 1 else 0
-        self._kept_rows = ORDINARY_ROWS if self._kept_places and rows >= 2 * ORDINARY_ROWS else 0
+        self._reserved_places = 1 if shared and places > 1 else 0
+        self._reserved_rows = ORDINARY_ROWS if self._reserved_places and rows >= 2 * ORDINARY_ROWS else 0
         self._rates = Rates() if shared else None
         self._held: dict[Hashable, _Held] = {}
         self._refused: dict[str, _Refused] = {}
@@ -66,7 +66,7 @@ class Admission:
         if len(self._held) >= self._places or taken + rows > self._rows:
             full = f"{len(self)} of {self._places} places and {taken} of {self._rows} rows are taken"
             raise self._busy(user, rows, now_s, full)
-        if self._is_kept(user, rows, taken):
+        if self._is_reserved(user, rows, taken):
             raise self._busy(user, rows, now_s, "what is free is kept for a machine that holds nothing")
         if self._keeps_for_another(user, rows, now_s):
             raise self._busy(user, rows, now_s, "the free place is kept for a machine that holds fewer")
@@ -103,18 +103,18 @@ class Admission:
         return min(1.0, max(0.0, 2 * (1 - load)))
 
     def _check_rows(self, rows: int) -> None:
-        maximum = self._rows - self._kept_rows
+        maximum = self._rows - self._reserved_rows
         if rows > maximum:
-            share = f", of which one machine may have {maximum}" if self._kept_rows else ""
+            share = f", of which one machine may have {maximum}" if self._reserved_rows else ""
             text = f"{rows} documents were asked for, the model has {self._rows} slots{share}"
             raise BadRequest(text, "ask for fewer")
 
-    def _is_kept(self, user: str, rows: int, taken: int) -> bool:
+    def _is_reserved(self, user: str, rows: int, taken: int) -> bool:
         """Whether it is not for `user`, with `rows` rows more, to take what would be left to a key that holds none."""
         if not self._holds(user) and rows <= ORDINARY_ROWS:
             return False
         free_places, free_rows = self._places - len(self._held), self._rows - taken
-        return free_places - 1 < self._kept_places or free_rows - rows < self._kept_rows
+        return free_places - 1 < self._reserved_places or free_rows - rows < self._reserved_rows
 
     def _keeps_for_another(self, user: str, rows: int, now_s: float) -> bool:
         """Whether a key that holds fewer places waits, and not for more rows than `user` would have."""

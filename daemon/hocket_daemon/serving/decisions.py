@@ -32,7 +32,7 @@ _NAMED = "SELECT * FROM decisions WHERE substr(id, 1, length(?1)) = ?1 ORDER BY 
 log = structlog.get_logger(__name__)
 
 
-class Decision(NamedTuple):
+class DecisionRecord(NamedTuple):
     """One request's record; `id` is its number in hexadecimal digits."""
 
     id: str
@@ -56,7 +56,7 @@ class Decisions:
         if self._path is None or self._waiting >= MAX_WAITING:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        decision = Decision(number.hex(), at, mode, record())
+        decision = DecisionRecord(number.hex(), at, mode, record())
         self._waiting += 1
         self._writer.submit(self._write, self._path, decision)
 
@@ -64,7 +64,7 @@ class Decisions:
         """Finish what is to be written."""
         self._writer.shutdown()
 
-    def _write(self, path: Path, decision: Decision) -> None:
+    def _write(self, path: Path, decision: DecisionRecord) -> None:
         try:
             with written(path, _TABLE) as database:
                 database.execute(_PUT, (*decision[:3], json.dumps(decision.record)))
@@ -78,12 +78,12 @@ class Decisions:
             self._waiting -= 1
 
 
-def last(path: Path, number: int) -> list[Decision]:
+def last(path: Path, number: int) -> list[DecisionRecord]:
     """The newest records, the newest first. Raises Unavailable where there is no file that can be read."""
     return _read(path, _LAST, number)
 
 
-def named(path: Path, prefix: str) -> Decision:
+def named(path: Path, prefix: str) -> DecisionRecord:
     """The record whose number begins so. Raises BadRequest unless there is exactly one, Unavailable as `last`."""
     found = _read(path, _NAMED, prefix.lower())
     if not found:
@@ -111,12 +111,12 @@ def forget(path: Path, ids: Sequence[str] | None) -> int:
         raise Unavailable(f"{path} cannot be written: {error}", "see whose file it is, then try again") from error
 
 
-def _read(path: Path, query: str, value: str | int) -> list[Decision]:
+def _read(path: Path, query: str, value: str | int) -> list[DecisionRecord]:
     if not path.exists():
         raise Unavailable(f"nothing is recorded in {path}", "ask something first; set decisions in the daemon's file")
     try:
         with read_only(path) as database:
             rows = database.execute(query, (value,)).fetchall()
-        return [Decision(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
+        return [DecisionRecord(number, at, mode, json.loads(record)) for number, at, mode, record in rows]
     except (sqlite3.Error, ValueError) as error:
         raise Unavailable(f"{path} cannot be read: {error}", "move it away; the daemon begins a new one") from error

@@ -48,4 +48,4 @@ class Ended:
 
 
 def _weight(stream: Stream) -> int:
-    return max(STREAM_BYTES, stream.kept_bytes)
+    return max(STREAM_BYTES, stream.held_bytes)

@@ -61,7 +61,7 @@ class Stream:
         self._log_bytes = self._free_bytes = log_bytes
 
     @property
-    def kept_bytes(self) -> int:
+    def held_bytes(self) -> int:
         """What the events that are kept weigh."""
         return self._log_bytes - self._free_bytes
 

@@ -13,7 +13,7 @@ from ..monitoring.counters import Counters
 from ..profiling.profiler import Profiler
 from .admission import Admission
 from .first_tokens import FirstTokens
-from .gathering import Gatherer
+from .gatherer import Gatherer
 from .retrieval import RetrievalClient
 
 

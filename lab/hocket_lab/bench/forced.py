@@ -24,8 +24,8 @@ from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling import distribution as codec
 from hocket_daemon.engine.sampling.distribution import MAX_IDS, Distribution, truncate
+from hocket_daemon.serving.passage_weights import explained
 from hocket_daemon.serving.prefix import PrefixChain
-from hocket_daemon.serving.relevance import explained
 from hocket_lab.forcing import distribution, read_at_once
 
 Manner = Literal["loud", "in range", "steady", "guessing", "soft"]

@@ -18,7 +18,7 @@ from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import made
-from hocket_daemon.serving.relevance import explained, weigh
+from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import read_at_once
 
 SIDES: tuple[Side, Side] = ("device", "cloud")

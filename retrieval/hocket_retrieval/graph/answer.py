@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .extract import (
+from .phrases import (
     MAX_MENTIONS,
     MAX_NAME_WORDS,
     MAX_TERM_WORDS,

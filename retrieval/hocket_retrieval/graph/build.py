@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from ..graph_tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
 from ..store import Store
-from .extract import is_name
 from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network
 from .partition import divide, gather
+from .phrases import is_name
 from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary

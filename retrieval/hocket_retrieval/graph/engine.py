@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import structlog
 
 from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
-from hocket_bus.web.connection import BROKEN, Connection
-from hocket_bus.web.server import Server, server_at
+from hocket_bus.web.connection import BROKEN, HttpConnection
+from hocket_bus.web.server_address import ServerAddress, server_at
 
 from ..config import GraphConfig
 from .answer import BadAnswer, body_of, reading_of
-from .extract import mentions
+from .phrases import mentions
 from .reading import BATCH_CHUNKS, By, Extractor, Reading, Rules
 
 CONNECT_S = 5.0
@@ -43,7 +43,7 @@ def extractor_of(config: GraphConfig) -> Extractor:
 class Engine:
     """An Extractor. It is used by one thread at a time."""
 
-    def __init__(self, server: Server, model: str) -> None:
+    def __init__(self, server: ServerAddress, model: str) -> None:
         self.name = model
         self._server = server
         self._context = ssl.create_default_context() if server.is_encrypted else None
@@ -83,7 +83,7 @@ class Engine:
 
     def _ask(self, body: bytes, interrupted: Callable[[], bool]) -> bytes | None:
         """The answer, or None where that was interrupted. Raises HocketError."""
-        connection = Connection(self._server, self._context)
+        connection = HttpConnection(self._server, self._context)
         thread = ThreadPoolExecutor(1, thread_name_prefix="graph engine")
         asked = thread.submit(self._exchange, connection, self._server.post(body, "application/json"))
         thread.shutdown(wait=False)  # it ends with this request, which is left to itself when it is interrupted
@@ -95,7 +95,7 @@ class Engine:
         self._failures, self._problem = 0, ""
         return answer
 
-    def _exchange(self, connection: Connection, request: bytes) -> bytes:
+    def _exchange(self, connection: HttpConnection, request: bytes) -> bytes:
         """The body of an answer, cut where it is too long for one. Raises HocketError."""
         began_s = time.monotonic()
         place, until_s = self._server.place, began_s + ANSWER_S

@@ -18,7 +18,7 @@ Groups = list[list[int]]
 def divide(network: Network, limit: int, moves: Moves) -> None:
     """Put every entity in a subgraph, whatever was; one that is much like an earlier one keeps its id."""
     groups = _groups(network, limit)
-    for subgraph, group in zip(_kept_ids(groups, network.home), groups, strict=True):
+    for subgraph, group in zip(_subgraph_ids(groups, network.home), groups, strict=True):
         at = moves.new() if subgraph is None else subgraph
         for entity in group:
             moves.go(entity, at)
@@ -43,7 +43,7 @@ def _groups(network: Network, limit: int) -> Groups:
     return [group for group in groups if group not in alone] + _packed(alone, limit)
 
 
-def _kept_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
+def _subgraph_ids(groups: Groups, home: Mapping[int, int]) -> list[int | None]:
     """For each group the subgraph that most of its members were in, each for one group only; None for a new one."""
     shared = Counter((home[entity], at) for at, group in enumerate(groups) for entity in group if entity in home)
     ids: list[int | None] = [None] * len(groups)

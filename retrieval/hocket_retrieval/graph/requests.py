@@ -34,7 +34,7 @@ def answered(collection: Federated, asked: Asked) -> m.Message:
             scores = collection.weigh(asked.query, asked.texts, asked.scorer)
             return m.Scores(request=asked.request, scores=scores)
         case m.Keep():
-            return _kept(index, asked)
+            return _held(index, asked)
         case m.ListHeld():
             return _texts(index, asked)
         case m.Expire():
@@ -46,7 +46,7 @@ def answered(collection: Federated, asked: Asked) -> m.Message:
             return m.Matched(request=asked.request, matches=matches)
 
 
-def _kept(index: SummaryIndex, asked: m.Keep) -> m.Held:
+def _held(index: SummaryIndex, asked: m.Keep) -> m.Held:
     """What is held afterwards, also where there was no room for more: its sender is told so."""
     problem = ""
     if asked.drop_all:

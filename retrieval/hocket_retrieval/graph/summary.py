@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..graph_tables import NamedEntity
-from .extract import is_name
 from .leaving import words_of
 from .network import Network
+from .phrases import is_name
 
 Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote
 

@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from hocket_daemon.serving.decisions import Decision
+    from hocket_daemon.serving.decisions import DecisionRecord
 
 EXAMPLE = "Examples: hocket explain, for the latest answer; hocket explain 3f2a; hocket explain --list"
 LISTED = 20
@@ -57,7 +57,7 @@ def explain(
         _show(found)
 
 
-def _list(found: list[Decision], json_object: bool) -> None:
+def _list(found: list[DecisionRecord], json_object: bool) -> None:
     if json_object:
         typer.echo(json.dumps([decision._asdict() for decision in found], ensure_ascii=False))
         return
@@ -70,7 +70,7 @@ def _list(found: list[Decision], json_object: bool) -> None:
     console.out().print(table)
 
 
-def _show(found: Decision) -> None:
+def _show(found: DecisionRecord) -> None:
     """Names and values in lines; what is a list of records becomes a table."""
     from hocket_tools import console
 
@@ -108,7 +108,7 @@ def _add_row(table: Table, texts: Iterable[str]) -> None:
     table.add_row(*(Text(console.printable(text)) for text in texts))
 
 
-def _time(found: Decision) -> str:
+def _time(found: DecisionRecord) -> str:
     return found.at.replace("T", " ")[:19]
 
 

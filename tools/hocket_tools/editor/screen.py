@@ -21,7 +21,7 @@ from hocket_client.composer import News
 from hocket_tools.text_file import TextFile
 
 from .ghost import Ghost
-from .picture import lines, on_paper, write
+from .screenshot import lines, on_paper, write
 from .status import Status
 
 PATIENCE_S = 30.0  # for the first suggestion

@@ -24,7 +24,7 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """A document is there."""
-        self._server.opened(params.text_document)
+        self._server.on_open(params.text_document)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
@@ -46,7 +46,7 @@ class Server(LanguageServer):
         self.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline)
         self.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions())(_listed)
 
-    def opened(self, item: types.TextDocumentItem) -> None:
+    def on_open(self, item: types.TextDocumentItem) -> None:
         """A document is there."""
         encoding = types.PositionEncodingKind(self.server_capabilities.position_encoding)
         self.drafts.open(item.uri, Text(unicode(item.text), Units(encoding)))

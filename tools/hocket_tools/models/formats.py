@@ -10,7 +10,7 @@ from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import Check, check
-from hocket_daemon.engine.catalog.choice import report, reported
+from hocket_daemon.engine.catalog.format_choice import report, reported
 from hocket_daemon.engine.catalog.machine import multiplies_bfloat16
 
 from .checked import settings

@@ -14,11 +14,11 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from hocket_bus.errors import BadRequest
 from hocket_tools import console
 
-from .documents import sections
 from .examples import Example, Examples
 from .labels import OWN, SUPPORTED, Label, label_of, labelled
 from .learner import Learner, Plan
 from .reading import Reading
+from .sections import sections
 from .weights import Pupil
 
 BATCH, LORA_BATCH = 8, 4

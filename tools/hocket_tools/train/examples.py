@@ -17,8 +17,8 @@ from hocket_retrieval.collection import Collection
 from hocket_tools.embedding import RememberingEmbedder
 from hocket_tools.replay import Shelf, typed
 
-from .documents import Section
 from .facts import Facts
+from .sections import Section
 
 SHARES = (0.125, 0.5)  # of a section that is typed
 FACTS = 0.4  # of the examples

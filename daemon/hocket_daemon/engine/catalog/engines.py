@@ -12,7 +12,7 @@ from ..backends.gguf_model import SUFFIX, GGUFModel
 from ..backends.loading import place_of
 from ..backends.transformers_model import TransformersModel
 from ..settings import KVSettings, ModelSettings
-from .choice import chosen
+from .format_choice import chosen
 from .published import PUBLISHED, advice, resolved
 
 

@@ -19,8 +19,8 @@ import structlog
 
 from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Finish
-from hocket_bus.web.connection import BROKEN, Connection
-from hocket_bus.web.server import Server
+from hocket_bus.web.connection import BROKEN, HttpConnection
+from hocket_bus.web.server_address import ServerAddress
 
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ..runtime.compute import Post
@@ -46,7 +46,7 @@ def open_server(settings: ServerSettings, post: Post, egress: EgressSettings, le
 class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
-    def __init__(self, server: Server, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
+    def __init__(self, server: ServerAddress, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
         self.continues = continues(settings.api)
         self._server = server
         self._settings = settings
@@ -67,7 +67,7 @@ class OpenAIGenerator:
         silent for too long, Untrusted for a key or a certificate, BadConfiguration for a path or a model that it does
         not know, BadRequest where it refuses the request, ProtocolError where it streams no text, and else Unavailable.
         """
-        connection = Connection(self._server, self._context)
+        connection = HttpConnection(self._server, self._context)
         text = ServerText(connection, on_text, on_end)
         refusal = self._refusal(request)
         if refusal is not None:
@@ -117,7 +117,7 @@ class ServerText:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: HttpConnection,
         on_text: Callable[[str], None],
         on_end: Callable[[Finish | HocketError], None],
     ) -> None:
@@ -150,7 +150,7 @@ class _Worker:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: HttpConnection,
         settings: ServerSettings,
         request: TextRequest,
         count: Callable[[int, int], None],

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.web.server import Server, server_at
+from hocket_bus.web.server_address import ServerAddress, server_at
 
 from ..settings import ServerSettings
 
 _PATHS = {"completions": "completions", "chat": "chat/completions"}
 
 
-def server_of(settings: ServerSettings) -> Server | None:
+def server_of(settings: ServerSettings) -> ServerAddress | None:
     """The server, or None where the settings name none. Raises BadConfiguration."""
     if not settings.url:
         return None

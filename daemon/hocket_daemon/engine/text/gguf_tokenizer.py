@@ -15,7 +15,7 @@ _REMEDY = "lay the model's tokenizer.json and tokenizer_config.json beside it"
 def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerBase:
     """A tokenizer that numbers its tokens as `vocabulary` does. Raises BadConfiguration."""
     beside = _beside(file)
-    if beside is not None and _numbers_alike(beside, vocabulary):
+    if beside is not None and _has_same_numbers(beside, vocabulary):
         return beside
     try:
         read = _read(file)
@@ -24,7 +24,7 @@ def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerB
             f"transformers does not read the tokenizer of '{file}' ({' '.join(str(error).split())[:200]})",
             _REMEDY,
         ) from error
-    if not _numbers_alike(read, vocabulary):
+    if not _has_same_numbers(read, vocabulary):
         raise BadConfiguration(
             f"transformers numbers the tokens of '{file}' otherwise than the file does",
             _REMEDY,
@@ -48,7 +48,7 @@ def _beside(file: Path) -> PreTrainedTokenizerBase | None:
         return None
 
 
-def _numbers_alike(tokenizer: PreTrainedTokenizerBase, vocabulary: dict[str, int]) -> bool:
+def _has_same_numbers(tokenizer: PreTrainedTokenizerBase, vocabulary: dict[str, int]) -> bool:
     """Whether every token of the file has its number; transformers may add one of its own behind them."""
     known = tokenizer.get_vocab()
     return all(known.get(piece) == id for piece, id in vocabulary.items())

@@ -19,7 +19,7 @@ from hocket_bus.messages import Side
 from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, bill_of, constraint_of, costs_of
 from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.migration import lead_tokens, worth_moving
-from hocket_daemon.dispatch.policy import Ints, Threshold, Waits
+from hocket_daemon.dispatch.policy import Ints, StartDelays, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
 from hocket_lab.bench.dispatch.delivery import Delivery, Route, delivered
@@ -119,23 +119,23 @@ def _rows(setting: Setting, price: str, rate: float, played: Requests, before: R
     return rows
 
 
-def _waits(setting: Setting, played: Requests, before: Requests, budget: float) -> list[Waits]:
+def _waits(setting: Setting, played: Requests, before: Requests, budget: float) -> list[StartDelays]:
     lengths = played.lengths.tolist()
     if setting.constraint == "server":
         threshold = Threshold(before.lengths, budget)
         return [threshold.waits(length) for length in lengths]
     priced = Priced(ttfts_of(before.ttft_s), before.lengths, setting.device_ttft, budget)
     chances = generator(PART, setting.trace.name).random(len(lengths))
-    return [Waits(wait_s, 0.0) for wait_s in priced.waits_s(played.lengths.astype(float), chances).tolist()]
+    return [StartDelays(wait_s, 0.0) for wait_s in priced.waits_s(played.lengths.astype(float), chances).tolist()]
 
 
-def _answers(setting: Setting, played: Requests, waits: Sequence[Waits], migration: str) -> list[Answer]:
+def _answers(setting: Setting, played: Requests, waits: Sequence[StartDelays], migration: str) -> list[Answer]:
     again_s = generator(PART, "again", setting.trace.name).choice(setting.trace.ttft_s, len(waits))
     each = zip(played.lengths.tolist(), played.ttft_s.tolist(), again_s.tolist(), waits, strict=True)
     return [_answer(setting, _Asked(*asked), wait, migration) for *asked, wait in each]
 
 
-def _answer(setting: Setting, asked: _Asked, waits: Waits, migration: str) -> Answer:
+def _answer(setting: Setting, asked: _Asked, waits: StartDelays, migration: str) -> Answer:
     """A race, and the hand-over to the side that is not writing."""
     length = asked.length
     device_s, server_s = waits.device_s + setting.device_ttft.at(length), waits.server_s + asked.ttft_s

@@ -15,7 +15,7 @@ from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.cost import Costs
 from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import RESOLVED_EVERY, Dispatcher, chance_of, slow
-from hocket_daemon.dispatch.policy import Ints, Policy, Threshold, Waits
+from hocket_daemon.dispatch.policy import Ints, Policy, StartDelays, Threshold
 from hocket_daemon.dispatch.priced import Priced
 from hocket_daemon.dispatch.profile import MAX_QUANTILES, Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import Constraint, DispatchSettings
@@ -60,7 +60,7 @@ def drifted(requests: Requests, drift: Drift) -> Requests:
 class Online(Protocol):
     """A way to decide; it is told of every request's end what a daemon would know."""
 
-    def decide(self, length: int) -> Waits:
+    def decide(self, length: int) -> StartDelays:
         """How long each side waits."""
         ...
 
@@ -84,7 +84,7 @@ class Static:
         self._policy = policy
         self._decided = 0
 
-    def decide(self, length: int) -> Waits:
+    def decide(self, length: int) -> StartDelays:
         """By that policy."""
         self._decided += 1
         return self._policy.waits(length, chance_of(self._decided))
@@ -124,7 +124,7 @@ class Rebuilt:
         self._policy: Policy | None = None
         self._decided = 0
 
-    def decide(self, length: int) -> Waits:
+    def decide(self, length: int) -> StartDelays:
         """By the policy of the last few requests."""
         self._lengths.observe(length, length)
         if self._policy is None or self._decided % RESOLVED_EVERY == 0:
@@ -172,7 +172,7 @@ class Daemons:
         )  # fmt: skip
         self._slow_s: float | None = None
 
-    def decide(self, length: int) -> Waits:
+    def decide(self, length: int) -> StartDelays:
         """By the dispatcher; a start that the account refuses is none."""
         decision = self._dispatcher.decide(length, length, day=0)
         self._slow_s = decision.predicted["cloud"].p90_s

@@ -19,7 +19,7 @@ from hocket_tools.train.wikitext import Document
 
 
 @contextmanager
-def opened(sets: Sets, folder: Path | None) -> Iterator[dict[str, Collection]]:
+def open_collections(sets: Sets, folder: Path | None) -> Iterator[dict[str, Collection]]:
     """A collection for each device, in `folder` if there is one, else for this run alone."""
     with ExitStack() as stack:
         at = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-graph-")))

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.bench.graph import answers, gate, latency, living, matching, privacy
-from hocket_lab.bench.graph.collections import opened, together
+from hocket_lab.bench.graph.collections import open_collections, together
 from hocket_lab.bench.graph.sets import FILES, Question, Sets, load
 from hocket_lab.bench.question_sets import FILES as SQUAD_AND_CHATS
 from hocket_lab.bench.question_sets import HALVES
@@ -65,7 +65,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         privacy.claim(report)
         return report.finish(privacy.COLUMNS)
     beside = json_path.with_suffix(".documents") if json_path is not None else None
-    with opened(sets, beside) as collections:
+    with open_collections(sets, beside) as collections:
         if settings.part == "gate":
             return _gate(report, sets, collections, settings)
         return _matching(report, sets, collections, beside)

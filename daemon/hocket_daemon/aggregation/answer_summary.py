@@ -14,13 +14,13 @@ from ..serving.reply import Reply, Sourced
 from ..serving.sources import PeerSources, sourced
 from .drafter import Drafter
 from .exchange import Confirmed
-from .partner import Action, Fail, GoAlone, Join, Leave, Notify, Rejoin
+from .partner import Action, GiveUp, GoAlone, Join, Leave, Rejoin, Warn
 
 MAX_EVENTS = 200  # of the link that are kept; a link that breaks all the time breaks alike
 _NAMES: dict[type[Action], str] = {Join: "asked along", Rejoin: "greeted again", GoAlone: "alone from here on"}
 
 
-class Account:
+class AnswerSummary:
     """What happened between the sides while an answer was written."""
 
     def __init__(self) -> None:
@@ -29,11 +29,11 @@ class Account:
     def note(self, t_s: float, action: Action) -> None:
         """Something was decided `t_s` seconds behind the question."""
         match action:
-            case Notify(text):
+            case Warn(text):
                 what = text
             case Leave(reason):
                 what = f"left: {reason}"
-            case Fail(error):
+            case GiveUp(error):
                 what = str(error)
             case _:
                 what = _NAMES[type(action)]

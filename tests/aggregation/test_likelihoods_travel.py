@@ -87,4 +87,4 @@ def test_a_device_that_keeps_its_drafts_tells_nothing() -> None:
     device = Dialogue("device", BEGIN, shares_drafts=False)
     device.add_likelihoods(HEARD["device"])
     assert drafts(device, 3) == []
-    assert told(device.kept()) == []
+    assert told(device.unconfirmed_drafts()) == []

@@ -30,7 +30,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerAddress:
     """Where requests go, and with what. Its key is in no text of it."""
 
     setting: str  # that names its url, as errors call it
@@ -65,7 +65,7 @@ class Server:
         return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("ascii") + data
 
 
-def server_at(setting: str, url: str, path: str, key_file: str) -> Server:
+def server_at(setting: str, url: str, path: str, key_file: str) -> ServerAddress:
     """The server at `url`, which is that of `setting`; `path` lies below its /v1. Raises BadConfiguration."""
     parts = _split(setting, url)
     host = parts.hostname or ""
@@ -73,7 +73,7 @@ def server_at(setting: str, url: str, path: str, key_file: str) -> Server:
         raise BadConfiguration(
             f"{setting}: http to {host} could be read on the way", "use https, or http to localhost alone"
         )
-    return Server(
+    return ServerAddress(
         setting,
         host,
         parts.port or _PORTS[parts.scheme],

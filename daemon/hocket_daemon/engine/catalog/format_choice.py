@@ -14,7 +14,7 @@ from .checking import Check
 _REPORT = "formats.json"
 
 
-class Choice(NamedTuple):
+class FormatChoice(NamedTuple):
     """What is read for a model, and why that."""
 
     place: Path
@@ -36,17 +36,17 @@ def reported(folder: Path) -> list[Check]:
         return []
 
 
-def chosen(folder: Path, dtype: str) -> Choice:
+def chosen(folder: Path, dtype: str) -> FormatChoice:
     """The fastest format in a published model's folder for `[model] dtype`."""
     if dtype != "auto":
-        return Choice(folder, f"dtype = {dtype} asks for transformers")
+        return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
     if torch.cuda.is_available():
-        return Choice(folder, "there is a GPU")
+        return FormatChoice(folder, "there is a GPU")
     if not is_installed():
-        return Choice(folder, "llama.cpp is not installed: make gguf, then hocket model get")
+        return FormatChoice(folder, "llama.cpp is not installed: make gguf, then hocket model get")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound:
-        return Choice(folder, "no GGUF file of it is checked: hocket model get")
+        return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
-    return Choice(folder / best.model, f"the fastest of those checked here ({measured} ms a step)")
+    return FormatChoice(folder / best.model, f"the fastest of those checked here ({measured} ms a step)")

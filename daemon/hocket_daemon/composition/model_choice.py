@@ -26,24 +26,24 @@ TEXT = "The old mill stands where the river leaves the town, and its wheel has n
 WORDS = 4  # of it that are typed one by one
 
 
-class Choice(NamedTuple):
+class ModelChoice(NamedTuple):
     """`model` as under `[composition]`, empty for the one that answers; and why that."""
 
     model: str
     why: str
 
 
-def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> Choice:
+def chosen(model: str, answering: LanguageModel, quick_s: float = QUICK_S) -> ModelChoice:
     """What `[composition] model` means here; nothing is smaller than the bundled model, so that is not measured."""
     if model != AUTO:
-        return Choice(model, "")
+        return ModelChoice(model, "")
     if answering.name in (BUNDLED, *TUNED.values()):
-        return Choice("", "")
+        return ModelChoice("", "")
     took_s = slowest_s(answering, quick_s)
     measured = f"a suggestion of {answering.name} takes {took_s * 1000:.0f} ms here"
     if took_s <= quick_s:
-        return Choice("", f"{measured}, {quick_s * 1000:.0f} at most")
-    return Choice(SMALL, f"{measured}, more than {quick_s * 1000:.0f}")
+        return ModelChoice("", f"{measured}, {quick_s * 1000:.0f} at most")
+    return ModelChoice(SMALL, f"{measured}, more than {quick_s * 1000:.0f}")
 
 
 def slowest_s(model: LanguageModel, quick_s: float) -> float:

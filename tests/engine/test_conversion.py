@@ -14,9 +14,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_daemon.engine.backends.conversion import convert
-from hocket_daemon.engine.backends.loading import place_of
 from hocket_daemon.engine.catalog.checking import TEXT
-from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place
+from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place, place_of
 from waiting import WAIT_S
 
 

@@ -236,7 +236,7 @@ def _weights(draft_bytes: Sequence[int]) -> Row:
 def _tokenizer(model: str) -> tuple[Encode, Decode]:
     tokenizer = open_model(ModelSettings(name=model, slots=1), "device").tokenizer
     return (
-        lambda text: list(tokenizer.encode(text, add_special_tokens=False)),
+        lambda text: list(tokenizer(text, add_special_tokens=False)["input_ids"]),
         lambda ids: str(tokenizer.decode(ids, skip_special_tokens=True)),
     )
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.adapter import base_of
 from hocket_daemon.engine.backends.gguf_model import SUFFIX
 from hocket_daemon.engine.backends.llama import Model
-from hocket_daemon.engine.backends.loading import place_of
-from hocket_daemon.engine.catalog.published import PUBLISHED
+from hocket_daemon.engine.catalog.published import PUBLISHED, place_of
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
+from hocket_daemon.engine.text.spelling import AnyTokenizer
 from hocket_daemon.engine.text.tokenizer import fingerprint, fingerprint_of
 from hocket_tools.models.listed import bytes_of
 
@@ -70,5 +70,5 @@ def _described_file(file: Path) -> dict[str, str | int]:
         model.close()
 
 
-def _chat(tokenizer: PreTrainedTokenizerBase) -> str:
+def _chat(tokenizer: AnyTokenizer) -> str:
     return "yes" if tokenizer.chat_template else "no: asked as `Question:` and `Answer:`"

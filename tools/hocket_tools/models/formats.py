@@ -1,7 +1,8 @@
-"""The formats of a published model on this machine: made, checked and written down for the daemons to choose from."""
+"""The formats of a published model on this machine: laid together, checked, and written down for the daemons."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,8 @@ from hocket_daemon.engine.backends.llama import is_installed
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import Check, check
 from hocket_daemon.engine.catalog.format_choice import report, reported
-from hocket_daemon.engine.catalog.machine import multiplies_bfloat16
 
 from .checked import settings
-from .requantised import requantise
 
 GGUF, FLOAT = "model.gguf", "."  # in the model's folder
 
@@ -25,16 +24,14 @@ def lacks_formats(folder: Path) -> bool:
 
 
 def add_formats(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
-    """Make a GGUF file of the published `file` in its `folder` of float weights; check and time both."""
+    """Lay the published `file` into its `folder` of float weights as it is; check and time both."""
     if not is_installed():
-        progress("llama.cpp is not installed, so transformers reads it; faster on a CPU: make gguf, and this again")
+        progress("llama.cpp is not installed, so transformers reads it, which takes more memory and time")
         return
-    kind = "BF16" if multiplies_bfloat16() else "F16"
-    progress(f"writing {GGUF} in {kind}")
     partial = folder / f".{GGUF}"
-    requantise(file, partial, kind)
+    shutil.copyfile(file, partial)
     partial.replace(folder / GGUF)
-    progress("checking it beside the float weights")
+    progress("checking the file beside the float weights")
     floats = TransformersModel(settings(str(folder), "float32"), "device")
     model = GGUFModel(settings(GGUF, "auto"), folder / GGUF)
     checks = [replace(check(floats, None), model=FLOAT), check(model, floats)]

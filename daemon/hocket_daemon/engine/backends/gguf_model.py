@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from hocket_bus.errors import BadConfiguration
 
 from ..preemption import Interrupt
+from ..runtime.entry import KV
 from ..runtime.stored import open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, wanted
@@ -21,7 +21,6 @@ from ..text.gguf_tokenizer import tokenizer_of
 from ..text.tokenizer import Prefix, Worded, fingerprint_of, size_of
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .rows import RowMemory
-from .threads import use_threads
 
 SUFFIX = ".gguf"
 _PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in llama.cpp's description
@@ -34,7 +33,6 @@ class GGUFModel(Worded):
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""
         self.name, self.why = settings.name, why
-        self._threads = settings.threads
         self.file = file
         model = self._model = Model(file)
         vocabulary = model.vocabulary()
@@ -68,24 +66,22 @@ class GGUFModel(Worded):
             interrupt.when_set(stop.set)
         asked = wanted(segments)
         logits = self.slots.append(segments, stop)
-        use_threads(self._threads)  # torch's second thread would take from the other side what this one gains
-        found = torch.softmax(torch.from_numpy(logits[:, : self.vocabulary]), dim=-1)
-        return whole(found.numpy(), asked)
+        return whole(_softmax(logits[:, : self.vocabulary]), asked)
 
     def restore(self, row: int, prefix: Prefix, length: int) -> bool:
         """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
         kv = self.stored.find(prefix) if self.stored is not None else None
-        return kv is not None and self.slots.copy_in(row, kv[0].numpy().ravel(), length)
+        return kv is not None and self.slots.copy_in(row, kv.states[0].reshape(-1), length)
 
     def keep(self, row: int, prefix: Prefix) -> None:
         """Cut the row to the document and let the store write it on its own thread."""
         if self.stored is not None:
-            self.stored.put_later(prefix, [self.slots.copy_out(row, len(prefix.ids))])
+            self.stored.put_later(prefix, self.slots.copy_out(row, len(prefix.ids)))
 
     def keep_ahead(self, row: int, prefix: Prefix) -> bool:
         """Write it now where that evicts nothing; whether there was room. There is a store."""
         assert self.stored is not None
-        return self.stored.put(prefix, [self.slots.copy_out(row, len(prefix.ids))], evict=False)
+        return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
 
     def close(self) -> None:
         """Free the weights and the rows."""
@@ -96,9 +92,7 @@ class GGUFModel(Worded):
         """Of all that kept bytes depend on: the file, how its rows are laid out, and llama.cpp's build."""
         with self.file.open("rb") as opened:
             digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=32))
-        functions = library().functions
-        built = functions.llama_version() + functions.llama_print_system_info()
-        digest.update(f"{self.slots.context} {self.slots.kv} ".encode() + built)
+        digest.update(f"{self.slots.context} {self.slots.kv} {library().build}".encode())
         return digest.digest()
 
 
@@ -141,12 +135,12 @@ class _LlamaRows(RowMemory):
         super().roll_back(row, length)
         self._context.cut(row, length)
 
-    def copy_out(self, row: int, length: int) -> torch.Tensor:
-        """Cut a row to its first `length` tokens; [1, 1, bytes] of what llama.cpp holds of them."""
+    def copy_out(self, row: int, length: int) -> KV:
+        """Cut a row to its first `length` tokens; what llama.cpp holds of them, in its own layout."""
         self.roll_back(row, length)
-        return torch.from_numpy(self._context.copy_out(row))[None, None]
+        return KV("uint8", [self._context.copy_out(row)[None, None]])
 
-    def copy_in(self, row: int, state: np.ndarray[tuple[int], np.dtype[np.uint8]], length: int) -> bool:
+    def copy_in(self, row: int, state: NDArray[np.uint8], length: int) -> bool:
         """Begin an empty row with the first `length` tokens of such bytes; False where they do not fit."""
         fits = self._context.copy_in(row, state)
         self.roll_back(row, length if fits else 0)
@@ -155,6 +149,11 @@ class _LlamaRows(RowMemory):
     def close(self) -> None:
         """Free them."""
         self._context.close()
+
+
+def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _compute() -> str:

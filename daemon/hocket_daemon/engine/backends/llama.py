@@ -1,4 +1,4 @@
-"""llama.cpp as it is: one GGUF file, its vocabulary, and rows of keys and values (llama-cpp-python's C functions).
+"""llama.cpp as it is: one GGUF file, its vocabulary, and rows of keys and values, by its C functions.
 
 Every row is a sequence of its own stream: it attends to its own cells alone, however many rows there are.
 """
@@ -9,6 +9,7 @@ import ctypes
 from collections import deque
 from collections.abc import Sequence
 from functools import cache
+from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from hocket_bus.errors import BadConfiguration, HocketError
 
 from ..language_model import Shape
 from ..preemption import Preempted
+from .llama_interface import PACKAGE, VERSION, Functions
 
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels
@@ -32,20 +34,17 @@ _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 class Library(NamedTuple):
     """The functions of llama.cpp, and the last lines that it complained in."""
 
-    functions: ModuleType
+    functions: ModuleType | Functions  # llama-cpp-python's module, or the wheel's under the same names
+    build: str  # of whom, and which: what is kept by one is not another's
     complaints: deque[str]
     logs: object  # is called from C: it must live as long as the library
 
 
 @cache
 def library() -> Library:
-    """llama.cpp, loaded once. Raises BadConfiguration where it is not installed."""
-    try:
-        from llama_cpp import llama_cpp as functions
-    except (ImportError, OSError, RuntimeError) as error:
-        raise BadConfiguration(
-            f"a GGUF model needs llama-cpp-python ({error})", "run: make gguf; or: pip install llama-cpp-python"
-        ) from error
+    """llama.cpp, loaded once: one that was built for this machine, or the wheel's. Raises BadConfiguration."""
+    built = _built_here()
+    functions: ModuleType | Functions = built or _of_the_wheel()
     complaints: deque[str] = deque(maxlen=20)
 
     @functions.llama_log_callback  # type: ignore[untyped-decorator,unused-ignore]
@@ -55,7 +54,25 @@ def library() -> Library:
 
     functions.llama_log_set(log, ctypes.c_void_p(0))
     functions.llama_backend_init()
-    return Library(functions, complaints, log)
+    name = f"llama-cpp-python {metadata.version('llama-cpp-python')}" if built else f"{PACKAGE} {VERSION}"
+    return Library(functions, f"{name} {functions.llama_print_system_info().decode()}", complaints, log)
+
+
+def _built_here() -> ModuleType | None:
+    """llama-cpp-python, which whoever has a compiler may install; None where it is not there."""
+    try:
+        from llama_cpp import llama_cpp
+    except (ImportError, OSError, RuntimeError):
+        return None
+    module: ModuleType = llama_cpp
+    return module
+
+
+def _of_the_wheel() -> Functions:
+    try:
+        return Functions()
+    except ImportError as error:
+        raise BadConfiguration(f"llama.cpp is missing ({error})", f"run: pip install {PACKAGE}=={VERSION}") from error
 
 
 def is_installed() -> bool:
@@ -89,7 +106,7 @@ class Model:
 
     def __init__(self, file: Path) -> None:
         """Raises BadConfiguration for a file that is no language model, or none that can be read here."""
-        self._c, complaints, _ = library()
+        self._c, _, complaints, _ = library()
         _look_at(file)
         complaints.clear()
         how = self._c.llama_model_default_params()
@@ -175,12 +192,13 @@ class Context:
 
     def __init__(self, model: Model, rows: int, context: int, *, threads: int, kv: str, pass_tokens: int) -> None:
         """`rows` of `context` tokens, kept in `kv`. Raises BadConfiguration where there is no room for them."""
-        self._c, complaints, _ = library()
+        self._c, _, complaints, _ = library()
         self._model = model
         how = self._c.llama_context_default_params()
         how.n_ctx = how.n_batch = rows * context
         how.n_ubatch = min(pass_tokens, rows * context)
         how.n_seq_max, how.n_outputs_max = rows, how.n_ubatch
+        how.n_outputs_max_per_seq = how.n_ubatch  # the likelihood of a question is asked of every token
         how.n_threads = how.n_threads_batch = threads
         how.type_k = how.type_v = KV_TYPES[kv]
         if kv == "float32":  # its fast attention rounds to float16 in between: 0.003 nats
@@ -192,7 +210,7 @@ class Context:
             raise BadConfiguration(f"llama.cpp makes no context ({_reason(complaints)})", "lower 'slots' or 'context'")
         self._memory = self._c.llama_get_memory(self._handle)
         self._cells = np.arange(rows, dtype=np.int32)  # the one sequence of each row
-        self._strlen = ctypes.cast(ctypes.CDLL(None).strlen, type(how.abort_callback))
+        self._strlen = ctypes.cast(ctypes.CDLL(None).strlen, self._c.ggml_abort_callback)
 
     def append(self, feeds: Sequence[Feed], stop: Stop) -> list[NDArray[np.float32]]:
         """Append to each of `feeds`' rows, which are all different.
@@ -247,7 +265,7 @@ class Feed(NamedTuple):
 class _Batch:
     """llama_batch over numpy's memory; `wanted` is where the tokens of each row stand whose logits are asked for."""
 
-    def __init__(self, functions: ModuleType, cells: NDArray[np.int32], feeds: Sequence[Feed]) -> None:
+    def __init__(self, functions: ModuleType | Functions, cells: NDArray[np.int32], feeds: Sequence[Feed]) -> None:
         rows, tokens, starts, every = zip(*feeds, strict=True)
         widths = [len(each) for each in tokens]
         places = zip(np.cumsum(widths), widths, every, strict=True)

@@ -13,33 +13,11 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.messages import Side
 
-from ..catalog.published import PUBLISHED, installed, resolved
-from ..settings import BUNDLED, TUNED
+from ..catalog.published import place_of
 from .adapter import add, base_of
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal
-
-
-def place_of(name: str, side: Side) -> str:
-    """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
-    name = resolved(name)
-    if name in PUBLISHED:
-        return str(installed(name))
-    if name not in (BUNDLED, *TUNED.values()):
-        return name
-    import hocket_models
-
-    return str(hocket_models.path(side if name == BUNDLED else name))
-
-
-def tuned(name: str) -> str:
-    """The shipped model that is tuned for composition, of the model that `name` means here; empty: there is none."""
-    import hocket_models
-
-    model = TUNED.get(resolved(name), "")
-    return model if model and hocket_models.path(model).is_dir() else ""
 
 
 def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -115,12 +115,15 @@ class Slots(RowMemory):
     @torch.inference_mode()
     def copy_out(self, row: int, length: int) -> KV:
         """The first `length` positions of a row."""
-        return [states for layer in self._layers for states in layer.copy_out(row, length)]
+        states = [states for layer in self._layers for states in layer.copy_out(row, length)]
+        dtype = str(states[0].dtype).removeprefix("torch.")
+        return KV(dtype, [each.contiguous().view(torch.uint8).numpy() for each in states])
 
     @torch.inference_mode()
     def copy_in(self, row: int, kv: KV, length: int) -> None:
         """Begin an empty row with the first `length` positions of what `copy_out` gave."""
-        for layer, keys, values in zip(self._layers, kv[::2], kv[1::2], strict=True):
+        states = [torch.from_numpy(each).view(getattr(torch, kv.dtype)) for each in kv.states]
+        for layer, keys, values in zip(self._layers, states[::2], states[1::2], strict=True):
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 
 import structlog
@@ -13,9 +15,10 @@ from transformers.utils import logging
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
+from ..catalog.published import place_of
 from ..language_model import Shape
 from ..preemption import Interrupt
-from ..runtime.stored import model_digest, open_store
+from ..runtime.stored import open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
@@ -24,7 +27,7 @@ from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
 from .cut import MAX_IDS, cut
 from .graphs import Capture, cuda_graphs
-from .loading import dtype_of, load, place_of
+from .loading import dtype_of, load
 from .slots import Plan, Slots
 from .threads import use_threads
 
@@ -33,6 +36,8 @@ log = structlog.get_logger(__name__)
 
 class TransformersModel(Worded):
     """Weights, tokenizer and slots. Used by one thread at a time."""
+
+    tokenizer: PreTrainedTokenizerBase
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""
@@ -179,3 +184,14 @@ def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> li
     configured = weights.generation_config.eos_token_id if weights.generation_config is not None else None
     listed = configured if isinstance(configured, list) else [configured]
     return sorted({int(token) for token in [*listed, tokenizer.eos_token_id] if token is not None})
+
+
+def model_digest(weights: PreTrainedModel) -> bytes:
+    """Digests every weight with its name and dtype, and the configuration. Reads all of the weights once."""
+    config = weights.config.to_dict()
+    config.pop("_name_or_path", None)
+    digest = hashlib.blake2b(json.dumps(config, sort_keys=True, default=str).encode(), digest_size=32)
+    for name, tensor in weights.state_dict().items():
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.digest()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from hocket_bus.messages import Side
 
 from ..backends.gguf_model import SUFFIX, GGUFModel
-from ..backends.loading import place_of
-from ..backends.transformers_model import TransformersModel
 from ..settings import KVSettings, ModelSettings
 from .format_choice import chosen
-from .published import PUBLISHED, advice, resolved
+from .published import PUBLISHED, advice, place_of, resolved
+
+if TYPE_CHECKING:
+    from ..backends.transformers_model import TransformersModel
 
 
 def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFModel | TransformersModel:
@@ -26,4 +28,6 @@ def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None
         place = str(found)
     if place.endswith(SUFFIX):
         return GGUFModel(settings, Path(place).expanduser(), kv, why)
+    from ..backends.transformers_model import TransformersModel  # seconds and memory that llama.cpp does not need
+
     return TransformersModel(settings, side, kv, why)

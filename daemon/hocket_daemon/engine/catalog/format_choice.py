@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import torch
 
 from ..backends.llama import is_installed
 from .checking import Check
@@ -40,13 +39,22 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     """The fastest format in a published model's folder for `[model] dtype`."""
     if dtype != "auto":
         return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
-    if torch.cuda.is_available():
+    if _has_gpu():
         return FormatChoice(folder, "there is a GPU")
     if not is_installed():
-        return FormatChoice(folder, "llama.cpp is not installed: make gguf, then hocket model get")
+        return FormatChoice(folder, "llama.cpp is not installed")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound:
         return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
     return FormatChoice(folder / best.model, f"the fastest of those checked here ({measured} ms a step)")
+
+
+def _has_gpu() -> bool:
+    """Whether torch finds one; it is not asked, which takes seconds, where the kernel knows of none."""
+    if not Path("/dev/nvidiactl").exists() and not Path("/dev/kfd").exists():
+        return False
+    import torch
+
+    return torch.cuda.is_available()

@@ -6,15 +6,6 @@ import platform
 from pathlib import Path
 
 
-def multiplies_bfloat16() -> bool:
-    """Whether the processor has instructions for products of bfloat16."""
-    try:
-        words = Path("/proc/cpuinfo").read_text(encoding="utf-8").split()
-    except OSError:
-        return False
-    return "avx512_bf16" in words or "bf16" in words
-
-
 def processor() -> str:
     """The processor's model name, or its architecture where the system tells no more."""
     try:

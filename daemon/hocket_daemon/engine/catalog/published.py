@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Side
 from hocket_bus.paths import models
 
-from ..settings import AUTO, BUNDLED
+from ..settings import AUTO, BUNDLED, TUNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +73,23 @@ def installed(name: str) -> Path:
             f"the model '{name}' is not in {models()}", f'run: hocket model get {name}; or set [model] name = "bundled"'
         )
     return place(name)
+
+
+def place_of(name: str, side: Side) -> str:
+    """The folder or Hugging Face name of the model that `name` means on a side. Raises BadConfiguration."""
+    name = resolved(name)
+    if name in PUBLISHED:
+        return str(installed(name))
+    if name not in (BUNDLED, *TUNED.values()):
+        return name
+    import hocket_models
+
+    return str(hocket_models.path(side if name == BUNDLED else name))
+
+
+def tuned(name: str) -> str:
+    """The shipped model that is tuned for composition, of the model that `name` means here; empty: there is none."""
+    import hocket_models
+
+    model = TUNED.get(resolved(name), "")
+    return model if model and hocket_models.path(model).is_dir() else ""

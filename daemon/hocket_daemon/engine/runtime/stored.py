@@ -8,7 +8,6 @@ begins with the digest of the document's text, so that a text's entries go with 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import threading
 import time
@@ -20,8 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 import structlog
-import torch
-from transformers import PreTrainedModel
 
 from ..settings import KVSettings
 from ..text.tokenizer import Prefix
@@ -96,7 +93,7 @@ class StoredKV:
 
     def put_later(self, prefix: Prefix, kv: KV) -> None:
         """The same on a thread of the store's own."""
-        size = sum(states.nbytes for states in kv)
+        size = kv.bytes
         if not self._waiting_bytes or self._waiting_bytes + size <= _MAX_WAITING_BYTES:
             self._waiting_bytes += size
             self._writer.submit(self._put_waiting, prefix, kv, size)
@@ -218,17 +215,6 @@ def open_store(settings: KVSettings, model: bytes) -> StoredKV | None:
 def _version(status: os.stat_result) -> tuple[int, ...]:
     """Differs once a file has been replaced or written to."""
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-def model_digest(weights: PreTrainedModel) -> bytes:
-    """Digests every weight with its name and dtype, and the configuration. Reads all of the weights once."""
-    config = weights.config.to_dict()
-    config.pop("_name_or_path", None)
-    digest = hashlib.blake2b(json.dumps(config, sort_keys=True, default=str).encode(), digest_size=32)
-    for name, tensor in weights.state_dict().items():
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.digest()
 
 
 def text_digest(text: str) -> bytes:

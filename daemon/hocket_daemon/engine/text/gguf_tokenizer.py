@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
-
 from hocket_bus.errors import BadConfiguration
+
+from .file_tokenizer import FileTokenizer
+from .spelling import AnyTokenizer
 
 _REMEDY = "lay the model's tokenizer.json and tokenizer_config.json beside it"
 
 
-def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerBase:
+def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> AnyTokenizer:
     """A tokenizer that numbers its tokens as `vocabulary` does. Raises BadConfiguration."""
     beside = _beside(file)
     if beside is not None and _has_same_numbers(beside, vocabulary):
@@ -32,23 +33,24 @@ def tokenizer_of(file: Path, vocabulary: dict[str, int]) -> PreTrainedTokenizerB
     return read
 
 
-def _read(file: Path) -> PreTrainedTokenizerBase:
+def _read(file: Path) -> AnyTokenizer:
     """From a folder that has nothing else: transformers would prefer another tokenizer that lies there."""
+    from transformers import AutoTokenizer
+
     with TemporaryDirectory() as folder:
         (Path(folder) / file.name).symlink_to(file.resolve())
-        return AutoTokenizer.from_pretrained(folder, gguf_file=file.name, trust_remote_code=False)
+        tokenizer: AnyTokenizer = AutoTokenizer.from_pretrained(folder, gguf_file=file.name, trust_remote_code=False)
+        return tokenizer
 
 
-def _beside(file: Path) -> PreTrainedTokenizerBase | None:
-    if not (file.parent / "tokenizer.json").exists():
-        return None
+def _beside(file: Path) -> AnyTokenizer | None:
     try:
-        return AutoTokenizer.from_pretrained(file.parent, trust_remote_code=False)
+        return FileTokenizer(file.parent)
     except (OSError, ValueError):
         return None
 
 
-def _has_same_numbers(tokenizer: PreTrainedTokenizerBase, vocabulary: dict[str, int]) -> bool:
+def _has_same_numbers(tokenizer: AnyTokenizer, vocabulary: dict[str, int]) -> bool:
     """Whether every token of the file has its number; transformers may add one of its own behind them."""
     known = tokenizer.get_vocab()
     return all(known.get(piece) == id for piece, id in vocabulary.items())

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tokenizers import Tokenizer
 
+from .file_tokenizer import FileTokenizer
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+AnyTokenizer: TypeAlias = "PreTrainedTokenizerBase | FileTokenizer"
 
 _NOT_A_CHARACTER = "\ufdd0"
 
@@ -21,7 +25,7 @@ _NOT_A_CHARACTER = "\ufdd0"
 class Spelling:
     """A tokenizer, and the same one without its added tokens."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
         self._names = tokenizer.added_tokens_decoder
 

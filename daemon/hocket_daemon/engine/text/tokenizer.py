@@ -9,14 +9,14 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Task
 
 from ..sampling.distribution import VOCABULARY_LIMIT
-from .spelling import Spelling
+from .spelling import AnyTokenizer, Spelling
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
 """Token ids of a layout's text before, somebody's text, and a layout's text behind it, without a BOS id."""
@@ -55,16 +55,13 @@ class Layout:
         return range(before, len(ids) - behind)
 
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
 _PASSAGE = "\x02passage\x03"
 _QUESTION = "\x02question\x03"
 _BEFORE = "\n"  # joins with nothing
 _INSTRUCTION = "Answer briefly and from this passage only."
 
 
-def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+def fingerprint(tokenizer: AnyTokenizer) -> str:
     """Equal for two tokenizers exactly when they number the same tokens the same way."""
     return fingerprint_of(tokenizer.get_vocab())
 
@@ -83,9 +80,9 @@ def size_of(vocabulary: dict[str, int], place: str) -> int:
 
 
 class Worded:
-    """What every model with a transformers tokenizer says of text. From any thread."""
+    """What every model with a tokenizer says of text. From any thread."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
         self._spelling = Spelling(tokenizer)
 
@@ -112,7 +109,7 @@ def continued_ids(spelling: Spelling, text: str) -> list[int]:
     return whole[len(before) :] if whole[: len(before)] == before else spelling.ids("", text, "")
 
 
-def text_of(tokenizer: PreTrainedTokenizerBase, ids: list[int]) -> str:
+def text_of(tokenizer: AnyTokenizer, ids: list[int]) -> str:
     """The text of `ids` without special tokens, exactly as it was tokenised."""
     return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
@@ -140,10 +137,10 @@ def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
     return spelling.ids(before, text, behind)
 
 
-def _bos(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+def _bos(tokenizer: AnyTokenizer) -> tuple[int, ...]:
     return () if tokenizer.bos_token_id is None else (int(tokenizer.bos_token_id),)
 
 
-def _turn(tokenizer: PreTrainedTokenizerBase, content: str) -> str:
+def _turn(tokenizer: AnyTokenizer, content: str) -> str:
     messages = [{"role": "user", "content": content}]
     return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))

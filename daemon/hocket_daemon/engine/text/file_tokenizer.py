@@ -1,0 +1,84 @@
+"""A tokenizer from the files that transformers writes for one, without transformers, which takes seconds and memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import AddedToken, Tokenizer
+
+_TOKENIZER, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
+_NAMED = ("bos_token", "eos_token", "unk_token", "pad_token")  # of which a template may speak
+
+
+class FileTokenizer:
+    """What the engine asks of a tokenizer, under transformers' names. From any thread."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises OSError and ValueError where the folder has none."""
+        try:
+            self.backend_tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        except Exception as error:  # the library raises nothing else
+            raise ValueError(f"{_TOKENIZER} cannot be read: {error}") from error
+        self.backend_tokenizer.no_truncation()
+        self.backend_tokenizer.no_padding()
+        config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        self._named = {name: text for name in _NAMED if (text := _text_of(config.get(name)))}
+        template = folder / _TEMPLATE
+        own = template.read_text(encoding="utf-8") if template.exists() else config.get("chat_template")
+        self.chat_template: str | None = own if isinstance(own, str) else None
+
+    @property
+    def added_tokens_decoder(self) -> dict[int, AddedToken]:
+        """The tokens that are looked for in a text before anything else, by number."""
+        return dict(self.backend_tokenizer.get_added_tokens_decoder())
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """The number of the token that a text begins with, where there is one."""
+        name = self._named.get("bos_token")
+        return None if name is None else self.backend_tokenizer.token_to_id(name)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Every piece and its number."""
+        return dict(self.backend_tokenizer.get_vocab(with_added_tokens=True))
+
+    def __call__(self, text: str, *, add_special_tokens: bool, **_: object) -> dict[str, list[int]]:
+        """The ids of `text`, as `input_ids`."""
+        return {"input_ids": self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids}
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False, **_: object) -> str:
+        """The text of `ids`."""
+        return str(self.backend_tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
+
+    def apply_chat_template(
+        self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool, **_: object
+    ) -> str:
+        """The text of a conversation. Raises ValueError where the template refuses it, or there is none."""
+        environment = ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
+        environment.globals["raise_exception"] = _refuse
+        environment.filters["tojson"] = _as_json
+        try:
+            template = environment.from_string(self.chat_template or "")
+            return template.render(messages=messages, add_generation_prompt=add_generation_prompt, **self._named)
+        except TemplateError as error:
+            raise ValueError(f"the chat template fails: {error}") from error
+
+
+def _text_of(token: Any) -> str:  # noqa: ANN401 - a string, a record or nothing, as the file has it
+    text = token.get("content") if isinstance(token, dict) else token
+    return text if isinstance(text, str) else ""
+
+
+def _refuse(message: str) -> None:
+    raise TemplateError(message)
+
+
+def _as_json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=indent)

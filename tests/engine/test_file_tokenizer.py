@@ -1,0 +1,84 @@
+"""A tokenizer that is read without transformers says what transformers says, of any text and any conversation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+import hocket_models
+from hocket_bus.messages import Task
+from hocket_daemon.engine.catalog.published import is_installed, place
+from hocket_daemon.engine.text.file_tokenizer import FileTokenizer
+from hocket_daemon.engine.text.tokenizer import Worded, fingerprint
+
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}\n  <|{{ message['role'] }}|>{{ message['content'] | trim }}"
+    "{% if loop.last and add_generation_prompt %}\n    <|assistant|>{% endif %}{% endfor %}"
+)
+TASKS: tuple[Task, ...] = ("answer", "complete")
+Both = tuple[Worded, Worded]
+
+
+@pytest.fixture(scope="module", params=["bundled", "chat", "smollm2"])
+def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """Read from one folder, by transformers and without."""
+    folder = Path(hocket_models.path("device"))
+    if request.param == "smollm2":
+        if not is_installed("smollm2"):
+            pytest.skip("smollm2 is not on this machine: hocket model get smollm2")
+        folder = place("smollm2")
+    theirs = AutoTokenizer.from_pretrained(folder)
+    if request.param == "chat":
+        folder = tmp_path_factory.mktemp("chat")
+        theirs.add_special_tokens({"additional_special_tokens": ["<|user|>", "<|assistant|>"]})
+        theirs.chat_template = TEMPLATE
+        theirs.save_pretrained(folder)
+        theirs = AutoTokenizer.from_pretrained(folder)
+    return Worded(FileTokenizer(folder)), Worded(theirs)
+
+
+@given(text=st.text(max_size=60), question=st.text(max_size=30))
+def test_prompts_are_the_same_ids_and_ids_the_same_text(both: Both, text: str, question: str) -> None:
+    ours, theirs = both
+    assert ours.continued(text) == (ids := theirs.continued(text))
+    assert ours.text(ids) == theirs.text(ids)
+    for task in TASKS:
+        assert ours.prompt(text, task) == theirs.prompt(text, task)
+        mine, other = ours.layout(task), theirs.layout(task)
+        assert mine.document(text) == other.document(text)
+        assert mine.question(question) == other.question(question)
+
+
+@given(text=st.sampled_from(["<|user|>", "<|im_start|>", "</s>", "<s>", "<unk>"]))
+def test_names_of_added_tokens_in_a_text_are_spelled_the_same(both: Both, text: str) -> None:
+    ours, theirs = both
+    assert ours.prompt(f"a {text} b", "answer") == theirs.prompt(f"a {text} b", "answer")
+
+
+def test_the_vocabulary_is_the_same(both: Both) -> None:
+    ours, theirs = both
+    assert fingerprint(ours.tokenizer) == fingerprint(theirs.tokenizer)
+    assert ours.text(list(range(200))) == theirs.text(list(range(200)))
+
+
+@pytest.mark.parametrize("fault", ["nothing", "no json", "no config"])
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, fault: str) -> None:
+    if fault != "nothing":
+        whole = (Path(hocket_models.path("device")) / "tokenizer.json").read_text(encoding="utf-8")
+        (tmp_path / "tokenizer.json").write_text("{}" if fault == "no json" else whole, encoding="utf-8")
+    with pytest.raises((OSError, ValueError)):
+        FileTokenizer(tmp_path)
+
+
+def test_a_template_may_refuse_and_may_not_reach_out(tmp_path: Path) -> None:
+    """It comes with a model, from anybody."""
+    AutoTokenizer.from_pretrained(hocket_models.path("device")).save_pretrained(tmp_path)
+    tokenizer = FileTokenizer(tmp_path)
+    for template in ("{{ raise_exception('no') }}", "{{ messages.__class__.__mro__ }}", "{% if %}"):
+        tokenizer.chat_template = template
+        with pytest.raises(ValueError, match="the chat template fails"):
+            tokenizer.apply_chat_template([{"role": "user", "content": "?"}], add_generation_prompt=True)

@@ -12,7 +12,7 @@ from hocket_daemon.aggregation.sampler import device_part, mix
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
 from hocket_daemon.serving import sources
-from hocket_daemon.serving.sources import Told, Trace, decode, encode, sourced, table
+from hocket_daemon.serving.sources import PeerSources, Trace, decode, encode, sourced, table
 
 VOCABULARY, TOKENS = 60, 40
 
@@ -46,7 +46,7 @@ def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed
         for token in chosen
     ]
     theirs = table([Trace(0.0, within(cloud, token)) for token in chosen], 2)
-    told = Told([Place(document=f"c-{at}", ordinal=at) for at in range(2)], decode(encode(theirs), TOKENS, 2))
+    told = PeerSources([Place(document=f"c-{at}", ordinal=at) for at in range(2)], decode(encode(theirs), TOKENS, 2))
     found = sourced("device", passages("d", 3), own, told)
     assert sum(origin.share for origin in found.origins) == pytest.approx(1.0, abs=1e-9)
     for token, row in zip(chosen, found.by_token, strict=True):
@@ -66,7 +66,7 @@ def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed
 def test_what_nobody_told_is_the_other_sides() -> None:
     """Tokens that the other side told nothing of are its own without a name, and no share is lost."""
     own = [Trace(0.25, np.array([1.0], np.float32)), Trace(0.5, np.array([1.0], np.float32))]
-    told = Told([Place(document="c", ordinal=3)], np.array([[1.0]]))
+    told = PeerSources([Place(document="c", ordinal=3)], np.array([[1.0]]))
     found = sourced("device", passages("d", 1), own, told)
     shares = {(origin.side, origin.document): origin.share for origin in found.origins}
     assert shares == {("device", "d-0"): 0.375, ("cloud", "c"): 0.375, ("cloud", ""): 0.25}

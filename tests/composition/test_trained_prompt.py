@@ -34,7 +34,7 @@ def test_a_prompt_is_that_of_the_running_device(
     memory.add("cloud", [Takeaway(text=text, document="d") for text in reversed(takeaways)], 0.0)
     document, told, main = Document(f"{typed} ", len(typed) + 1, 0), list[Completed](), MainThread()
     with main.compute(model) as compute:
-        completer = Completer(compute, model, TokenTexts(model), maximum=4, tell=told.append, fail=pytest.fail)
+        completer = Completer(compute, model, TokenTexts(model), maximum=4, on_completed=told.append, fail=pytest.fail)
         completer.suggest(document)
         completer.renew(document, memory.items, 0.0)
         main.settle(compute)

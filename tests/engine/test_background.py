@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import torch
+import numpy as np
 
 from hocket_bus.errors import Busy
 from hocket_bus.messages import Chunks, Error, ListChunks
 from hocket_bus.sockets import Received
 from hocket_daemon.engine.preemption import Interrupt
+from hocket_daemon.engine.runtime.entry import KV
 from hocket_daemon.engine.runtime.sequences import Ahead
 from hocket_daemon.engine.runtime.stored import StoredKV
 from hocket_daemon.engine.text.tokenizer import Prefix
@@ -49,7 +50,7 @@ class World:
             return
         prefix = Prefix(texts[at], [1, 2])
         if not self.store.has(prefix):
-            if not self.store.put(prefix, [torch.zeros(1, 2, 4)] * 2, evict=False):
+            if not self.store.put(prefix, KV("float32", [np.zeros((1, 2, 16), np.uint8)] * 2), evict=False):
                 self.job = None
                 done(Ahead(at, room=False))  # type: ignore[operator]
                 return

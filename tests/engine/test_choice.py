@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
 from hocket_daemon.engine.catalog.checking import Check
 from hocket_daemon.engine.catalog.format_choice import chosen, report
@@ -18,7 +17,7 @@ def checked(model: str, step_ms: float, refused: str = "") -> Check:
 @pytest.fixture(autouse=True)
 def _a_cpu_with_llama(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: True)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: False)
 
 
 @pytest.fixture
@@ -54,9 +53,9 @@ def test_a_report_that_cannot_be_read_is_none(folder: Path) -> None:
 
 def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(folder, "float32").place == folder
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: True)
     assert chosen(folder, "auto").place == folder
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: False)
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: False)
     place, why = chosen(folder, "auto")
     assert place == folder

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +30,7 @@ from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
 from hocket_daemon.engine.text.tokenizer import Prefix
+from waiting import WAIT_S
 
 pytestmark = needs_llama
 SETTINGS = exact(slots=4, context=256)
@@ -240,3 +243,27 @@ def test_a_tokenizer_beside_the_file_is_taken_where_it_fits(
     shutil.copy(gguf_file, tmp_path)
     model = GGUFModel(SETTINGS, tmp_path / gguf_file.name)
     assert model.prompt(TEXT, "complete") == GGUFModel(SETTINGS, gguf_file).prompt(TEXT, "complete")
+
+
+READS = """
+import sys
+from pathlib import Path
+from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import KVSettings, ModelSettings
+model = open_model(ModelSettings(name=sys.argv[1], slots=1, context=64), "device", KVSettings(folder=sys.argv[2]))
+ids = model.prompt("Where is the mill?", "answer")
+row = model.slots.take(1)[0]
+model.read([Segment([row], [ids])])
+print(model.text(ids), sorted({"torch", "transformers"} & set(sys.modules)))
+"""
+
+
+def test_a_model_with_its_tokenizer_beside_it_is_read_without_torch(gguf_file: Path, tmp_path: Path) -> None:
+    """Nor transformers: what they take is most of a daemon's memory and of its start."""
+    shutil.copy(gguf_file, tmp_path / "model.gguf")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(Path(hocket_models.path("device")) / name, tmp_path)
+    command = [sys.executable, "-c", READS, str(tmp_path / "model.gguf"), str(tmp_path / "kv")]
+    read = subprocess.run(command, capture_output=True, text=True, check=True, timeout=WAIT_S)
+    assert read.stdout.strip() == "Where is the mill? []"

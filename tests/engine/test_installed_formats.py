@@ -48,7 +48,7 @@ def test_formats_are_made_checked_and_chosen_from(folder: Path, gguf_file: Path)
     assert isinstance(model, GGUFModel) is (half.step_ms < floats.step_ms)
     assert "ms a step" in model.why
     assert not list(folder.glob(".*"))
-    assert len(told) == 4
+    assert len(told) == 3
 
 
 def test_a_set_precision_is_read_by_transformers(folder: Path, gguf_file: Path) -> None:

@@ -184,6 +184,6 @@ def test_each_model_computes_with_its_own_number_of_threads(tiny_models: dict[st
 def test_what_works_with_any_model_needs_no_model_library() -> None:
     """Another engine brings its own: torch and transformers are imported for transformers' models alone."""
     libraries = "{'torch', 'transformers'}"
-    source = f"import hocket_daemon.engine.generators.generator, sys; print({libraries} & set(sys.modules))"
+    source = f"import hocket_daemon.device, hocket_daemon.cloud, sys; print({libraries} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=WAIT_S)
     assert found.stdout.strip() == "set()"

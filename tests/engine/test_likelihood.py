@@ -31,7 +31,7 @@ def test_a_group_hears_what_teacher_forcing_says(
     assert model.text([query[at] for at in own]).strip() == QUESTION
     plain, forced = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4), Forced(model)
     for _ in range(2):  # the second time documents are restored
-        group = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4, heard=True)
+        group = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4, likelihood=True)
         np.testing.assert_allclose(
             distribution(group, [], [0.5, 0.3, 0.2]), distribution(plain, [], [0.5, 0.3, 0.2]), atol=1e-6
         )

@@ -332,7 +332,7 @@ def test_an_entry_larger_than_the_budget_is_not_kept(tmp_path: Path) -> None:
 
 def test_what_waits_for_a_slow_disk_is_bounded_by_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the documents are; one is always taken, and a put that fails leaves its room."""
-    monkeypatch.setattr(stored, "_MAX_WAITING_BYTES", 3 * sum(states.nbytes for states in some(4)))
+    monkeypatch.setattr(stored, "_MAX_WAITING_BYTES", 3 * some(4).bytes)
     store, go, taken = StoredKV(tmp_path, 10**9, b"model"), threading.Event(), []
 
     def slow(prefix: Prefix, kv: KV, *, evict: bool = True) -> bool:

@@ -284,7 +284,7 @@ class _Batch:
             ("token", self._ids), ("pos", self._positions), ("n_seq_id", self._one), ("seq_id", self._sequences),
             ("logits", self._asked),
         ):  # fmt: skip
-            setattr(described, field, ctypes.cast(array.ctypes.data, dict(described._fields_)[field]))
+            setattr(described, field, ctypes.cast(array.ctypes.data, type(getattr(described, field))))
 
 
 def _bytes_of(state: NDArray[np.uint8]) -> object:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hocket_bus.messages import Hello, Welcome
-from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, link, names
+from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, link, resolver
 from hocket_lab.link import Conditions, start
 from hocket_tools.pair.loopback import trust_self
 from ports import free_port
@@ -36,7 +36,7 @@ def resolve_by(monkeypatch: pytest.MonkeyPatch, resolver: Callable[[], list[str]
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """A resolver is given less time, and the next attempt made sooner."""
-    monkeypatch.setattr(names, "LOOKUP_S", 0.3)
+    monkeypatch.setattr(resolver, "LOOKUP_S", 0.3)
     monkeypatch.setattr(link, "REFUSED_BACKOFF_S", 0.3)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,11 +66,28 @@ def test_the_vocabulary_is_the_same(both: Both) -> None:
     assert ours.text(list(range(200))) == theirs.text(list(range(200)))
 
 
-@pytest.mark.parametrize("fault", ["nothing", "no json", "no config"])
+def test_of_several_templates_the_default_is_taken_and_older_files_name_tokens_elsewhere(tmp_path: Path) -> None:
+    AutoTokenizer.from_pretrained(hocket_models.path("device")).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    named = config.pop("bos_token")
+    config["chat_template"] = [{"name": "tools", "template": "no"}, {"name": "default", "template": TEMPLATE}]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    (tmp_path / "special_tokens_map.json").write_text(json.dumps({"bos_token": {"content": named}}))
+    ours, theirs = FileTokenizer(tmp_path), AutoTokenizer.from_pretrained(hocket_models.path("device"))
+    theirs.chat_template = TEMPLATE
+    asked = [{"role": "user", "content": "?"}]
+    assert ours.bos_token_id == theirs.bos_token_id
+    expected = theirs.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+    assert ours.apply_chat_template(asked, add_generation_prompt=True) == expected
+
+
+@pytest.mark.parametrize("fault", ["nothing", "no json", "no config", "a list"])
 def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path, fault: str) -> None:
     if fault != "nothing":
         whole = (Path(hocket_models.path("device")) / "tokenizer.json").read_text(encoding="utf-8")
         (tmp_path / "tokenizer.json").write_text("{}" if fault == "no json" else whole, encoding="utf-8")
+    if fault == "a list":
+        (tmp_path / "tokenizer_config.json").write_text("[]", encoding="utf-8")
     with pytest.raises((OSError, ValueError)):
         FileTokenizer(tmp_path)
 

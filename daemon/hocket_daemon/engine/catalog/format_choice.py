@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..backends.llama import is_installed
+from ..backends.llama_interface import PACKAGE, VERSION
 from .checking import Check
 
 _REPORT = "formats.json"
@@ -42,7 +43,7 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     if _has_gpu():
         return FormatChoice(folder, "there is a GPU")
     if not is_installed():
-        return FormatChoice(folder, "llama.cpp is not installed")
+        return FormatChoice(folder, f"llama.cpp is not installed: pip install {PACKAGE}=={VERSION}")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound:
         return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")

@@ -12,6 +12,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import AddedToken, Tokenizer
 
 _TOKENIZER, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
+_OLDER = "special_tokens_map.json"  # where some have the names that others have in the configuration
 _NAMED = ("bos_token", "eos_token", "unk_token", "pad_token")  # of which a template may speak
 
 
@@ -26,11 +27,13 @@ class FileTokenizer:
             raise ValueError(f"{_TOKENIZER} cannot be read: {error}") from error
         self.backend_tokenizer.no_truncation()
         self.backend_tokenizer.no_padding()
-        config = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+        config = _record(folder / _CONFIG)
+        if (more := folder / _OLDER).exists():
+            config = _record(more) | config
         self._named = {name: text for name in _NAMED if (text := _text_of(config.get(name)))}
         template = folder / _TEMPLATE
-        own = template.read_text(encoding="utf-8") if template.exists() else config.get("chat_template")
-        self.chat_template: str | None = own if isinstance(own, str) else None
+        own = template.read_text(encoding="utf-8") if template.exists() else _default_of(config.get("chat_template"))
+        self.chat_template: str | None = own
 
     @property
     def added_tokens_decoder(self) -> dict[int, AddedToken]:
@@ -69,6 +72,21 @@ class FileTokenizer:
             return template.render(messages=messages, add_generation_prompt=add_generation_prompt, **self._named)
         except TemplateError as error:
             raise ValueError(f"the chat template fails: {error}") from error
+
+
+def _record(file: Path) -> dict[str, Any]:
+    found = json.loads(file.read_text(encoding="utf-8"))
+    if not isinstance(found, dict):
+        raise ValueError(f"{file.name} is no record")
+    return found
+
+
+def _default_of(template: Any) -> str | None:  # noqa: ANN401 - as the file has it
+    """The template, or of several with names the default one; None where there is none."""
+    if isinstance(template, list):
+        named = {each.get("name"): each.get("template") for each in template if isinstance(each, dict)}
+        template = named.get("default")
+    return template if isinstance(template, str) else None
 
 
 def _text_of(token: Any) -> str:  # noqa: ANN401 - a string, a record or nothing, as the file has it

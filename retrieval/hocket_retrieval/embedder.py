@@ -1,4 +1,4 @@
-"""Texts as unit vectors, and pairs of texts as scores; knows sentence-transformers models and nothing of stores.
+"""Texts as unit vectors, and pairs of texts as scores; knows models of sentence-transformers and nothing of stores.
 
 Both classes may be used from several threads at once.
 """
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
     import torch
     from sentence_transformers import CrossEncoder, SentenceTransformer
 
+    from .bert import Bert
+
 Vectors = NDArray[np.float32]
 Features: TypeAlias = dict[str, Any]  # what a model is called with
+Model: TypeAlias = "Bert | SentenceTransformer"
 _OF_TOKENS = ("input_ids", "token_type_ids", "attention_mask")  # each [texts, tokens]
 _BATCH = 32
 
 
 class Embedder:
-    """A sentence-transformers model: texts in, float32 rows of length 1 out.
+    """A model of sentence-transformers: texts in, float32 rows of length 1 out.
 
     `fingerprint` says what a cosine of two of its vectors means: two sides with equal fingerprints score alike.
     """
@@ -47,8 +50,8 @@ class Embedder:
         self._model = _load_embedder(name)
         self._quick = packed(self._model)  # for queries, which are one at a time
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
-        self.dimension = int(self._model.get_embedding_dimension() or 0)
-        self.fingerprint = f"cosine:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
+        self.dimension, digest = _described(self._model)
+        self.fingerprint = f"cosine:{digest}"
 
     def query(self, text: str) -> Vectors:
         """The vector of a query, shape (dimension,)."""
@@ -74,14 +77,14 @@ class Embedder:
         with self._tokenizing:
             return self._model.preprocess(texts)
 
-    def _encode(self, model: SentenceTransformer, tokens: Features, threads: int, bfloat16: bool = False) -> Vectors:
+    def _encode(self, model: Model, tokens: Features, threads: int, bfloat16: bool = False) -> Vectors:
         import torch
 
         moved = {key: value.to(self._model.device) for key, value in tokens.items() if torch.is_tensor(value)}
         torch.set_num_threads(threads)  # of this thread; for one query a second core brings only waiting
         lower = torch.autocast(self._model.device.type, torch.bfloat16, enabled=bfloat16)
         with torch.inference_mode(), lower:
-            vectors = model(tokens | moved)["sentence_embedding"].float()
+            vectors = _vectors(model, tokens | moved).float()
             unit: Vectors = torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
         return unit
 
@@ -114,16 +117,38 @@ class Reranker:
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
 
 
-def _load_embedder(name: str) -> SentenceTransformer:
+def _load_embedder(name: str) -> Model:
+    place = _bundled() if name == BUNDLED_EMBEDDER else name
+    try:
+        return _read(place)
+    except Exception as error:  # a hub, a disk and a model format fail in many ways
+        raise ModelError(f"cannot load the embedder '{name}': {_line(error)}", _REMEDY) from error
+
+
+def _read(place: str) -> Model:
+    from .bert import Bert, is_bert
+
+    if is_bert(Path(place)):
+        return Bert(Path(place))
     from sentence_transformers import SentenceTransformer
 
-    place = _bundled() if name == BUNDLED_EMBEDDER else name
     with _quiet_loading():
-        try:
-            local = Path(place).is_dir()
-            return SentenceTransformer(place, local_files_only=local, model_kwargs=_NO_PICKLES)
-        except Exception as error:  # a hub, a disk and a model format fail in many ways
-            raise ModelError(f"cannot load the embedder '{name}': {_line(error)}", _REMEDY) from error
+        local = Path(place).is_dir()
+        return SentenceTransformer(place, local_files_only=local, model_kwargs=_NO_PICKLES)
+
+
+def _described(model: Model) -> tuple[int, str]:
+    """How wide its vectors are, and a digest of all that they depend on."""
+    from .bert import Bert
+
+    if isinstance(model, Bert):
+        return model.dimension, model.digest
+    return int(model.get_embedding_dimension() or 0), _digest(model.state_dict(), model.max_seq_length)
+
+
+def _vectors(model: Model, tokens: Features) -> torch.Tensor:
+    vectors: torch.Tensor | dict[str, torch.Tensor] = model(tokens)
+    return vectors["sentence_embedding"] if isinstance(vectors, dict) else vectors
 
 
 def _load_reranker(name: str) -> CrossEncoder:

@@ -1,0 +1,190 @@
+"""A sentence-transformers folder with a BERT in it, read by torch alone.
+
+Importing sentence-transformers takes four times the time and twice the memory of torch, in each daemon, at each start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import msgspec
+import torch
+from msgspec import Struct
+from safetensors import safe_open
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+from torch.nn import functional
+
+T = TypeVar("T")
+L = TypeVar("L", nn.Linear, nn.LayerNorm)
+_TYPES = ["Transformer", "Pooling", "Normalize"]
+_WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
+_SETTINGS, _PROMPTS = "sentence_bert_config.json", "config_sentence_transformers.json"
+
+
+class _Shape(Struct):
+    """config.json, of what is read here."""
+
+    model_type: Literal["bert"]
+    hidden_act: Literal["gelu"]
+    num_hidden_layers: int
+    num_attention_heads: int
+    layer_norm_eps: float
+    pad_token_id: int
+    position_embedding_type: Literal["absolute"] = "absolute"
+
+
+class _Settings(Struct):
+    """sentence_bert_config.json."""
+
+    max_seq_length: int
+    do_lower_case: bool = False
+
+
+class _Prompts(Struct):
+    """config_sentence_transformers.json."""
+
+    prompts: dict[str, str] = {}
+
+
+class _Module(Struct):
+    """One of modules.json."""
+
+    type: str
+    path: str
+
+
+def is_bert(folder: Path) -> bool:
+    """Whether a folder holds what this reads: a BERT, the mean of its tokens, and nothing else that changes them."""
+    try:
+        _parsed(folder, "config.json", _Shape)
+        _parsed(folder, _PROMPTS, _Prompts)
+        lowers = _parsed(folder, _SETTINGS, _Settings).do_lower_case
+        modules = _parsed(folder, "modules.json", list[_Module])
+        pooling = _parsed(folder, f"{modules[1].path}/config.json", dict[str, object])
+    except (OSError, ValueError, LookupError):
+        return False
+    ways = {key for key, used in pooling.items() if key.startswith("pooling_mode_") and used is True}
+    return (
+        [module.type.rpartition(".")[2] for module in modules] == _TYPES
+        and modules[0].path == ""
+        and ways == {"pooling_mode_mean_tokens"}
+        and not lowers
+        and all((folder / name).is_file() for name in (_WEIGHTS, _TOKENIZER))
+    )
+
+
+class Bert(nn.Module):
+    """Token ids [texts, tokens] to vectors [texts, width], the means over each text's tokens."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises what reading and parsing files raise."""
+        super().__init__()
+        shape = _parsed(folder, "config.json", _Shape)
+        self.prompts = _parsed(folder, _PROMPTS, _Prompts).prompts
+        with safe_open(folder / _WEIGHTS, "pt") as file:
+            weights = _Weights(file, shape.layer_norm_eps)
+            self.words = weights.embedding("embeddings.word_embeddings")
+            self.positions = weights.embedding("embeddings.position_embeddings")
+            self.types = weights.embedding("embeddings.token_type_embeddings")
+            self.norm = weights.norm("embeddings.LayerNorm")
+            layers, heads = shape.num_hidden_layers, shape.num_attention_heads
+            self.layers = nn.ModuleList(_Layer(weights, f"encoder.layer.{at}", heads) for at in range(layers))
+        self.to(torch.accelerator.current_accelerator() or "cpu").eval()
+        self.dimension = self.words.embedding_dim
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._tokenizer.enable_truncation(_parsed(folder, _SETTINGS, _Settings).max_seq_length)
+        self._tokenizer.enable_padding(pad_id=shape.pad_token_id)
+        self.digest = _digest(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where it computes."""
+        return self.words.weight.device
+
+    def preprocess(self, texts: Sequence[str]) -> dict[str, Tensor]:
+        """What `forward` takes: each tensor [texts, tokens]."""
+        read = self._tokenizer.encode_batch([text.strip() for text in texts])
+        ids, seen = [each.ids for each in read], [each.attention_mask for each in read]
+        return {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(seen)}
+
+    def forward(self, tokens: Mapping[str, Tensor]) -> Tensor:
+        """[texts, tokens] to [texts, width]."""
+        ids, seen = tokens["input_ids"], tokens["attention_mask"]
+        places = torch.arange(ids.shape[1], device=ids.device)
+        rows = self.norm(self.words(ids) + self.types(torch.zeros_like(ids)) + self.positions(places))
+        mask = seen[:, None, None, :].bool()
+        for layer in self.layers:
+            rows = layer(rows, mask)
+        weight = seen[:, :, None].to(rows.dtype)
+        mean: Tensor = (rows * weight).sum(1) / weight.sum(1)
+        return mean
+
+
+class _Layer(nn.Module):
+    def __init__(self, weights: _Weights, name: str, heads: int) -> None:
+        super().__init__()
+        self._heads = heads
+        self.query = weights.linear(f"{name}.attention.self.query")
+        self.key = weights.linear(f"{name}.attention.self.key")
+        self.value = weights.linear(f"{name}.attention.self.value")
+        self.attended = weights.linear(f"{name}.attention.output.dense")
+        self.attended_norm = weights.norm(f"{name}.attention.output.LayerNorm")
+        self.inner = weights.linear(f"{name}.intermediate.dense")
+        self.outer = weights.linear(f"{name}.output.dense")
+        self.outer_norm = weights.norm(f"{name}.output.LayerNorm")
+
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        """[texts, tokens, width] to the same; `mask` [texts, 1, 1, tokens] says what is attended to."""
+        query, key, value = (self._by_head(read(rows)) for read in (self.query, self.key, self.value))
+        heads = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        rows = self.attended_norm(self.attended(heads.transpose(1, 2).flatten(2)) + rows)
+        out: Tensor = self.outer_norm(self.outer(functional.gelu(self.inner(rows))) + rows)
+        return out
+
+    def _by_head(self, rows: Tensor) -> Tensor:
+        """[texts, tokens, width] to [texts, heads, tokens, width of a head]."""
+        heads: Tensor = rows.unflatten(2, (self._heads, -1)).transpose(1, 2)
+        return heads
+
+
+class _Weights:
+    """Layers made of a file's weights."""
+
+    def __init__(self, file: safe_open, eps: float) -> None:
+        self._file, self._eps = file, eps
+
+    def embedding(self, name: str) -> nn.Embedding:
+        layer: nn.Embedding = nn.Embedding.from_pretrained(self._weight(f"{name}.weight"))
+        return layer
+
+    def linear(self, name: str) -> nn.Linear:
+        return self._filled(nn.Linear(1, 1), name)
+
+    def norm(self, name: str) -> nn.LayerNorm:
+        width = self._weight(f"{name}.bias").shape
+        return self._filled(nn.LayerNorm(list(width), self._eps), name)
+
+    def _filled(self, layer: L, name: str) -> L:
+        layer.weight, layer.bias = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
+        return layer
+
+    def _weight(self, name: str) -> nn.Parameter:
+        weight: Tensor = self._file.get_tensor(name)  # type: ignore[no-untyped-call]
+        return nn.Parameter(weight.float(), requires_grad=False)
+
+
+def _digest(folder: Path) -> str:
+    """Of all that a vector depends on."""
+    sha = hashlib.sha256()
+    for name in (_WEIGHTS, _TOKENIZER, _SETTINGS, _PROMPTS):
+        with (folder / name).open("rb") as file:
+            sha.update(hashlib.file_digest(file, "sha256").digest())
+    return sha.hexdigest()[:16]
+
+
+def _parsed(folder: Path, name: str, type: type[T]) -> T:
+    return msgspec.json.decode((folder / name).read_bytes(), type=type)

@@ -23,7 +23,9 @@ pytestmark = needs_llama
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The bundled device model in the place of the published one."""
     monkeypatch.setenv("HOCKET_MODELS", str(tmp_path))
-    shutil.copytree(hocket_models.path("device"), place("smollm2"))
+    shutil.copytree(
+        hocket_models.path("device"), place("smollm2"), ignore=shutil.ignore_patterns("formats.json", "*.gguf")
+    )
     return place("smollm2")
 
 

@@ -11,7 +11,7 @@ from hocket_bus.messages import Side
 
 from ..backends.gguf_model import SUFFIX, GGUFModel
 from ..settings import KVSettings, ModelSettings
-from .format_choice import chosen
+from .format_choice import chosen, reported
 from .published import PUBLISHED, advice, place_of, resolved
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None
     why = advice(settings.name)
     settings = replace(settings, name=resolved(settings.name))
     place = place_of(settings.name, side)
-    if settings.name in PUBLISHED:
-        found, why = chosen(Path(place), settings.dtype)
-        place = str(found)
+    if settings.name in PUBLISHED or reported(Path(place)):
+        found, chosen_for = chosen(Path(place), settings.dtype)
+        place, why = str(found), "; ".join(filter(None, (why, chosen_for)))
     if place.endswith(SUFFIX):
         return GGUFModel(settings, Path(place).expanduser(), kv, why)
     from ..backends.transformers_model import TransformersModel  # seconds and memory that llama.cpp does not need

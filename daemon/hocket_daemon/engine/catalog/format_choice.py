@@ -1,4 +1,4 @@
-"""Which format of a published model a daemon reads on this machine: the fastest that is installed and was checked."""
+"""Which format of a model a daemon reads on this machine: the fastest that is installed and was checked."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def reported(folder: Path) -> list[Check]:
 
 
 def chosen(folder: Path, dtype: str) -> FormatChoice:
-    """The fastest format in a published model's folder for `[model] dtype`."""
+    """The fastest format in a folder of formats for `[model] dtype`."""
     if dtype != "auto":
         return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
     if _has_gpu():
@@ -49,7 +49,7 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
         return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
-    return FormatChoice(folder / best.model, f"the fastest of those checked here ({measured} ms a step)")
+    return FormatChoice(folder / best.model, f"the fastest of those checked ({measured} ms a step)")
 
 
 def _has_gpu() -> bool:

@@ -131,6 +131,8 @@ def test_what_is_kept_belongs_to_file_and_context(gguf_file: Path, tmp_path: Pat
         assert not stranger.restore(stranger.slots.take(1)[0], prefix, 5)
     same = stored(gguf_file, tmp_path)
     assert same.restore(same.slots.take(1)[0], prefix, 5)
+    more = stored(gguf_file, tmp_path, slots=8)
+    assert more.restore(more.slots.take(8)[-1], prefix, 5)
 
 
 def test_bytes_of_another_context_leave_an_empty_row(gguf_file: Path) -> None:
@@ -223,6 +225,27 @@ def test_a_file_that_is_no_language_model_is_refused(tmp_path: Path) -> None:
     writer.close()
     with pytest.raises(BadConfiguration, match="does not load"):
         open_model(exact(name=str(file)), "device")
+
+
+def test_more_rows_come_when_they_are_wanted_and_the_others_read_on(gguf_file: Path) -> None:
+    """What follows a text is the same, to the bit, as where memory for all rows was there before it."""
+    ids = [[5, 6, 7, 8], [9, 10, 11]]
+
+    def follows(first: int) -> tuple[list[Heads], int]:
+        model = GGUFModel(exact(slots=16, context=64, dtype="float16"), gguf_file)
+        model.slots.give_back(model.slots.take(first))
+        rows = model.slots.take(2)
+        model.read([Segment(rows, ids)])
+        lengths = list(model.slots.lengths[:2])
+        others = model.slots.take(14)
+        assert model.slots.lengths[:2] == lengths
+        model.read([Segment(others[-1:], [[3, 4]])])
+        return model.read([Segment(rows, [[12], [13]])]), len({*rows, *others})
+
+    (late,), count = follows(2)
+    (early,), _ = follows(16)
+    assert count == 16
+    np.testing.assert_array_equal(late.probabilities, early.probabilities)
 
 
 def test_rows_that_take_too_much_memory_are_refused(gguf_file: Path) -> None:

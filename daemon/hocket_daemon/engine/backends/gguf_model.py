@@ -23,6 +23,7 @@ from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .rows import RowMemory
 
 SUFFIX = ".gguf"
+_FIRST_ROWS = 4  # one question over two passages takes two or three
 _PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in llama.cpp's description
 _KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
 
@@ -92,15 +93,19 @@ class GGUFModel(Worded):
         """Of all that kept bytes depend on: the file, how its rows are laid out, and llama.cpp's build."""
         with self.file.open("rb") as opened:
             digest = hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=32))
-        digest.update(f"{self.slots.context} {self.slots.kv} {library().build}".encode())
+        digest.update(f"a row of {self.slots.context} {self.slots.kv} {library().build}".encode())
         return digest.digest()
 
 
 class _LlamaRows(RowMemory):
-    """The rows of llama.cpp, with their lengths."""
+    """The rows of llama.cpp, with their lengths.
+
+    llama.cpp takes the memory of all rows that it may hold at once, so they are few until more are wanted together.
+    """
 
     def __init__(self, model: Model, settings: ModelSettings) -> None:
         super().__init__(settings.slots, min(settings.context, model.trained_context))
+        self._model, self._settings = model, settings
         if settings.dtype not in _KV_DTYPE:
             raise BadConfiguration(
                 f"unknown dtype '{settings.dtype}' under [model]", f"use one of: {', '.join(_KV_DTYPE)}"
@@ -108,14 +113,33 @@ class _LlamaRows(RowMemory):
         self.kv = _KV_DTYPE[settings.dtype]
         self.bytes = model.kv_bytes(settings.slots * self.context, self.kv)
         self.check_bytes(self.bytes, settings.kv_bytes)
-        self._context = Context(
-            model,
-            settings.slots,
+        self._rows = min(_FIRST_ROWS, settings.slots)
+        self._context = self._opened(self._rows)
+        if not self._context.rows_move:
+            self.make_room(settings.slots)
+
+    def _opened(self, rows: int) -> Context:
+        settings = self._settings
+        return Context(
+            self._model,
+            rows,
             self.context,
             threads=settings.threads,
             kv=self.kv,
             pass_tokens=(settings.prefill_tokens or PREFILL_TOKENS) + settings.slots,
         )
+
+    def make_room(self, rows: int) -> None:
+        """Hold twice as many rows until there are so many; what the others hold moves along."""
+        if rows <= self._rows:
+            return
+        more = min(max(rows, 2 * self._rows), len(self.lengths))
+        context = self._opened(more)
+        for row in range(self._rows):
+            if not self._free[row]:
+                context.copy_in(row, self._context.copy_out(row))
+        self._context.close()
+        self._context, self._rows = context, more
 
     def append(self, segments: Sequence[Segment], stop: Stop) -> NDArray[np.float32]:
         """Lengthen the rows of `segments`, which are all different; logits [wanted, vocabulary], in their order."""
@@ -142,7 +166,7 @@ class _LlamaRows(RowMemory):
 
     def copy_in(self, row: int, state: NDArray[np.uint8], length: int) -> bool:
         """Begin an empty row with the first `length` tokens of such bytes; False where they do not fit."""
-        fits = self._context.copy_in(row, state)
+        fits = self._context.copy_in(row, state) >= length
         self.roll_back(row, length if fits else 0)
         return fits
 

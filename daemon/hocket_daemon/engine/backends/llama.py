@@ -27,6 +27,7 @@ from .llama_interface import PACKAGE, VERSION, Functions
 _MAGIC = b"GGUF"
 _WARNING, _ERROR = 3, 4  # of llama.cpp's log levels
 _ABORTED = 2
+_WORD, _HEAD = 4, 3  # bytes of a number, and numbers before the rows of a state: whose it is, its kind, how many rows
 KV_TYPES = {"float32": 0, "float16": 1, "bfloat16": 30}  # numbers of ggml
 _BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
@@ -210,6 +211,9 @@ class Context:
             raise BadConfiguration(f"llama.cpp makes no context ({_reason(complaints)})", "lower 'slots' or 'context'")
         self._memory = self._c.llama_get_memory(self._handle)
         self._cells = np.arange(rows, dtype=np.int32)  # the one sequence of each row
+        empty = self._state(0)
+        self._before, self._other = empty[: _HEAD * _WORD], empty[-_WORD:]
+        self.rows_move = empty.view(np.uint32)[_HEAD - 1 :].tolist() == [rows, *[0] * rows]
         self._strlen = ctypes.cast(ctypes.CDLL(None).strlen, self._c.ggml_abort_callback)
 
     def append(self, feeds: Sequence[Feed], stop: Stop) -> list[NDArray[np.float32]]:
@@ -238,15 +242,27 @@ class Context:
         self._c.llama_memory_seq_rm(self._memory, row, length, -1)
 
     def copy_out(self, row: int) -> NDArray[np.uint8]:
-        """All that a row holds, as bytes."""
+        """All that a row holds, as bytes; where `rows_move` a context of any number of rows takes them.
+
+        llama.cpp writes a head with the number of rows, then of each row how many cells it has, and these; of one row,
+        the others have none. A model whose attention has windows has two such memories.
+        """
+        state = self._state(row)
+        if not self.rows_move:
+            return state
+        return state[(_HEAD + row) * _WORD : state.size - (self._cells.size - 1 - row) * _WORD]
+
+    def copy_in(self, row: int, state: NDArray[np.uint8]) -> int:
+        """Make a row of such bytes; how many tokens it holds, none where they are none of this context's."""
+        if self.rows_move:
+            state = np.concatenate([self._before, state, *[self._other] * (self._cells.size - 1)])
+        read = self._c.llama_state_seq_set_data(self._handle, _bytes_of(state), state.size, row)
+        return int(self._c.llama_memory_seq_pos_max(self._memory, row)) + 1 if read else 0
+
+    def _state(self, row: int) -> NDArray[np.uint8]:
         size = self._c.llama_state_seq_get_size(self._handle, row)
         state = np.empty(size, np.uint8)
-        written = self._c.llama_state_seq_get_data(self._handle, _bytes_of(state), size, row)
-        return state[:written]
-
-    def copy_in(self, row: int, state: NDArray[np.uint8]) -> bool:
-        """Make a row of such bytes; False where they are none of this context's."""
-        return bool(self._c.llama_state_seq_set_data(self._handle, _bytes_of(state), state.size, row))
+        return state[: self._c.llama_state_seq_get_data(self._handle, _bytes_of(state), size, row)]
 
     def close(self) -> None:
         """Free it."""

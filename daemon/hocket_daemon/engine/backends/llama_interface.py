@@ -126,6 +126,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {  # what each returns, and takes
     "llama_get_memory": (c_void_p, c_void_p),
     "llama_init_from_model": (c_void_p, c_void_p, llama_context_params),
     "llama_log_set": (None, llama_log_callback, c_void_p),
+    "llama_memory_seq_pos_max": (c_int32, c_void_p, c_int32),
     "llama_memory_seq_rm": (c_bool, c_void_p, c_int32, c_int32, c_int32),
     "llama_model_default_params": (llama_model_params,),
     "llama_model_desc": (c_int32, c_void_p, c_char_p, c_size_t),

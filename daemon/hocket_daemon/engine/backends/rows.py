@@ -42,10 +42,14 @@ class RowMemory:
         if len(free) < rows:
             raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
         taken = next((part for part in _windows(free, rows) if part[-1] - part[0] == rows - 1), free[:rows])
+        self.make_room(max(taken, default=-1) + 1)
         for row in taken:
             self._free[row] = False
             self.roll_back(row, 0)
         return taken
+
+    def make_room(self, rows: int) -> None:
+        """Have memory for the first `rows` rows; an engine that takes all of it at the start has."""
 
     def give_back(self, rows: Sequence[int]) -> None:
         """Free rows."""

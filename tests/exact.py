@@ -16,12 +16,12 @@ DTYPE = "float32"
 
 def exact(**options: object) -> ModelSettings:
     """The settings of a model whose numbers are compared: its parts are not measured, for the same bits every time."""
-    return ModelSettings(**{"dtype": DTYPE, "prefill_tokens": PREFILL_TOKENS} | options)  # type: ignore[arg-type]
+    return ModelSettings(**{"dtype": DTYPE, "prefill_tokens": PREFILL_TOKENS, "threads": 1} | options)  # type: ignore[arg-type]
 
 
 def table(model: Path, **options: object) -> str:
     """The same as the table of a configuration, with what else is set in it."""
-    lines = {"name": f'"{model}"', "dtype": f'"{DTYPE}"'} | options
+    lines = {"name": f'"{model}"', "dtype": f'"{DTYPE}"', "threads": 1} | options
     return "\n".join(["[model]", *(f"{name} = {value}" for name, value in lines.items())]) + "\n"
 
 

@@ -311,7 +311,7 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
-            "compute": f"{model.compute}, {self.settings.model.threads} thread(s)",
+            "compute": f"{model.compute}, {self.settings.model.compute_threads} thread(s)",
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",

@@ -26,6 +26,7 @@ from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import MANY, check
 from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
+from hocket_daemon.engine.runtime.entry import KV
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import KVSettings
@@ -138,7 +139,7 @@ def test_what_is_kept_belongs_to_file_and_context(gguf_file: Path, tmp_path: Pat
 def test_bytes_of_another_context_leave_an_empty_row(gguf_file: Path) -> None:
     model = GGUFModel(SETTINGS, gguf_file)
     (row,) = model.slots.take(1)
-    assert not model.slots.copy_in(row, np.zeros(100, np.uint8), 3)
+    assert not model.slots.copy_in(row, KV("uint8", [np.zeros((1, 1, 100), np.uint8)]), 3)
     assert model.slots.lengths[row] == 0
     model.read([Segment([row], [[5, 6]])])
 

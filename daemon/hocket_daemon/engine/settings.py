@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -41,7 +42,15 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         ),
         FOR_EXPERTS,
     ] = 0
-    threads: Annotated[int, Meta(ge=1, le=256, description="CPU threads of a forward pass")] = 1
+    threads: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=256,
+            description="CPU threads of a forward pass; more than are idle make it slower; 0: half of the cores, "
+            "as the other half is the other side's where both run on one machine",
+        ),
+    ] = 0
     dtype: Annotated[
         str,
         Meta(
@@ -49,6 +58,11 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
             "fastest format of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
         ),
     ] = "auto"
+
+    @property
+    def compute_threads(self) -> int:
+        """CPU threads of a forward pass on this machine."""
+        return self.threads or max(1, (os.cpu_count() or 1) // 2)
 
 
 class KVSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

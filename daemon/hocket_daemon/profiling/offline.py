@@ -43,7 +43,7 @@ def about(model: LanguageModel, settings: ModelSettings, side: Side) -> dict[str
         "dtype": settings.dtype,
         "context": model.slots.context,
         "compute": model.compute,
-        "threads": settings.threads,
+        "threads": settings.compute_threads,
         "processor": processor(),
         "cores": os.cpu_count() or 0,
     }

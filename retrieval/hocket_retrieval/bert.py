@@ -22,6 +22,7 @@ T = TypeVar("T")
 L = TypeVar("L", nn.Linear, nn.LayerNorm)
 _TYPES = ["Transformer", "Pooling", "Normalize"]
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
+_PREFIX, _BUFFER = "0.model.", "embeddings.position_ids"  # of names there; what is no weight
 _SETTINGS, _PROMPTS = "sentence_bert_config.json", "config_sentence_transformers.json"
 
 
@@ -96,9 +97,10 @@ class Bert(nn.Module):
         self.to(torch.accelerator.current_accelerator() or "cpu").eval()
         self.dimension = self.words.embedding_dim
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._tokenizer.enable_truncation(_parsed(folder, _SETTINGS, _Settings).max_seq_length)
+        length = _parsed(folder, _SETTINGS, _Settings).max_seq_length
+        self._tokenizer.enable_truncation(length)
         self._tokenizer.enable_padding(pad_id=shape.pad_token_id)
-        self.digest = _digest(folder)
+        self.digest = _digest(folder, length)
 
     @property
     def device(self) -> torch.device:
@@ -177,12 +179,14 @@ class _Weights:
         return nn.Parameter(weight.float(), requires_grad=False)
 
 
-def _digest(folder: Path) -> str:
-    """Of all that a vector depends on."""
-    sha = hashlib.sha256()
-    for name in (_WEIGHTS, _TOKENIZER, _SETTINGS, _PROMPTS):
-        with (folder / name).open("rb") as file:
-            sha.update(hashlib.file_digest(file, "sha256").digest())
+def _digest(folder: Path, length: int) -> str:
+    """Of what the weights are and how long a text may be, as of any model that sentence-transformers reads."""
+    sha = hashlib.sha256(str(length).encode())
+    with safe_open(folder / _WEIGHTS, "pt") as file:  # apart from the model: what is read here is not kept in memory
+        for name in sorted(file.keys()):
+            if name != _BUFFER:
+                sha.update(f"{_PREFIX}{name}".encode())
+                sha.update(file.get_tensor(name).float().contiguous().numpy().data)
     return sha.hexdigest()[:16]
 
 

@@ -108,7 +108,7 @@ class Reranker:
         self.name = name
         self._model = _load_reranker(name)
         self._predicting = threading.Lock()
-        self.fingerprint = f"sigmoid:{_digest(self._model.state_dict(), self._model.max_seq_length)}"
+        self.fingerprint = f"sigmoid:{digest_of(self._model.state_dict(), self._model.max_seq_length)}"
 
     def score(self, query: str, texts: Sequence[str]) -> Vectors:
         """How well each text answers the query, shape (len(texts),)."""
@@ -143,7 +143,7 @@ def _described(model: Model) -> tuple[int, str]:
 
     if isinstance(model, Bert):
         return model.dimension, model.digest
-    return int(model.get_embedding_dimension() or 0), _digest(model.state_dict(), model.max_seq_length)
+    return int(model.get_embedding_dimension() or 0), digest_of(model.state_dict(), model.max_seq_length)
 
 
 def _vectors(model: Model, tokens: Features) -> torch.Tensor:
@@ -198,7 +198,8 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _digest(weights: Mapping[str, torch.Tensor], length: int | None) -> str:
+def digest_of(weights: Mapping[str, torch.Tensor], length: int | None) -> str:
+    """Of all that a vector depends on."""
     sha = hashlib.sha256(str(length).encode())
     for name, tensor in sorted(weights.items()):
         sha.update(name.encode())

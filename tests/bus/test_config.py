@@ -43,7 +43,7 @@ def test_a_good_file_is_read_with_its_defaults(tmp_path: Path) -> None:
         (GOOD + "aggregation = 3\n[expert]\naggregation.wire_mass = 0.5\n", "aggregation"),
         (GOOD + "[model]\nslots = 0\n", "slots"),
         (GOOD + "[model]\ncontext = 0\n", "context"),
-        (GOOD + "[model]\nthreads = 0\n", "threads"),
+        (GOOD + "[model]\nthreads = -1\n", "threads"),
         (GOOD + "max_sessions = 'many'\n", "max_sessions"),
         ("endpoint = 'x'\n", "retrieval"),
         ("endpoint = \n", "mend the file"),

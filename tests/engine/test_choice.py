@@ -17,13 +17,14 @@ def checked(model: str, step_ms: float, refused: str = "") -> Check:
 @pytest.fixture(autouse=True)
 def _a_cpu_with_llama(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: True)
-    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: False)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Float weights, and a GGUF file that is twice as fast."""
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "model.safetensors").touch()
     report(tmp_path, [checked(".", 20.0), checked("model.gguf", 10.0)])
     return tmp_path
 
@@ -53,9 +54,9 @@ def test_a_report_that_cannot_be_read_is_none(folder: Path) -> None:
 
 def test_a_precision_a_gpu_or_no_llama_means_transformers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert chosen(folder, "float32").place == folder
-    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: True)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: True)
     assert chosen(folder, "auto").place == folder
-    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice._has_gpu", lambda: False)
+    monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.has_gpu", lambda: False)
     monkeypatch.setattr("hocket_daemon.engine.catalog.format_choice.is_installed", lambda: False)
     place, why = chosen(folder, "auto")
     assert place == folder

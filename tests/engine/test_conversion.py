@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,19 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
-from hocket_daemon.engine.backends.conversion import convert
+from hocket_daemon.engine.backends.conversion import write_tokenizer, write_weights
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.checking import TEXT
-from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place, place_of
+from hocket_daemon.engine.catalog.renewed import renewed
+from hocket_daemon.engine.catalog.store import is_installed, place, place_of
 from waiting import WAIT_S
+
+
+def convert(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
+    """Make the folder anew of the file alone."""
+    with renewed(folder, empty=True) as partial:
+        write_tokenizer(file, partial)
+        write_weights(file, partial, progress)
 
 
 def listed(store: Path) -> list[str]:
@@ -38,7 +48,7 @@ def test_a_converted_file_is_the_model_that_it_was_written_from(tmp_path: Path) 
     assert made.get_vocab().items() >= bundled.get_vocab().items()  # transformers adds an end of text of its own
     assert made(TEXT)["input_ids"] == bundled(TEXT)["input_ids"]
     assert (folder.stat().st_mode & 0o777, folder.parent.stat().st_mode & 0o777) == (0o700, 0o700)
-    assert told == ["reading the tokenizer", "reading the weights", "writing the weights"]
+    assert told == ["reading the weights", "writing the weights"]
     assert listed(folder.parent) == ["tiny"]
 
 
@@ -75,12 +85,15 @@ def test_a_conversion_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from hocket_daemon.engine.backends.conversion import convert
+from hocket_daemon.engine.backends.conversion import write_tokenizer, write_weights
+from hocket_daemon.engine.catalog.renewed import renewed
 def die(*_): os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[3] == "between":
     first = Path.rename
     Path.rename = lambda self, to: (first(self, to), die())
-convert(Path(sys.argv[1]), Path(sys.argv[2]), lambda told: die() if told == sys.argv[3] else None)
+with renewed(Path(sys.argv[2]), empty=True) as partial:
+    write_tokenizer(Path(sys.argv[1]), partial)
+    write_weights(Path(sys.argv[1]), partial, lambda told: die() if told == sys.argv[3] else None)
 """
 
 
@@ -113,7 +126,7 @@ def test_two_do_not_convert_at_once(tmp_path: Path) -> None:
 
     def again(told: str) -> None:
         if told == "writing the weights":
-            with pytest.raises(Unavailable, match="converting tiny"):
+            with pytest.raises(Unavailable, match="getting tiny"):
                 convert(tmp_path / "tiny.gguf", folder, lambda _: None)
 
     convert(tmp_path / "tiny.gguf", folder, again)
@@ -123,7 +136,7 @@ def test_two_do_not_convert_at_once(tmp_path: Path) -> None:
 def test_a_published_name_means_its_folder_once_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before, one line says what to run."""
     monkeypatch.setenv("HOCKET_MODELS", str(tmp_path))
-    (name, *_) = PUBLISHED
+    (name, *_) = CATALOGUE
     assert not is_installed(name)
     with pytest.raises(BadConfiguration, match=name) as caught:
         place_of(name, "cloud")

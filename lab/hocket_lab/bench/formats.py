@@ -18,7 +18,7 @@ from hocket_bus.messages import Side
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.published import place
+from hocket_daemon.engine.catalog.store import place
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import ModelSettings

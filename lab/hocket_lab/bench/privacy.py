@@ -22,7 +22,7 @@ from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_daemon.privacy.egress import read
 from hocket_lab.bench import leaks
 from hocket_lab.bench.canaries import Canary, canaries, documents, grams
-from hocket_lab.bench.product import TEMPERATURE
+from hocket_lab.bench.product import DTYPE, TEMPERATURE
 from hocket_lab.bench.report import Report, Row, percentile
 from hocket_lab.bench.running import SIDES
 from hocket_lab.bench.wire import framed_bytes
@@ -53,6 +53,7 @@ class Settings:
     temperature: Annotated[float, Option("0 is greedy.", min=0)] = TEMPERATURE
     seed: Annotated[int, Option("Chooses sentences and tokens.", min=0)] = 0
     model: Annotated[str, Option("Both sides' model: a published name, a folder or a .gguf file.")] = BUNDLED
+    dtype: Annotated[str, Option("Of both models; float32 alone gives the same tokens without drafts.")] = DTYPE
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def _pair(settings: Settings, private: list[Canary]) -> Iterator[Home]:
     """A pair whose device has read the sentences, and whose cloud has read others."""
     with temporary_home() as home:
         for side in SIDES:
-            home.prepare_side(side, side, "", {"model.name": settings.model})
+            home.prepare_side(side, side, "", {"model.name": settings.model, "model.dtype": settings.dtype})
         bring_up(home, START_S, lambda _: None)
         public = canaries(settings.canaries, settings.seed + _PUBLIC)
         for side, sentences in (("device", private), ("cloud", public)):
@@ -154,7 +155,7 @@ def _configure(home: Home, ledger: Path, settings: Settings, *, drafts: bool) ->
         "cloud": _tap(home),
     }
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    lines += ["[model]", f"name = {json.dumps(settings.model)}"]
+    lines += ["[model]", f"name = {json.dumps(settings.model)}", f"dtype = {json.dumps(settings.dtype)}"]
     lines += ["[egress]", f"drafts = {json.dumps(drafts)}", f"ledger = {json.dumps(str(ledger))}"]
     home.config("device").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -35,6 +35,7 @@ from hocket_tools.pair.state import daemon_state
 
 GROWTH_MIB = 16.0
 BETWEEN_S, LASTING_S = (2.0, 5.0), (0.5, 6.0)  # between two faults; of one that lasts
+MANY_TIMES = 3  # as many sessions as devices: those that vanished hold theirs for a while
 CALM_S = 40.0  # until the cloud has let go of those that vanished
 
 
@@ -54,7 +55,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     report = Report(asdict(settings), json_path)
     if report.find(fault="calm") is None:
         report.rows.clear()
-        places = 3 * settings.devices + 4  # those that vanished hold theirs for a while
+        places = MANY_TIMES * settings.devices + 4
         with bench_pair(model={"slots": 2 * places}, max_sessions=places) as pair, pair.client("device") as client:
             ingest(pair)
             pair.set_rtt(settings.rtt_ms / 1000)
@@ -78,7 +79,7 @@ class _Soak:
         self._expected = expected
         self._started_s = time.monotonic()
         self._random = random.Random(settings.seed)
-        self._fleet = self._new_fleet()
+        self._fleet = self._new_fleet(settings.devices)
         self._faults: Mapping[str, Callable[[], None]] = {
             "connections broken": pair.cut,
             "link down": self._link_down,
@@ -92,11 +93,20 @@ class _Soak:
         """Faults until the time is over, then calm, in which everything must be right again."""
         try:
             with self._asking() as real:
+                self._fill_rows()
                 self._break_things(real)
                 self._fleet.drive(CALM_S)
             self._check_calm(real)
         finally:
             self._fleet.close()
+
+    def _fill_rows(self) -> None:
+        """As many sessions at once as there ever are: a model's rows take their memory when they are first wanted."""
+        many = self._new_fleet(MANY_TIMES * self._settings.devices)
+        try:
+            many.drive(BETWEEN_S[1])
+        finally:
+            many.close()
 
     def _break_things(self, real: RealDevice) -> None:
         whole_s = 60 * self._settings.minutes
@@ -134,9 +144,8 @@ class _Soak:
         left_over = daemon_state(self._pair.home, "cloud").metrics["sessions"] - self._settings.devices
         self._note("calm", real, wrong_afterwards=wrong, sessions_left_over=max(0.0, left_over))
 
-    def _new_fleet(self) -> Fleet:
-        settings, pair = self._settings, self._pair
-        return Fleet(pair.endpoint("cloud", far=True), pair.keys, settings.devices, settings.tokens)
+    def _new_fleet(self, devices: int) -> Fleet:
+        return Fleet(self._pair.endpoint("cloud", far=True), self._pair.keys, devices, self._settings.tokens)
 
     def _link_down(self) -> None:
         self._pair.part(True)
@@ -145,7 +154,7 @@ class _Soak:
 
     def _vanish(self) -> None:
         self._fleet.vanish()
-        self._fleet = self._new_fleet()
+        self._fleet = self._new_fleet(self._settings.devices)
 
     def _stand_still(self, side: str) -> None:
         pid = self._pair.pid(side)

@@ -49,11 +49,12 @@ def demo(wait: StartWait = START_S) -> None:
 
 
 def _described(model: str) -> str:
-    from hocket_daemon.engine.catalog.published import PUBLISHED, advice
+    from hocket_daemon.engine.catalog.catalogue import CATALOGUE
+    from hocket_daemon.engine.catalog.store import advice
     from hocket_daemon.engine.settings import AUTO
 
-    if model in PUBLISHED:
-        return f"{PUBLISHED[model].title}, {PUBLISHED[model].licence}"
+    if model in CATALOGUE:
+        return f"{CATALOGUE[model].title}, {CATALOGUE[model].licence}"
     return f"the bundled models, Apache-2.0; {advice(AUTO)}"
 
 

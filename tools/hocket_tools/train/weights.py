@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.adapter import ADAPTER, ADAPTER_CONFIG
 from hocket_daemon.engine.backends.loading import load
-from hocket_daemon.engine.catalog.published import place_of
+from hocket_daemon.engine.catalog.store import place_of
 
 if TYPE_CHECKING:
     from peft import PeftModel

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 
 from hocket_bus.errors import BadConfiguration
 
-from ..catalog.published import place_of
+from ..catalog.store import place_of
 from .adapter import add, base_of
 
 _OWN_CODE = "trust_remote_code"  # transformers' word for it, also in its refusal

@@ -15,7 +15,7 @@ from transformers.utils import logging
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
-from ..catalog.published import place_of
+from ..catalog.store import place_of
 from ..language_model import Shape
 from ..preemption import Interrupt
 from ..runtime.stored import open_store

@@ -30,7 +30,7 @@ class Check:
     model: str
     dtype: str
     nats: float
-    worse_by: float | None  # None: these are the float weights
+    worse_by: float | None  # None: of no others the cost is known
     batch_changes: float
     step_ms: float  # of a decode step of two rows, the median
     refused: str  # why it is not to be used; empty: nothing is wrong
@@ -40,23 +40,31 @@ class Check:
         return [
             f"{self.model}, {self.dtype}",
             f"nats a token of a fixed text       {self.nats:.4f}",
-            "these are the float weights"
-            if self.worse_by is None
-            else f"worse than the float weights by    {self.worse_by:.4f} (at most {MAX_NATS:g})",
+            self._beside_floats(),
             f"a batch of {MANY} changes a token by    {self.batch_changes:.2g} at most",
             f"a decode step of {PAIR} rows             {self.step_ms:.1f} ms",
         ]
 
+    def _beside_floats(self) -> str:
+        if self.worse_by is not None:
+            return f"worse than the float weights by    {self.worse_by:.4f} (at most {MAX_NATS:g})"
+        return "these are the float weights" if self.dtype == "float32" else "what the float weights cost is not known"
 
-def check(model: LanguageModel, reference: LanguageModel | None) -> Check:
-    """`reference` has the float weights of the same model, with the same tokenizer; None: `model` has them."""
+
+def check(model: LanguageModel, floats: float | None = None) -> Check:
+    """`floats` are the nats a token of the same model's float weights, where they are known."""
     ids = model.prompt(TEXT, "complete")
     alone, many = surprises(model, ids, 1), surprises(model, ids, MANY)
     nats = float(alone.mean())
-    worse = None if reference is None else nats - float(surprises(reference, ids, 1).mean())
+    worse = None if floats is None else nats - floats
     changes = float(np.abs(many - alone).max())
     refused = refusal(worse or 0.0, changes, model.precision)
     return Check(model.name, model.precision, nats, worse, changes, step_ms(model, ids), refused)
+
+
+def nats_of(model: LanguageModel) -> float:
+    """Nats a token of TEXT, token by token."""
+    return float(surprises(model, model.prompt(TEXT, "complete"), 1).mean())
 
 
 def refusal(worse_by: float, batch_changes: float, dtype: str) -> str:

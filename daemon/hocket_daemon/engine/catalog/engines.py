@@ -12,7 +12,7 @@ from hocket_bus.messages import Side
 from ..backends.gguf_model import SUFFIX, GGUFModel
 from ..settings import KVSettings, ModelSettings
 from .format_choice import chosen, reported
-from .published import PUBLISHED, advice, place_of, resolved
+from .store import advice, is_installed, place_of, resolved
 
 if TYPE_CHECKING:
     from ..backends.transformers_model import TransformersModel
@@ -23,7 +23,7 @@ def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None
     why = advice(settings.name)
     settings = replace(settings, name=resolved(settings.name))
     place = place_of(settings.name, side)
-    if settings.name in PUBLISHED or reported(Path(place)):
+    if is_installed(settings.name) or reported(Path(place)):
         found, chosen_for = chosen(Path(place), settings.dtype)
         place, why = str(found), "; ".join(filter(None, (why, chosen_for)))
     if place.endswith(SUFFIX):

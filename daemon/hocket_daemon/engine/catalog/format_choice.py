@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from hocket_bus.errors import BadConfiguration
+
 from ..backends.llama import is_installed
 from ..backends.llama_interface import PACKAGE, VERSION
 from .checking import Check
 
-_REPORT = "formats.json"
+GGUF, _REPORT = "model.gguf", "formats.json"  # in a model's folder
 
 
 class FormatChoice(NamedTuple):
@@ -37,22 +39,38 @@ def reported(folder: Path) -> list[Check]:
 
 
 def chosen(folder: Path, dtype: str) -> FormatChoice:
-    """The fastest format in a folder of formats for `[model] dtype`."""
+    """The fastest format in a model's folder for `[model] dtype`. Raises BadConfiguration where there is none."""
+    floats = has_floats(folder)
     if dtype != "auto":
-        return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
-    if _has_gpu():
+        return FormatChoice(_with_floats(folder, dtype), f"dtype = {dtype} asks for transformers")
+    if floats and has_gpu():
         return FormatChoice(folder, "there is a GPU")
-    if not is_installed():
+    if floats and not is_installed():
         return FormatChoice(folder, f"llama.cpp is not installed: pip install {PACKAGE}=={VERSION}")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound:
-        return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
+        why = "no GGUF file of it is checked: hocket model get"
+        return FormatChoice(_with_floats(folder, "no sound GGUF file"), why)
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
     return FormatChoice(folder / best.model, f"the fastest of those checked ({measured} ms a step)")
 
 
-def _has_gpu() -> bool:
+def has_floats(folder: Path) -> bool:
+    """Whether transformers has something to read there."""
+    return any(folder.glob("*.safetensors"))
+
+
+def _with_floats(folder: Path, wanted: str) -> Path:
+    if not has_floats(folder):
+        raise BadConfiguration(
+            f"the model in {folder} has no float weights, which '{wanted}' asks for",
+            "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",
+        )
+    return folder
+
+
+def has_gpu() -> bool:
     """Whether torch finds one; it is not asked, which takes seconds, where the kernel knows of none."""
     if not Path("/dev/nvidiactl").exists() and not Path("/dev/kfd").exists():
         return False

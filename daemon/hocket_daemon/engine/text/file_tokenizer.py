@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -59,7 +59,12 @@ class FileTokenizer:
         return str(self.backend_tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
 
     def apply_chat_template(
-        self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool, **_: object
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        add_generation_prompt: bool,
+        tokenize: Literal[False] = False,  # noqa: ARG002 - as transformers calls it, which gives ids otherwise
+        **more: object,
     ) -> str:
         """The text of a conversation. Raises ValueError where the template refuses it, or there is none."""
         environment = ImmutableSandboxedEnvironment(
@@ -69,7 +74,8 @@ class FileTokenizer:
         environment.filters["tojson"] = _as_json
         try:
             template = environment.from_string(self.chat_template or "")
-            return template.render(messages=messages, add_generation_prompt=add_generation_prompt, **self._named)
+            given = {"messages": messages, "add_generation_prompt": add_generation_prompt, **self._named, **more}
+            return template.render(given)
         except TemplateError as error:
             raise ValueError(f"the chat template fails: {error}") from error
 

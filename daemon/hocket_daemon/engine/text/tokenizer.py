@@ -143,4 +143,5 @@ def _bos(tokenizer: AnyTokenizer) -> tuple[int, ...]:
 
 def _turn(tokenizer: AnyTokenizer, content: str) -> str:
     messages = [{"role": "user", "content": content}]
-    return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+    turn = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    return str(turn)

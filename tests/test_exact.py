@@ -44,6 +44,7 @@ def test_what_tests_mean_is_float32_on_every_device(device: torch.device) -> Non
 def test_a_gpu_changes_no_choice_of_a_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A set precision is transformers' own; and what asks for exact ids sees no GPU at all."""
     choices = []
+    (tmp_path / "model.safetensors").touch()
     for present in (False, True):
         monkeypatch.setattr(torch.cuda, "is_available", lambda present=present: present)
         choices.append(chosen(tmp_path, exact().dtype))

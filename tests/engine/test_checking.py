@@ -10,7 +10,7 @@ import pytest
 
 from exact import exact
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.checking import MANY, MAX_BY_BATCH, MAX_NATS, TEXT, check, refusal, surprises
+from hocket_daemon.engine.catalog.checking import MANY, MAX_BY_BATCH, MAX_NATS, TEXT, check, nats_of, refusal, surprises
 from hocket_daemon.engine.preemption import Interrupt
 from hocket_daemon.engine.sampling.heads import Heads
 from hocket_daemon.engine.segments import Segment
@@ -51,7 +51,7 @@ def test_surprises_are_those_of_teacher_forcing() -> None:
 
 @pytest.mark.parametrize(("kind", "word"), [(TransformersModel, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
 def test_a_model_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersModel], word: str) -> None:
-    found = check(model(kind), model())
+    found = check(model(kind), nats_of(model()))
     assert (word in found.refused) if word else not found.refused
     assert any(f"{found.nats:.4f}" in line for line in found.lines())
 

@@ -13,6 +13,7 @@ from transformers import AutoTokenizer
 import hocket_models
 from hocket_bus.messages import Task
 from hocket_daemon.engine.catalog.store import is_installed, place
+from hocket_daemon.engine.text.chat_template import DAY, turn
 from hocket_daemon.engine.text.file_tokenizer import FileTokenizer
 from hocket_daemon.engine.text.tokenizer import Worded, fingerprint
 
@@ -77,6 +78,24 @@ def test_a_model_that_may_think_aloud_is_asked_not_to(tmp_path: Path) -> None:
         assert tokenizer.decode(ids).endswith(" no")
 
 
+def test_a_block_that_training_looks_for_is_its_text() -> None:
+    """As transformers renders it."""
+    theirs = AutoTokenizer.from_pretrained(hocket_models.path("device"))
+    theirs.chat_template = TEMPLATE + "{% generation %}{{ bos_token }} and {% endgeneration %}on"
+    asked = [{"role": "user", "content": "?"}]
+    expected = theirs.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+    assert turn(theirs.chat_template, theirs.special_tokens_map, "?") == expected
+
+
+def test_a_template_that_asks_for_the_date_gets_the_same_every_day(tmp_path: Path) -> None:
+    """Today's would leave nothing of what is kept of documents for tomorrow."""
+    AutoTokenizer.from_pretrained(hocket_models.path("device")).save_pretrained(tmp_path)
+    for tokenizer in (FileTokenizer(tmp_path), AutoTokenizer.from_pretrained(tmp_path)):
+        tokenizer.chat_template = "{{ strftime_now('%d %b %Y') }}" + TEMPLATE
+        ids = Worded(tokenizer).layout("answer").document("The canoe is red.")
+        assert tokenizer.decode(ids).startswith(DAY.strftime("%d %b %Y"))
+
+
 def test_of_several_templates_the_default_is_taken_and_older_files_name_tokens_elsewhere(tmp_path: Path) -> None:
     AutoTokenizer.from_pretrained(hocket_models.path("device")).save_pretrained(tmp_path)
     config = json.loads((tmp_path / "tokenizer_config.json").read_text())
@@ -89,7 +108,7 @@ def test_of_several_templates_the_default_is_taken_and_older_files_name_tokens_e
     asked = [{"role": "user", "content": "?"}]
     assert ours.bos_token_id == theirs.bos_token_id
     expected = theirs.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
-    assert ours.apply_chat_template(asked, add_generation_prompt=True) == expected
+    assert turn(ours.chat_template or "", ours.special_tokens_map, "?") == expected
 
 
 @pytest.mark.parametrize("fault", ["nothing", "no json", "no config", "a list"])
@@ -110,4 +129,4 @@ def test_a_template_may_refuse_and_may_not_reach_out(tmp_path: Path) -> None:
     for template in ("{{ raise_exception('no') }}", "{{ messages.__class__.__mro__ }}", "{% if %}"):
         tokenizer.chat_template = template
         with pytest.raises(ValueError, match="the chat template fails"):
-            tokenizer.apply_chat_template([{"role": "user", "content": "?"}], add_generation_prompt=True)
+            turn(tokenizer.chat_template, tokenizer.special_tokens_map, "?")

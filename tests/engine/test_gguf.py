@@ -23,7 +23,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.llama import Stop
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
-from hocket_daemon.engine.catalog.checking import MANY, check
+from hocket_daemon.engine.catalog.checking import MANY, check, nats_of
 from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.entry import KV
@@ -195,7 +195,7 @@ def test_a_kernel_that_is_wrong_is_caught_and_a_sound_one_is_not(
 ) -> None:
     """By what a batch changes; the float weights are transformers' own."""
     settings = exact(slots=MANY, context=256)
-    found = check(kind(settings, gguf_file), transformers)
+    found = check(kind(settings, gguf_file), nats_of(transformers))
     assert (word in found.refused) if word else not found.refused
 
 

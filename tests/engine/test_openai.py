@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hocket_bus.errors import (
     Forbidden,
 )
 from hocket_bus.messages import Sampling
+from hocket_daemon.engine.generators.completions import Streamed
 from hocket_daemon.engine.generators.generation import Usage
 from hocket_daemon.engine.generators.generator import TextGenerator, TextRequest
 from hocket_daemon.engine.generators.openai import MAX_TEXTS
@@ -219,3 +221,88 @@ def test_a_chat_goes_on_from_nothing(tmp_path: Path) -> None:
         assert not server.requests
         assert world.hear(TextRequest(PROMPT, Sampling(), "complete")).text == "a"
         assert [each["role"] for each in server.body["messages"]] == ["system", "user"]
+
+
+REFUSED = b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"
+
+
+def refused(status: int, text: str) -> bytes:
+    body = f'{{"error": {{"message": "{text}"}}}}'.encode()
+    return REFUSED % (status, len(body), body)
+
+
+def test_a_server_that_refuses_fields_is_asked_without_them_and_the_next_time_at_once(tmp_path: Path) -> None:
+    """Every try is in the ledger."""
+    answers = [refused(400, "use max_completion_tokens, not max_tokens"), refused(422, "extra: seed, stream_options")]
+    said = PLAIN + piece("The bay", "chat") + piece(None, "chat", "stop") + DONE
+    with serving(*map(fixed, answers), fixed(said)) as server:
+        world = World(server.url, tmp_path, api="chat")
+        heard = world.hear()
+        assert (heard.text, heard.ends) == ("The bay", ["eos"])
+        assert len(server.requests) == 3
+        assert server.body.keys() == {"model", "messages", "max_completion_tokens", "temperature", "top_p", "stream"}
+        assert world.hear().text == "The bay"
+        assert len(server.requests) == 4
+        assert world.ledger.sums == {"query": sum(map(len, server.requests))}
+
+
+def test_a_server_that_refuses_for_ever_is_asked_no_more_often_than_there_are_fields(tmp_path: Path) -> None:
+    with serving(fixed(refused(400, "max_tokens, seed, top_p, temperature and stream_options are wrong"))) as server:
+        world = World(server.url, tmp_path, api="chat")
+        assert isinstance(world.hear().error, BadRequest)
+        assert len(server.requests) == 2
+
+
+def parts(*said: tuple[str, str]) -> bytes:
+    """A piece whose content is a list, as some servers have it."""
+    content = [{"type": kind, "text" if kind == "text" else "thinking": text} for kind, text in said]
+    return event({"choices": [{"index": 0, "delta": {"content": content}, "finish_reason": None}]})
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        piece("<think>Which", "chat") + piece(" bay?</think>\n\n", "chat"),
+        event({"choices": [{"delta": {"role": "assistant", "content": ""}}]}),
+        event({"choices": [{"delta": {"reasoning_content": "Which bay?", "content": None}}]}),
+        event({"choices": [{"delta": {"reasoning": "Which bay?"}, "finish_reason": None}]}),
+        parts(("thinking", "Which bay?")),
+        parts(("thinking", "Which?"), ("text", "")),
+        b"data:\n\n" + b"data: \n\n" + b": there\n\n",
+        event({"choices": []}) + event({"choices": [{"delta": None}]}),
+    ],
+)
+def test_what_is_thought_or_said_beside_a_text_is_none_of_it(tmp_path: Path, thought: bytes) -> None:
+    answer = thought + parts(("text", "The")) + piece(" bay", "chat") + piece(None, "chat", "stop") + DONE
+    with serving(fixed(PLAIN, answer)) as server:
+        heard = World(server.url, tmp_path, api="chat").hear()
+        assert (heard.text, heard.ends) == ("The bay", ["eos"])
+
+
+def test_a_model_that_thinks_to_the_end_has_written_no_answer(tmp_path: Path) -> None:
+    """Which is said, and not an empty text."""
+    with serving(fixed(PLAIN, piece("<think>Which", "chat") + piece(" bay", "chat", "length") + DONE)) as server:
+        heard = World(server.url, tmp_path, api="chat").hear()
+        assert isinstance(heard.error, BadRequest)
+        assert "--max-tokens" in heard.error.remedy
+        assert heard.text == ""
+
+
+@pytest.mark.parametrize(
+    ("delta", "is_thought"),
+    [
+        ({"reasoning_content": "hm"}, True),
+        ({"reasoning": "hm"}, True),
+        ({"content": [{"type": "thinking", "thinking": "hm"}]}, True),
+        ({"content": "<think>hm"}, True),
+        ({"content": "", "reasoning_content": ""}, False),
+        ({"role": "assistant"}, False),
+    ],
+)
+def test_a_thought_is_a_sign_of_life(delta: dict[str, object], is_thought: bool) -> None:
+    """Each is waited for as a piece of a text; an event that says nothing is none."""
+    streamed = Streamed(TextRequest(PROMPT, Sampling()), "chat")
+    assert streamed.add(json.dumps({"choices": [{"delta": delta}]})) == ""
+    assert streamed.has_thought == is_thought
+    streamed.add(" ")
+    assert not streamed.has_thought

@@ -137,7 +137,8 @@ def test_whatever_it_says_only_words_of_the_chunk_are_kept(words, length):
 def test_a_chunk_is_asked_for_by_its_text_and_the_models_name_alone():
     """Neither its document's name nor anything else of this machine."""
     asked = json.loads(body_of(TEXT, "m"))
-    assert asked.keys() == {"model", "messages", "max_tokens", "temperature", "stream"}
+    assert asked.keys() == {"model", "messages", "max_tokens", "temperature", "stream", "chat_template_kwargs"}
+    assert asked["chat_template_kwargs"] == {"enable_thinking": False}
     assert asked["messages"][-1] == {"role": "user", "content": TEXT}
     others = json.loads(body_of("", "m"))["messages"][:-1]
     assert asked["messages"][:-1] == others
@@ -148,3 +149,21 @@ def test_the_example_that_is_shown_keeps_to_what_is_asked():
     reading = reading_of(answered(EXAMPLE_ANSWER), EXAMPLE)
     assert sorted(reading.mentions) == ["Hove", "Lind", "Orlan Museum", "Peer Aas", "tidal clock"]
     assert len(reading.relations) == 4
+
+
+@pytest.mark.parametrize(
+    ("content", "finish", "why"),
+    [("<think>Okay, they want", "length", "length"), ("I cannot", "stop", "no JSON"), (None, "stop", "no JSON")],
+)
+def test_a_bad_answer_says_why(content, finish, why):
+    """So that status can: one that was cut in the middle of a thought needs another model, or one that thinks less."""
+    cut = {"choices": [{"finish_reason": finish, "message": {"content": content}}]}
+    with pytest.raises(BadAnswer, match=why):
+        reading_of(json.dumps(cut).encode(), TEXT)
+
+
+def test_what_is_thought_before_an_answer_is_none_of_it():
+    """Even where it holds JSON."""
+    content = '<think>{"entities": ["nobody"]}</think>' + EXAMPLE_ANSWER
+    answer = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+    assert "Orlan Museum" in reading_of(answer, EXAMPLE).mentions

@@ -7,6 +7,7 @@ goes to the server that is configured.
 from __future__ import annotations
 
 import io
+import os
 import socket
 import ssl
 import threading
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 READ_BYTES = 1 << 16
+_NO_PROXY = " (a proxy is set, and none is asked: the key goes to the server alone)"
 BROKEN = (OSError, HTTPException)  # what `send` and `read` raise where the connection breaks
 _Address: TypeAlias = tuple[Any, ...]  # as socket.getaddrinfo has it
 
@@ -55,7 +57,7 @@ class _Waiting(io.RawIOBase):
 
 
 class HttpConnection:
-    """For one request: `open`, `send`, then `read` to the end."""
+    """For one request at a time: `open`, `send`, then `read` to the end; `open` begins another one."""
 
     def __init__(self, server: ServerAddress, context: ssl.SSLContext | None) -> None:
         """`context` is None where nothing is encrypted."""
@@ -67,7 +69,10 @@ class HttpConnection:
         self._waiting: _Waiting | None = None
 
     def open(self, until_s: float) -> None:
-        """Connect. Raises Unavailable, DeadlineExceeded, Untrusted, ProtocolError, or Cancelled once it is closed."""
+        """Connect, anew where it was open.
+
+        Raises Unavailable, DeadlineExceeded, Untrusted, ProtocolError, or Cancelled once it is closed.
+        """
         try:
             connected = self._connect(until_s)
             if self._context is not None:
@@ -147,7 +152,8 @@ class HttpConnection:
             found = _resolved(self.server, until_s)
         except (socket.gaierror, UnicodeError) as error:
             raise Unavailable(
-                f"the name of {self.server.place} is not known here", f"see {self.server.setting}, and the network"
+                f"the name of {self.server.place} is not known here{_NO_PROXY if _has_proxy() else ''}",
+                f"see {self.server.setting}, and the network",
             ) from error
         return [each for each in found if self._context is not None or is_here(each[1][0])]
 
@@ -174,6 +180,8 @@ class HttpConnection:
     def _hold(self, opened: socket.socket) -> socket.socket:
         """Take the socket as the one that `close` shuts. Raises Cancelled where that is over."""
         with self._lock:
+            if self._socket is not None:  # of the request before; a socket that was wrapped is none any more
+                self._socket.close()
             self._socket = opened
             if self._is_closed:
                 _shut(opened)
@@ -183,6 +191,10 @@ class HttpConnection:
     def _check_interrupt(self) -> None:
         if self._is_closed:
             raise Cancelled("the request was cancelled")
+
+
+def _has_proxy() -> bool:
+    return any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"))
 
 
 def _resolved(server: ServerAddress, until_s: float) -> list[tuple[int, _Address]]:

@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from hocket_bus.web.dialect import PLAIN, Dialect
+
 from .phrases import (
     MAX_MENTIONS,
     MAX_NAME_WORDS,
@@ -35,20 +37,22 @@ EXAMPLE = "Ms Lind joined the Orlan Museum in 1998. She restored its tidal clock
 EXAMPLE_ANSWER = """\
 {"entities": ["Lind", "Orlan Museum", "tidal clock", "Peer Aas", "Hove"], "relations": [["Lind", "Orlan Museum"], \
 ["Lind", "tidal clock"], ["Lind", "Peer Aas"], ["Peer Aas", "Hove"]]}"""  # small models copy the passage without one
+_CUT = f"cut at {MAX_TOKENS} tokens (length), perhaps within thought"
 _ENTITY = re.compile(rf"{WORD}(?: {WORD})*")
 _OPENS_SENTENCE = re.compile(r"(?:^|[.!?…:•]\s*|\n)$")
 
 
 class BadAnswer(ValueError):
-    """It is not what was asked for, or names nothing that the chunk holds."""
+    """It is not what was asked for, or names nothing that the chunk holds; its text says why, if that is known."""
 
 
 class _Message(Struct, frozen=True):
-    content: str
+    content: str | None = None
 
 
 class _Choice(Struct, frozen=True):
     message: _Message
+    finish_reason: str | None = None
 
 
 class _Completion(Struct, frozen=True):
@@ -60,8 +64,8 @@ class _Reply(Struct, frozen=True):
     relations: list[list[str]] = []
 
 
-def body_of(text: str, model: str) -> bytes:
-    """The JSON that asks for the entities and relations of a chunk."""
+def body_of(text: str, model: str, dialect: Dialect = PLAIN) -> bytes:
+    """The JSON that asks for the entities and relations of a chunk, without thinking aloud."""
     asked: dict[str, Any] = {
         "model": model,
         "messages": [
@@ -73,8 +77,9 @@ def body_of(text: str, model: str) -> bytes:
         "max_tokens": MAX_TOKENS,
         "temperature": 0,
         "stream": False,
+        "chat_template_kwargs": {"enable_thinking": False},
     }
-    return msgspec.json.encode(asked)
+    return msgspec.json.encode(dialect.spoken(asked))
 
 
 def reading_of(answer: bytes, text: str) -> Reading:
@@ -83,18 +88,22 @@ def reading_of(answer: bytes, text: str) -> Reading:
     spelled = {name: found for name in reply.entities if (found := _spelled(name, text))}
     mentions = most_specific(spelled.values())
     if not mentions:
-        raise BadAnswer
+        raise BadAnswer("it names nothing that stands in the passage")
     return Reading(mentions, _related(reply.relations, spelled, frozenset(mentions)))
 
 
 def _parsed(answer: bytes) -> _Reply:
     """The object in an answer, of which some models say that it is JSON."""
     try:
-        content = msgspec.json.decode(answer, type=_Completion).choices[0].message.content
-        found = content[content.index("{") : content.rindex("}") + 1]
-        return msgspec.json.decode(found, type=_Reply)
+        choice = msgspec.json.decode(answer, type=_Completion).choices[0]
     except (ValueError, IndexError, RecursionError):  # those of msgspec are ValueErrors
-        raise BadAnswer from None
+        raise BadAnswer("no completion") from None
+    content = choice.message.content or ""
+    try:
+        said = content.rpartition("</think>")[2]
+        return msgspec.json.decode(said[said.index("{") : said.rindex("}") + 1], type=_Reply)
+    except (ValueError, RecursionError):
+        raise BadAnswer(_CUT if choice.finish_reason == "length" else "no JSON") from None
 
 
 def _related(

@@ -10,11 +10,13 @@ import ssl
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from http.client import HTTPResponse
 
 import structlog
 
 from hocket_bus.errors import BadConfiguration, HocketError, Unavailable
 from hocket_bus.web.connection import BROKEN, HttpConnection
+from hocket_bus.web.dialect import PLAIN
 from hocket_bus.web.server_address import ServerAddress, server_at
 
 from ..config import GraphConfig
@@ -51,6 +53,7 @@ class Engine:
         self._alone_until_s = 0.0
         self._sent_bytes = 0
         self._problem = ""
+        self._dialect = PLAIN
 
     @property
     def at_once(self) -> int:
@@ -69,9 +72,10 @@ class Engine:
         if self._is_alone:
             return _by_rules(text, "rules: no answer")
         try:
-            answer = self._ask(body_of(text, self.name), interrupted)
+            answer = self._ask(text, interrupted)
             return None if answer is None else reading_of(answer, text)
-        except BadAnswer:
+        except BadAnswer as error:
+            self._problem = f"its last bad answer: {error}"
             return _by_rules(text, "rules: bad answer")
         except HocketError as error:
             self._fail(error)
@@ -81,11 +85,11 @@ class Engine:
     def _is_alone(self) -> bool:
         return time.monotonic() < self._alone_until_s
 
-    def _ask(self, body: bytes, interrupted: Callable[[], bool]) -> bytes | None:
+    def _ask(self, text: str, interrupted: Callable[[], bool]) -> bytes | None:
         """The answer, or None where that was interrupted. Raises HocketError."""
         connection = HttpConnection(self._server, self._context)
         thread = ThreadPoolExecutor(1, thread_name_prefix="graph engine")
-        asked = thread.submit(self._exchange, connection, self._server.post(body, "application/json"))
+        asked = thread.submit(self._exchange, connection, text)
         thread.shutdown(wait=False)  # it ends with this request, which is left to itself when it is interrupted
         while not wait((asked,), POLL_S).done:
             if interrupted():
@@ -95,20 +99,22 @@ class Engine:
         self._failures, self._problem = 0, ""
         return answer
 
-    def _exchange(self, connection: HttpConnection, request: bytes) -> bytes:
+    def _exchange(self, connection: HttpConnection, text: str) -> bytes:
         """The body of an answer, cut where it is too long for one. Raises HocketError."""
-        began_s = time.monotonic()
-        place, until_s = self._server.place, began_s + ANSWER_S
+        place, until_s = self._server.place, time.monotonic() + ANSWER_S
         try:
-            connection.open(began_s + CONNECT_S)
-            self._sent_bytes += len(request)
-            answer = connection.send(request, until_s)
-            if answer.status != 200:
-                raise Unavailable(f"{place} refuses with status {answer.status}")
-            body = b""
-            while len(body) <= MAX_ANSWER_BYTES and (more := connection.read(answer, until_s)):
-                body += more
-            return body
+            while True:
+                connection.open(time.monotonic() + CONNECT_S)
+                request = self._server.post(body_of(text, self.name, self._dialect), "application/json")
+                self._sent_bytes += len(request)
+                answer = connection.send(request, until_s)
+                body = _read(connection, answer, until_s)
+                if answer.status == 200:
+                    return body
+                dialect = self._dialect.after(answer.status, body)
+                if dialect is None:
+                    raise Unavailable(f"{place} refuses with status {answer.status}")
+                self._dialect = dialect
         except TimeoutError:
             raise Unavailable(f"{place} has not answered within {ANSWER_S:g} s") from None
         except BROKEN:
@@ -122,6 +128,13 @@ class Engine:
         if self._failures >= FAILURES:
             self._alone_until_s = time.monotonic() + ALONE_S
             log.warning("the graph's engine is left alone for a while", seconds=ALONE_S, reason=error.text)
+
+
+def _read(connection: HttpConnection, answer: HTTPResponse, until_s: float) -> bytes:
+    body = b""
+    while len(body) <= MAX_ANSWER_BYTES and (more := connection.read(answer, until_s)):
+        body += more
+    return body
 
 
 def _by_rules(text: str, by: By) -> Reading:

@@ -26,9 +26,11 @@ from hocket_bus.errors import (
     Untrusted,
 )
 from hocket_bus.messages import Finish
+from hocket_bus.web.dialect import PLAIN, Dialect
 
 from ..settings import Api, ServerSettings
 from ..text.detokenizer import MAX_CHARACTERS, Emitter
+from ..text.thinking import Thinking
 from .generation import Usage
 from .generator import TextRequest
 
@@ -70,8 +72,15 @@ class Body:
     prefix_bytes: int
 
 
+class _Part(Struct, frozen=True):
+    type: str = "text"
+    text: str | None = None
+
+
 class _Delta(Struct, frozen=True):
-    content: str | None = None
+    content: str | list[_Part] | None = None
+    reasoning_content: Any = None  # thought, as servers call it that tell it apart
+    reasoning: Any = None
 
 
 class _Choice(Struct, frozen=True):
@@ -91,7 +100,7 @@ def continues(api: Api) -> bool:
     return api == "completions"
 
 
-def body_of(request: TextRequest, settings: ServerSettings) -> Body:
+def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = PLAIN) -> Body:
     """The question, how to draw, the model's name, and nothing else: stop strings stay here.
 
     The prefix can be told from the prompt by its bytes, since JSON escapes each character by itself.
@@ -110,7 +119,7 @@ def body_of(request: TextRequest, settings: ServerSettings) -> Body:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return Body(msgspec.json.encode(asked), len(msgspec.json.encode(request.prefix)) - len('""'))
+    return Body(msgspec.json.encode(dialect.spoken(asked)), len(msgspec.json.encode(request.prefix)) - len('""'))
 
 
 def _prompt(request: TextRequest) -> str:
@@ -151,10 +160,15 @@ class Streamed:
         self._max_tokens = request.sampling.max_tokens
         self._is_chat = api == "chat"
         self._characters = Characters()
+        self._thinking = None if request.prefix else Thinking()
+        self.has_thought = False  # in the last event
         self._emitter = Emitter(request.stop, strip=request.task == "answer" and not request.prefix)
 
     def add(self, data: str) -> str:
         """The text that an event's data makes readable. Raises what an error in it means, or BadMessage."""
+        self.has_thought = False
+        if not data.strip():  # some servers say so that they are there
+            return ""
         if data.strip() == DONE:
             self.is_over = True
             return "" if self.finish else self._end(self._unsaid())
@@ -168,8 +182,11 @@ class Streamed:
         return piece
 
     def _take(self, choice: _Choice) -> str:
-        written = (choice.delta.content if choice.delta else None) if self._is_chat else choice.text
-        piece = self._emitter.add(self._characters.add(written or ""))
+        written = _written(choice.delta) if self._is_chat else choice.text
+        said = self._characters.add(written or "")
+        piece = self._emitter.add(self._thinking.add(said) if self._thinking else said)
+        goes_on = self._thinking is not None and self._thinking.goes_on
+        self.has_thought = (goes_on and bool(said)) or _has_thought(choice.delta)
         if self._emitter.stopped:
             self.finish, self.is_over = "stop", True
         elif choice.finish_reason:
@@ -180,12 +197,30 @@ class Streamed:
         return piece
 
     def _end(self, finish: Finish) -> str:
+        if self._thinking is not None and self._thinking.goes_on:
+            raise BadRequest(
+                "the server's model thought until its tokens were over, and wrote no answer",
+                "raise --max-tokens, or turn its thinking off there",
+            )
+        held = self._emitter.add(self._thinking.end()) if self._thinking else ""
         self.finish = finish
-        return self._emitter.finish()
+        return held + self._emitter.finish()
 
     def _unsaid(self) -> Finish:
         """Of a server that ends without a reason."""
         return "length" if self.usage and self.usage.completion_tokens >= self._max_tokens else "eos"
+
+
+def _written(delta: _Delta | None) -> str | None:
+    """The text of a piece, of whose parts some may be thought."""
+    content = delta.content if delta is not None else None
+    if not isinstance(content, list):
+        return content
+    return "".join(part.text or "" for part in content if part.type in {"text", "output_text"})
+
+
+def _has_thought(delta: _Delta | None) -> bool:
+    return delta is not None and bool(delta.reasoning_content or delta.reasoning or isinstance(delta.content, list))
 
 
 def _chunk(data: str) -> _Chunk:

@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http.client import HTTPResponse
 
@@ -20,6 +21,7 @@ import structlog
 from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.messages import Finish
 from hocket_bus.web.connection import BROKEN, HttpConnection
+from hocket_bus.web.dialect import PLAIN, Dialect
 from hocket_bus.web.server_address import ServerAddress
 
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
@@ -53,6 +55,7 @@ class OpenAIGenerator:
         self._post = post
         self._gate = gate
         self._free = threading.BoundedSemaphore(MAX_TEXTS)
+        self._dialect = PLAIN
         self._context = ssl.create_default_context() if server.is_encrypted else None  # reads all authorities: once
 
     def generate(
@@ -73,11 +76,23 @@ class OpenAIGenerator:
         if refusal is not None:
             self._post(partial(text.end, refusal, None))
             return text
+        count, deliver = partial(self._count, request), partial(self._deliver, text)
         worker = _Worker(
-            connection, self._settings, request, partial(self._count, request), partial(self._deliver, text)
+            connection,
+            self._settings,
+            request,
+            dialect=self._dialect,
+            learn=self._learn,
+            count=count,
+            deliver=deliver,
         )
         threading.Thread(target=self._run, args=(worker,), name="server text", daemon=True).start()
         return text
+
+    def _learn(self, dialect: Dialect) -> None:
+        if dialect != self._dialect:
+            log.info("the server takes a request otherwise", server=self._server.place, takes=str(dialect))
+            self._dialect = dialect
 
     def _refusal(self, request: TextRequest) -> HocketError | None:
         """Why nothing is sent; where this is None, a thread has been taken."""
@@ -153,13 +168,17 @@ class _Worker:
         connection: HttpConnection,
         settings: ServerSettings,
         request: TextRequest,
+        *,
+        dialect: Dialect,
+        learn: Callable[[Dialect], None],
         count: Callable[[int, int], None],
         deliver: Callable[[str, Finish | HocketError | None, Usage | None], None],
     ) -> None:
-        """`count` gets the bytes that leave, and how many of them are the text so far.
+        """`learn` gets what the server takes, and `count` the bytes that leave and how many are the text so far.
 
         `deliver` gets the pieces, then the one end.
         """
+        self._dialect, self._learn = dialect, learn
         self._server = connection.server
         self._settings = settings
         self._connection = connection
@@ -192,18 +211,29 @@ class _Worker:
         return None
 
     def _ask(self) -> None:
-        self._connection.open(time.monotonic() + self._settings.connect_wait_s)
-        body = body_of(self._request, self._settings)
         until_s = time.monotonic() + self._settings.first_wait_s
-        asked = self._server.post(body.data, "text/event-stream")
-        self._count(len(asked), body.prefix_bytes)
-        answer = self._connection.send(asked, until_s)
-        if answer.status != 200:
-            raise self._refused(answer, until_s)
+        answer = self._taken(until_s)
         kind = answer.headers.get_content_type() if "content-type" in answer.headers else "text/event-stream"
         if kind != "text/event-stream":
             raise ProtocolError(f"{self._server.place} answers with no stream of text", "see [server] url and api")
         self._read(answer, until_s)
+
+    def _taken(self, until_s: float) -> HTTPResponse:
+        """The answer to a request that the server takes; what it takes is remembered for the next one."""
+        while True:
+            self._connection.open(time.monotonic() + self._settings.connect_wait_s)
+            body = body_of(self._request, self._settings, self._dialect)
+            asked = self._server.post(body.data, "text/event-stream")
+            self._count(len(asked), body.prefix_bytes)
+            answer = self._connection.send(asked, until_s)
+            if answer.status == 200:
+                self._learn(self._dialect)
+                return answer
+            refusal = self._refusal(answer, until_s)
+            other = self._dialect.after(answer.status, refusal)
+            if other is None:
+                raise _refused(answer, refusal)
+            self._dialect = other
 
     def _read(self, answer: HTTPResponse, until_s: float) -> None:
         events = Events()
@@ -213,6 +243,7 @@ class _Worker:
                 if piece := self._streamed.add(data):
                     has_come = self._has_text = True
                     self._deliver(piece, None, None)
+                has_come = has_come or self._streamed.has_thought
                 if self._streamed.is_over:
                     return
             if self._streamed.finish is not None and not was_finished:
@@ -220,17 +251,13 @@ class _Worker:
             elif has_come:
                 until_s = time.monotonic() + self._settings.piece_wait_s
 
-    def _refused(self, answer: HTTPResponse, until_s: float) -> HocketError:
-        """What a status means, and the error in the body, if one is there in time."""
+    def _refusal(self, answer: HTTPResponse, until_s: float) -> bytes:
+        """The body of a refusal, as far as one is there in time."""
         content = b""
-        try:
+        with suppress(*BROKEN):
             while len(content) < MAX_REFUSAL_BYTES and (more := self._connection.read(answer, until_s)):
                 content += more
-            parsed = json.loads(content)
-        except (*BROKEN, ValueError, RecursionError):
-            parsed = None
-        error = parsed.get("error") if isinstance(parsed, dict) else None
-        return error_of(error, answer.status, answer.headers.get("Retry-After", ""))
+        return content
 
     def _silent(self) -> HocketError:
         if self._has_text:
@@ -242,3 +269,13 @@ class _Worker:
 
     def _broken(self) -> HocketError:
         return Unavailable(f"{self._server.place} broke off", "ask again, or look at its log")
+
+
+def _refused(answer: HTTPResponse, refusal: bytes) -> HocketError:
+    """What a status means, and the error in the body, if one is there."""
+    try:
+        parsed = json.loads(refusal)
+    except (ValueError, RecursionError):
+        parsed = None
+    error = parsed.get("error") if isinstance(parsed, dict) else None
+    return error_of(error, answer.status, answer.headers.get("Retry-After", ""))

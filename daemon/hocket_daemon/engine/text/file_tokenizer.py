@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from jinja2 import TemplateError
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 from tokenizers import AddedToken, Tokenizer
 
 _TOKENIZER, _CONFIG, _TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
@@ -30,7 +28,7 @@ class FileTokenizer:
         config = _record(folder / _CONFIG)
         if (more := folder / _OLDER).exists():
             config = _record(more) | config
-        self._named = {name: text for name in _NAMED if (text := _text_of(config.get(name)))}
+        self.special_tokens_map = {name: text for name in _NAMED if (text := _text_of(config.get(name)))}
         template = folder / _TEMPLATE
         own = template.read_text(encoding="utf-8") if template.exists() else _default_of(config.get("chat_template"))
         self.chat_template: str | None = own
@@ -43,7 +41,7 @@ class FileTokenizer:
     @property
     def bos_token_id(self) -> int | None:
         """The number of the token that a text begins with, where there is one."""
-        name = self._named.get("bos_token")
+        name = self.special_tokens_map.get("bos_token")
         return None if name is None else self.backend_tokenizer.token_to_id(name)
 
     def get_vocab(self) -> dict[str, int]:
@@ -57,27 +55,6 @@ class FileTokenizer:
     def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = False, **_: object) -> str:
         """The text of `ids`."""
         return str(self.backend_tokenizer.decode(list(ids), skip_special_tokens=skip_special_tokens))
-
-    def apply_chat_template(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        add_generation_prompt: bool,
-        tokenize: Literal[False] = False,  # noqa: ARG002 - as transformers calls it, which gives ids otherwise
-        **more: object,
-    ) -> str:
-        """The text of a conversation. Raises ValueError where the template refuses it, or there is none."""
-        environment = ImmutableSandboxedEnvironment(
-            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-        )
-        environment.globals["raise_exception"] = _refuse
-        environment.filters["tojson"] = _as_json
-        try:
-            template = environment.from_string(self.chat_template or "")
-            given = {"messages": messages, "add_generation_prompt": add_generation_prompt, **self._named, **more}
-            return template.render(given)
-        except TemplateError as error:
-            raise ValueError(f"the chat template fails: {error}") from error
 
 
 def _record(file: Path) -> dict[str, Any]:
@@ -98,11 +75,3 @@ def _default_of(template: Any) -> str | None:  # noqa: ANN401 - as the file has 
 def _text_of(token: Any) -> str:  # noqa: ANN401 - a string, a record or nothing, as the file has it
     text = token.get("content") if isinstance(token, dict) else token
     return text if isinstance(text, str) else ""
-
-
-def _refuse(message: str) -> None:
-    raise TemplateError(message)
-
-
-def _as_json(value: object, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=indent)

@@ -16,6 +16,7 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Task
 
 from ..sampling.distribution import VOCABULARY_LIMIT
+from .chat_template import turn
 from .spelling import AnyTokenizer, Spelling
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
@@ -120,7 +121,7 @@ def layout_for(spelling: Spelling, task: Task) -> Layout:
     bos = _bos(tokenizer)
     if task == "complete":
         return Layout("", "\n\n", "", bos, encode)
-    if tokenizer.chat_template is None:
+    if _template(tokenizer) is None:
         return Layout("", "\n\nQuestion: ", "\nAnswer:", bos, encode)
     text = _turn(tokenizer, f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}")
     before, rest = text.split(_PASSAGE)
@@ -131,7 +132,7 @@ def layout_for(spelling: Spelling, task: Task) -> Layout:
 def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
     """A whole prompt from position 0: a user's turn where there is a chat template, or else `text` as it stands."""
     tokenizer = spelling.tokenizer
-    if task == "complete" or tokenizer.chat_template is None:
+    if task == "complete" or _template(tokenizer) is None:
         return [*_bos(tokenizer), *spelling.ids("", text, "")]
     before, behind = _turn(tokenizer, _QUESTION).split(_QUESTION)
     return spelling.ids(before, text, behind)
@@ -142,6 +143,12 @@ def _bos(tokenizer: AnyTokenizer) -> tuple[int, ...]:
 
 
 def _turn(tokenizer: AnyTokenizer, content: str) -> str:
-    messages = [{"role": "user", "content": content}]
-    turn = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
-    return str(turn)
+    template = _template(tokenizer)
+    assert template is not None, "asked for where there is one"
+    return turn(template, tokenizer.special_tokens_map, content)
+
+
+def _template(tokenizer: AnyTokenizer) -> str | None:
+    """Of several with names the default one."""
+    template = tokenizer.chat_template
+    return template.get("default") if isinstance(template, dict) else template

@@ -1,0 +1,49 @@
+"""What a server with OpenAI's API takes of a request: a field that it refuses goes by another name, or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+_REFUSALS = {400, 422}
+_OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
+_OPTIONAL = ("stream_options", "seed", "top_p", "temperature", "chat_template_kwargs", "reasoning_effort")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The fields that a server does not take."""
+
+    renamed: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
+
+    def spoken(self, asked: Mapping[str, object]) -> dict[str, object]:
+        """A request's fields as the server takes them."""
+        return {
+            _OTHER_NAMES[name] if name in self.renamed else name: value
+            for name, value in asked.items()
+            if name not in self.left_out
+        }
+
+    def after(self, status: int, refusal: bytes) -> Dialect | None:
+        """What to speak instead, where a refusal names fields that can go; None where it is about something else."""
+        if status not in _REFUSALS:
+            return None
+        said = refusal.decode("utf-8", "replace")
+        renamed = self.renamed | {name for name in _OTHER_NAMES if _names(said, name)}
+        left_out = self.left_out | {name for name in _OPTIONAL if _names(said, name)}
+        other = replace(self, renamed=renamed, left_out=left_out)
+        return None if other == self else other
+
+    def __str__(self) -> str:
+        """For a log."""
+        others = [f"{_OTHER_NAMES[name]} for {name}" for name in sorted(self.renamed)]
+        return "; ".join([*others, *(f"no {name}" for name in sorted(self.left_out))])
+
+
+PLAIN = Dialect()
+
+
+def _names(said: str, field: str) -> bool:
+    return re.search(rf"(?<![A-Za-z0-9_]){field}(?![A-Za-z0-9_])", said) is not None

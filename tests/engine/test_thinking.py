@@ -1,0 +1,49 @@
+"""Laws of a text without what is thought before it: the same wherever its pieces end, and nothing else is lost."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hocket_daemon.engine.text.thinking import Thinking
+
+BLANKS = st.text(" \n", max_size=3)
+PLAIN = st.text("ab <>/\n", max_size=12)
+
+
+def taken(pieces: list[str]) -> str:
+    """All of a text that comes in pieces."""
+    thinking = Thinking()
+    return "".join(map(thinking.add, pieces)) + thinking.end()
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    ends = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
+    return [text[first:last] for first, last in zip(ends, ends[1:], strict=False)]  # noqa: RUF007
+
+
+@given(
+    thought=PLAIN, text=PLAIN, tag=st.sampled_from(["think", "Think", "thinking", "reasoning"]),
+    blanks=st.tuples(BLANKS, BLANKS), places=st.lists(st.integers(0, 99)),
+)  # fmt: skip
+def test_a_thought_before_a_text_goes(
+    thought: str, text: str, tag: str, blanks: tuple[str, str], places: list[int]
+) -> None:
+    whole = f"{blanks[0]}<{tag}>{thought}</{tag}>{blanks[1]}{text}"
+    assert taken(cut(whole, places)) == text.lstrip()
+
+
+@given(text=PLAIN, places=st.lists(st.integers(0, 99)))
+def test_a_text_without_a_thought_stays_as_it_is(text: str, places: list[int]) -> None:
+    """Blanks, and what only looks like a tag, included."""
+    assert taken(cut(text, places)) == text
+    assert taken(cut(f"x <think>{text}</think>", places)) == f"x <think>{text}</think>"
+
+
+def test_a_thought_that_is_not_closed_is_told_apart_from_no_text() -> None:
+    thinking = Thinking()
+    assert thinking.add("<think>What is") == ""
+    assert thinking.goes_on
+    assert thinking.add(" asked?</think> ") == ""
+    assert not thinking.goes_on
+    assert thinking.add("The bay") == "The bay"

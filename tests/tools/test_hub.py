@@ -10,17 +10,19 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from small_hub import SmallHub, small_hub
+from small_hub import COMMIT, SmallHub, small_hub
 from typer.testing import CliRunner
 
 import hocket_models
 from exact import exact, on_cpu
-from hocket_bus.errors import BadRequest, HocketError, Unavailable
+from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.catalog.engines import open_model
+from hocket_daemon.engine.catalog.format_choice import report, reported
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_tools.commands.model import app
 from hocket_tools.models.hub import download, listed
@@ -71,6 +73,8 @@ def test_a_file_is_got_checked_and_read_by_its_name(hub: SmallHub) -> None:
     assert [each.name for each in place(FILE).parent.iterdir() if "downloads" in each.name] == []
     sent = hub.sent
     assert CliRunner().invoke(app, ["get", FILE]).exit_code == 0
+    hub.status = 500  # nor is anybody asked
+    assert CliRunner().invoke(app, ["get", FILE]).exit_code == 0
     assert hub.sent == sent
     assert CliRunner().invoke(app, ["show", FILE]).exit_code == 0
     assert place(FILE).name in CliRunner().invoke(app, ["list"], env={"COLUMNS": "400"}).output
@@ -81,6 +85,25 @@ def test_a_repository_of_weights_is_got_without_its_code(hub: SmallHub) -> None:
     assert CliRunner().invoke(app, ["get", "owner/tiny"]).exit_code == 0
     assert {each.name for each in place("owner/tiny").iterdir()} == {*hub.files["owner/tiny"]} - {"model.py"}
     assert open_model(exact(name="owner/tiny", slots=2, context=64), "device").precision == "float32"
+
+
+def test_a_file_in_a_folder_of_its_repository_is_got(hub: SmallHub) -> None:
+    """And a file that a check refuses is said to be so where it is to be read."""
+    hub.files["owner/many"] = {"eight/tiny.gguf": (DEVICE / "model.gguf").read_bytes()}
+    name = "owner/many:eight/tiny.gguf"
+    assert CliRunner().invoke(app, ["get", name]).exit_code == 0
+    assert open_model(exact(name=name, slots=2, context=64, dtype="auto"), "device").vocabulary == 2048
+    report(place(name), [replace(each, refused="a kernel is wrong") for each in reported(place(name))])
+    with pytest.raises(BadConfiguration, match="a kernel is wrong"):
+        open_model(exact(name=name, slots=2, context=64, dtype="auto"), "device")
+
+
+def test_files_of_two_commits_are_not_mixed(hub: SmallHub, tmp_path: Path) -> None:
+    repository = listed("owner/large")
+    download(repository, repository.file("large.gguf"), tmp_path)
+    hub.files["owner/large"]["large.gguf"] = GIVEN[::-1]
+    later = replace(listed("owner/large"), commit="f" * 40)
+    assert download(later, later.file("large.gguf"), tmp_path).read_bytes() == GIVEN[::-1]
 
 
 def test_float_weights_come_later_beside_the_file(hub: SmallHub) -> None:
@@ -114,18 +137,24 @@ def test_what_was_downloaded_is_gone_on_with_after_a_kill(hub: SmallHub, tmp_pat
     finally:
         killed.send_signal(signal.SIGKILL)
         killed.wait(WAIT_S)
-    assert not (tmp_path / "large.gguf").exists()
+    assert not list(tmp_path.rglob("large.gguf"))
     have, hub.holds_after = partial.stat().st_size, None
     repository = listed("owner/large")
     file = download(repository, repository.file("large.gguf"), tmp_path)
     assert file.read_bytes() == GIVEN
     assert hub.asked[-1] == (f"bytes={have}-" if have else "")
-    assert not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def begun(folder: Path, content: bytes) -> None:
+    """What an earlier try has left."""
+    (folder / COMMIT).mkdir()
+    (folder / COMMIT / "large.gguf.partial").write_bytes(content)
 
 
 def _partials(folder: Path) -> Iterator[Path]:
     while True:
-        yield from folder.glob("*.partial")
+        yield from folder.rglob("*.partial")
 
 
 @pytest.mark.parametrize("at", [0, 1, 16384, 100_000, len(GIVEN) - 1, len(GIVEN)])
@@ -134,7 +163,7 @@ def test_any_beginning_is_gone_on_with(hub: SmallHub, tmp_path: Path, at: int, r
     """Also by a server that sends all of it again."""
     hub.ranges = ranges
     repository = listed("owner/large")
-    (tmp_path / f"large.gguf.{repository.commit[:12]}.partial").write_bytes(GIVEN[:at])
+    begun(tmp_path, GIVEN[:at])
     assert download(repository, repository.file("large.gguf"), tmp_path).read_bytes() == GIVEN
 
 
@@ -152,7 +181,7 @@ def test_another_file_than_the_known_one_is_refused(hub: SmallHub) -> None:
 def test_a_bad_beginning_is_not_built_upon_for_ever(hub: SmallHub, tmp_path: Path) -> None:
     """It is found out by the hash, and the next try begins anew."""
     repository = listed("owner/large")
-    (tmp_path / f"large.gguf.{repository.commit[:12]}.partial").write_bytes(b"other" * 100)
+    begun(tmp_path, b"other" * 100)
     with pytest.raises(BadRequest, match="sha256"):
         download(repository, repository.file("large.gguf"), tmp_path)
     assert download(repository, repository.file("large.gguf"), tmp_path).read_bytes() == GIVEN

@@ -71,13 +71,13 @@ def get(
     from hocket_daemon.engine.catalog.format_choice import has_gpu
     from hocket_daemon.engine.catalog.store import place
     from hocket_tools import console
-    from hocket_tools.models.installing import install, planned
+    from hocket_tools.models.installing import install, is_here, planned
 
-    err = console.err()
-    plan = planned(name, floats=floats or has_gpu())
-    if plan.is_done(place(name)) and not again:
-        err.print(console.for_people(f"{plan.title} is here: {place(name)}", err))
+    err, floats = console.err(), floats or has_gpu()
+    if is_here(name, floats=floats) and not again:
+        err.print(console.for_people(f"{name} is here: {place(name)}", err))
         return
+    plan = planned(name, floats=floats)
     err.print(console.for_people(_announcement(plan, place(name)), err))
     stays = f"stopped; what was on this machine is there still, and hocket model get {name} goes on"
     with leaving(stays):

@@ -30,7 +30,7 @@ from huggingface_hub.utils._headers import build_hf_headers
 from hocket_bus.errors import BadRequest, Unavailable
 
 WAIT_S = 30.0  # for a list of files
-_READ = re.compile(r"[^/]+\.(safetensors|json|jinja|model)|merges\.txt|vocab\.txt")  # by transformers
+_READ = re.compile(r"(?!consolidated)[^/]+\.(safetensors|json|jinja|model)|merges\.txt|vocab\.txt")  # by transformers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,16 @@ def listed(name: str, revision: str = "main") -> Repository:
 
 
 def download(repository: Repository, remote: Remote, folder: Path, sha256: str = "") -> Path:
-    """The file in `folder`, of which a part may be there; `sha256` where it is known from elsewhere, too.
+    """The file under `folder`, of which a part may be there; `sha256` where it is known from elsewhere, too.
 
     What was downloaded stays when this ends early. Raises BadRequest and Unavailable, and OSError for a full disk.
     """
     wanted = sha256 or remote.sha256
     if sha256 and remote.sha256 and sha256 != remote.sha256:
         raise _other(repository, remote)
-    done, partial = folder / remote.name, folder / f"{remote.name}.{repository.commit[:12]}.partial"
+    at = folder / repository.commit  # files of two commits are no model
+    at.mkdir(exist_ok=True)
+    done, partial = at / Path(remote.name).name, at / f"{Path(remote.name).name}.partial"
     if done.exists():
         return done
     with _explained(repository.name), partial.open("ab") as file:

@@ -15,7 +15,7 @@ from hocket_daemon.engine.backends.conversion import write_weights
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
 from hocket_daemon.engine.catalog.format_choice import GGUF, has_floats
 from hocket_daemon.engine.catalog.renewed import renewed
-from hocket_daemon.engine.catalog.store import place
+from hocket_daemon.engine.catalog.store import is_installed, place
 
 from .formats import check_file, is_checked, lay
 from .hub import Remote, Repository, download, listed
@@ -64,15 +64,17 @@ class Installation:
             )
         return "; ".join(origins)
 
-    def is_done(self, folder: Path) -> bool:
-        """Whether the folder has all of it."""
-        floats = self.weights is not None or self.converts
-        return (
-            folder.is_dir()
-            and (self.gguf is None or (folder / GGUF).exists())
-            and (not floats or has_floats(folder))
-            and is_checked(folder)
-        )
+
+def is_here(name: str, *, floats: bool) -> bool:
+    """Whether all of a model is on this machine; nobody is asked."""
+    known, folder = CATALOGUE.get(name), place(name)
+    file = known is not None and known.gguf is not None
+    return (
+        is_installed(name)
+        and (not file or (folder / GGUF).exists())
+        and (not floats or has_floats(folder))
+        and is_checked(folder)
+    )
 
 
 def planned(name: str, *, floats: bool) -> Installation:

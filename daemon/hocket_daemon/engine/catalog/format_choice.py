@@ -42,15 +42,19 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     """The fastest format in a model's folder for `[model] dtype`. Raises BadConfiguration where there is none."""
     floats = has_floats(folder)
     if dtype != "auto":
-        return FormatChoice(_with_floats(folder, dtype), f"dtype = {dtype} asks for transformers")
+        if not floats:
+            raise _unreadable(folder, f"it has no float weights, which dtype = {dtype} asks for")
+        return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
     if floats and has_gpu():
         return FormatChoice(folder, "there is a GPU")
     if floats and not is_installed():
         return FormatChoice(folder, f"llama.cpp is not installed: pip install {PACKAGE}=={VERSION}")
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
+    if not sound and not floats:
+        refused = [check.refused for check in reported(folder) if check.refused]
+        raise _unreadable(folder, refused[0] if refused else "its GGUF file is not checked")
     if not sound:
-        why = "no GGUF file of it is checked: hocket model get"
-        return FormatChoice(_with_floats(folder, "no sound GGUF file"), why)
+        return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
     measured = ", ".join(f"{check.dtype} {check.step_ms:.1f}" for check in sound)
     return FormatChoice(folder / best.model, f"the fastest of those checked ({measured} ms a step)")
@@ -61,13 +65,11 @@ def has_floats(folder: Path) -> bool:
     return any(folder.glob("*.safetensors"))
 
 
-def _with_floats(folder: Path, wanted: str) -> Path:
-    if not has_floats(folder):
-        raise BadConfiguration(
-            f"the model in {folder} has no float weights, which '{wanted}' asks for",
-            "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",
-        )
-    return folder
+def _unreadable(folder: Path, why: str) -> BadConfiguration:
+    return BadConfiguration(
+        f"the model in {folder} cannot be read: {why}",
+        "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",
+    )
 
 
 def has_gpu() -> bool:

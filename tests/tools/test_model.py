@@ -18,6 +18,7 @@ from hocket_bus.errors import BadConfiguration, Unavailable
 from hocket_daemon.engine.catalog.catalogue import CATALOGUE, HubFile, PackageFile
 from hocket_daemon.engine.catalog.store import place
 from hocket_tools.commands.model import app
+from hocket_tools.models.listed import proposed
 from hocket_tools.models.package import fetched, in_package
 
 MODEL = CATALOGUE["smollm2"]
@@ -126,6 +127,16 @@ def test_the_list_says_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert listed["smollm2"]["fits"]
     assert not listed["qwen2.5-7b"]["fits"]
     assert listed[str(place("owner/model"))]["here"]
+
+
+@pytest.mark.parametrize(
+    ("memory", "gpu", "name"),
+    [(2, False, "qwen2.5-0.5b"), (8, False, "qwen2.5-1.5b"), (64, False, "qwen2.5-1.5b"), (64, True, "qwen2.5-7b")],
+)
+def test_what_is_proposed_suits_the_machine(monkeypatch: pytest.MonkeyPatch, memory: int, gpu: bool, name: str) -> None:
+    """All of one family, so that any two of them are a pair; a CPU is not given what it reads too slowly."""
+    monkeypatch.setattr("hocket_tools.models.listed._memory", lambda: memory * 10**9)
+    assert proposed(gpu=gpu)["name"] == name
 
 
 def test_the_catalogue_names_every_file_by_its_hash() -> None:

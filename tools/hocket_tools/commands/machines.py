@@ -78,7 +78,19 @@ def init(
     if listening != at:
         typer.echo(f"it listens at {listening}: let {at} lead there, port by port (docs/servers.md)")
     _introduce(here, side, home)
+    _propose(side)
     typer.echo(f"then start it: hocket up{home_flag(home)}")
+
+
+def _propose(side: SideName) -> None:
+    from hocket_daemon.engine.catalog.format_choice import has_gpu
+    from hocket_tools.models.listed import proposed
+
+    model = proposed(gpu=has_gpu())
+    typer.echo(
+        f'a model that suits this machine: hocket model get {model["name"]}; then name = "{model["name"]}" under '
+        f"[model] in {side}.toml. Both sides need one of a family; without, both take smollm2 where it is, or the bundled"
+    )
 
 
 def _listening(side: str, at: str, listen: str) -> str:

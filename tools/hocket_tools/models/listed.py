@@ -12,6 +12,8 @@ from hocket_daemon.engine.catalog.catalogue import CATALOGUE
 from hocket_daemon.engine.catalog.store import is_installed, place, resolved
 from hocket_daemon.engine.settings import AUTO, BUNDLED
 
+FAMILY = "qwen2.5"
+QUICK_BYTES = 1_200_000_000
 BESIDE = 400_000_000  # bytes of a daemon beside its weights: a few rows, and Python
 
 
@@ -38,6 +40,16 @@ def listed() -> list[Listed]:
     there = sorted(models().iterdir()) if models().is_dir() else []
     others = [each for each in there if each.is_dir() and not each.name.startswith(".") and each not in known]
     return found + [_listed(str(each), each.name, "its own", "", bytes_of(each)) for each in others]
+
+
+def proposed(*, gpu: bool) -> Listed:
+    """The largest model of one family that suits this machine, so that what is proposed on two machines is a pair.
+
+    On a CPU each token takes as long as reading the weights from memory.
+    """
+    family = [each for each in listed() if each["name"].startswith(FAMILY)]
+    suits = [each for each in family if each["fits"] and (gpu or each["bytes"] <= QUICK_BYTES)]
+    return max(suits, key=lambda each: each["bytes"], default=family[0])
 
 
 _BUNDLED_BYTES = 6_000_000

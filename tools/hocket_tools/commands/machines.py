@@ -87,10 +87,9 @@ def _propose(side: SideName) -> None:
     from hocket_tools.models.listed import proposed
 
     model = proposed(gpu=has_gpu())
-    typer.echo(
-        f'a model that suits this machine: hocket model get {model["name"]}; then name = "{model["name"]}" under '
-        f"[model] in {side}.toml. Both sides need one of a family; without, both take smollm2 where it is, or the bundled"
-    )
+    name = model["name"]
+    typer.echo(f'a model for this machine: hocket model get {name}, then [model] name = "{name}" in {side}.toml')
+    typer.echo("the other side takes one of its family, too: hocket model list")
 
 
 def _listening(side: str, at: str, listen: str) -> str:

@@ -49,9 +49,17 @@ def test_surprises_are_those_of_teacher_forcing() -> None:
     assert list(one.slots.lengths) == [0] * MANY or one.slots.take(MANY) == list(range(MANY))
 
 
+@pytest.fixture(scope="module")
+def floats() -> float:
+    """Nats a token of the float weights."""
+    return nats_of(model())
+
+
 @pytest.mark.parametrize(("kind", "word"), [(TransformersModel, ""), (WrongInBatches, "batch"), (Blunt, "nats more")])
-def test_a_model_that_is_wrong_is_refused_and_a_sound_one_is_not(kind: type[TransformersModel], word: str) -> None:
-    found = check(model(kind), nats_of(model()))
+def test_a_model_that_is_wrong_is_refused_and_a_sound_one_is_not(
+    kind: type[TransformersModel], word: str, floats: float
+) -> None:
+    found = check(model(kind), floats)
     assert (word in found.refused) if word else not found.refused
     assert any(f"{found.nats:.4f}" in line for line in found.lines())
 

@@ -18,7 +18,11 @@ METHODS = ("coupled", "independent")
 QUESTION, OPTIONS = "kala mira?", {"seed": 9, "max_tokens": 160, "ignore_eos": True, "temperature": 1.0}
 
 
-@pytest.mark.parametrize("cut", [pytest.param(False, marks=pytest.mark.long), True], ids=["silence", "cut"])
+@pytest.mark.parametrize(
+    "cut",
+    [pytest.param(False, marks=pytest.mark.long), pytest.param(True, marks=pytest.mark.slow)],
+    ids=["silence", "cut"],
+)
 def test_the_device_goes_on_alone_and_the_cloud_rejoins(tiny_models: dict[str, Path], cut: bool) -> None:
     """Down at token 10 for longer than the liveness time: ids equal the reference given the recorded solo steps.
 

@@ -138,7 +138,11 @@ class EvilDaemon:
         return done.result()
 
 
-@pytest.mark.parametrize("number", [4_000, pytest.param(ALL // 10, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "number",
+    [1_000, pytest.param(4_000, marks=pytest.mark.slow), pytest.param(ALL // 10, marks=pytest.mark.long)],
+    ids=["few", "some", "all"],
+)
 @pytest.mark.timeout(1200)
 def test_no_frames_end_a_client(number: int) -> None:
     """A daemon that says anything: the client lives on, and reads what is right."""

@@ -54,7 +54,8 @@ def ids(client: Client, aggregation: str, temperature: float) -> list[list[int]]
 
 
 @pytest.mark.parametrize(
-    "kinds", [pytest.param(MIXED, id="mixed", marks=pytest.mark.long), pytest.param(BOTH, id="both")]
+    "kinds",
+    [pytest.param(MIXED, id="mixed", marks=pytest.mark.long), pytest.param(BOTH, id="both", marks=pytest.mark.slow)],
 )
 def test_every_way_gives_the_same_ids_in_float32(gguf_file: Path, kinds: dict[str, str]) -> None:
     """Near or far, coupled or in step: the tokens are those of the models alone."""

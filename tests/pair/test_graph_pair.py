@@ -79,6 +79,7 @@ def test_a_question_goes_to_who_knows_and_a_known_one_stays(made: Family) -> Non
     assert "evidence" not in made.ledger("dora")
 
 
+@pytest.mark.slow
 def test_a_device_that_is_down_is_named_and_the_answer_ends(made: Family) -> None:
     """What it shared is still known; nobody waits for it."""
     made.start_cloud(["anna", "ben"], {"family": ["anna", "ben"]}, gather_s=30.0)

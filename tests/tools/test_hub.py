@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from small_hub import COMMIT, SmallHub, small_hub
 from typer.testing import CliRunner
 
@@ -21,6 +22,7 @@ import hocket_models
 from exact import exact, on_cpu
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
+from hocket_daemon.engine.backends.loading import load
 from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.catalog.format_choice import report, reported
 from hocket_daemon.engine.catalog.store import is_installed, place
@@ -111,6 +113,8 @@ def test_float_weights_come_later_beside_the_file(hub: SmallHub) -> None:
     install(planned(FILE, floats=False), again=False, progress=lambda _: None)
     with pytest.raises(HocketError, match="no float weights"):
         open_model(exact(name=FILE, slots=2, context=64), "device")
+    with pytest.raises(BadConfiguration, match="no float weights"):  # as an adapter, or training, would
+        load(str(place(FILE)), torch.float32, torch.device("cpu"))
     sent = hub.sent
     install(planned(FILE, floats=True), again=False, progress=lambda _: None)
     assert hub.sent == sent

@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 
 from hocket_bus.errors import BadConfiguration
 
+from ..catalog.format_choice import GGUF, has_floats, unreadable
 from ..catalog.store import place_of
 from .adapter import add, base_of
 
@@ -34,6 +35,8 @@ def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrain
 
 
 def _loaded(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    if (Path(place) / GGUF).exists() and not has_floats(Path(place)):
+        raise unreadable(Path(place), "it has no float weights, which are asked for here")
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     weights = AutoModelForCausalLM.from_pretrained(
         place, dtype=dtype, device_map=None, trust_remote_code=False, use_safetensors=True

@@ -43,7 +43,7 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     floats = has_floats(folder)
     if dtype != "auto":
         if not floats:
-            raise _unreadable(folder, f"it has no float weights, which dtype = {dtype} asks for")
+            raise unreadable(folder, f"it has no float weights, which dtype = {dtype} asks for")
         return FormatChoice(folder, f"dtype = {dtype} asks for transformers")
     if floats and has_gpu():
         return FormatChoice(folder, "there is a GPU")
@@ -52,7 +52,7 @@ def chosen(folder: Path, dtype: str) -> FormatChoice:
     sound = [check for check in reported(folder) if not check.refused and (folder / check.model).exists()]
     if not sound and not floats:
         refused = [check.refused for check in reported(folder) if check.refused]
-        raise _unreadable(folder, refused[0] if refused else "its GGUF file is not checked")
+        raise unreadable(folder, refused[0] if refused else "its GGUF file is not checked")
     if not sound:
         return FormatChoice(folder, "no GGUF file of it is checked: hocket model get")
     best = min(sound, key=lambda check: check.step_ms)
@@ -65,7 +65,8 @@ def has_floats(folder: Path) -> bool:
     return any(folder.glob("*.safetensors"))
 
 
-def _unreadable(folder: Path, why: str) -> BadConfiguration:
+def unreadable(folder: Path, why: str) -> BadConfiguration:
+    """What a model's folder lacks, and how it comes."""
     return BadConfiguration(
         f"the model in {folder} cannot be read: {why}",
         "run: hocket model get NAME --float, with its name; or leave [model] dtype at auto",

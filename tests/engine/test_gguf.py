@@ -19,9 +19,9 @@ from requantised import requantise
 
 import hocket_models
 from exact import exact
-from hocket_bus.errors import BadConfiguration
+from hocket_bus.errors import BadConfiguration, HocketError
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
-from hocket_daemon.engine.backends.llama import Stop
+from hocket_daemon.engine.backends.llama import Context, Stop
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.checking import MANY, check, nats_of
 from hocket_daemon.engine.catalog.engines import open_model
@@ -247,6 +247,23 @@ def test_more_rows_come_when_they_are_wanted_and_the_others_read_on(gguf_file: P
     (early,), _ = follows(16)
     assert count == 16
     np.testing.assert_array_equal(late.probabilities, early.probabilities)
+
+
+def test_a_row_that_does_not_move_is_an_error_and_all_stays(gguf_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on in the memory that there was."""
+    model = GGUFModel(exact(slots=8, context=64, dtype="float16"), gguf_file)
+    (row,) = model.slots.take(1)
+    model.read([Segment([row], [[5, 6, 7]])])
+    with monkeypatch.context() as patch:
+        patch.setattr(Context, "copy_in", lambda *_: 0)
+        with pytest.raises(HocketError, match="does not move"):
+            model.slots.take(7)
+    assert model.slots.take(3)
+    (kept,) = model.read([Segment([row], [[8]])])
+    fresh = GGUFModel(exact(slots=8, context=64, dtype="float16"), gguf_file)
+    (again,) = fresh.slots.take(1)
+    fresh.read([Segment([again], [[5, 6, 7]])])
+    np.testing.assert_array_equal(kept.probabilities, fresh.read([Segment([again], [[8]])])[0].probabilities)
 
 
 def test_rows_that_take_too_much_memory_are_refused(gguf_file: Path) -> None:

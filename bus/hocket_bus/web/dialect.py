@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 _REFUSALS = {400, 422}
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
-_OPTIONAL = ("stream_options", "seed", "top_p", "temperature", "chat_template_kwargs", "reasoning_effort")
+_OPTIONAL = ("stream_options", "seed", "top_p", "temperature", "chat_template_kwargs")
 
 
 @dataclass(frozen=True, slots=True)

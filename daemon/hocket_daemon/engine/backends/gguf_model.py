@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hocket_bus.errors import BadConfiguration
+from hocket_bus.errors import BadConfiguration, HocketError
 
 from ..preemption import Interrupt
 from ..runtime.entry import KV
@@ -118,14 +118,18 @@ class _LlamaRows(RowMemory):
         )
 
     def make_room(self, rows: int) -> None:
-        """Hold twice as many rows until there are so many; what the others hold moves along."""
+        """Hold twice as many rows until there are so many; what the others hold moves along.
+
+        Raises HocketError where llama.cpp does not take a row that it gave; all is then as it was.
+        """
         if rows <= self._rows:
             return
         more = min(max(rows, 2 * self._rows), len(self.lengths))
         context = self._opened(more)
         for row in range(self._rows):
-            if not self._free[row]:
-                context.copy_in(row, self._context.copy_out(row))
+            if not self._free[row] and context.copy_in(row, self._context.copy_out(row)) < self.lengths[row]:
+                context.close()
+                raise HocketError("llama.cpp does not move a row", "ask again when less is in work; see the log")
         self._context.close()
         self._context, self._rows = context, more
 

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 
 from hocket_bus.errors import BadConfiguration
 
-from ..catalog.format_choice import GGUF, has_floats, unreadable
+from ..catalog.format_choice import GGUF, unreadable
 from ..catalog.store import place_of
 from .adapter import add, base_of
 
@@ -35,7 +35,7 @@ def load(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrain
 
 
 def _loaded(place: str, dtype: torch.dtype, device: torch.device) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    if (Path(place) / GGUF).exists() and not has_floats(Path(place)):
+    if (Path(place) / GGUF).exists() and not (Path(place) / "config.json").exists():
         raise unreadable(Path(place), "it has no float weights, which are asked for here")
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     weights = AutoModelForCausalLM.from_pretrained(

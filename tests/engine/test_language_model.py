@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import torch
 from fake_model import FakeModel
 from llama_here import needs_llama
 from numpy.typing import NDArray
+from vllm_here import SMALL, needs_vllm
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
@@ -24,13 +25,26 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.sequences import at_once, read_prompt
 from hocket_daemon.engine.segments import Segment
+from hocket_daemon.engine.settings import BUNDLED
 from hocket_lab.forcing import distribution, read_at_once
 from waiting import WAIT_S
 
 SLOTS = 6
 
 
-@pytest.fixture(params=["fake", "transformers", pytest.param("gguf", marks=needs_llama)])
+@pytest.fixture(scope="module")
+def vllm() -> Iterator[LanguageModel]:
+    """One for all tests, as it takes half a minute to start; on a CPU it has no attention for a tiny model's heads."""
+    from hocket_daemon.engine.backends.vllm_model import VllmModel
+
+    model = VllmModel(exact(name=BUNDLED, slots=SLOTS, context=400, vllm=SMALL), "cloud")
+    yield model
+    model.close()
+
+
+@pytest.fixture(
+    params=["fake", "transformers", pytest.param("gguf", marks=needs_llama), pytest.param("vllm", marks=needs_vllm)]
+)
 def model(request: pytest.FixtureRequest, tiny_models: dict[str, Path], gguf_file: Path) -> LanguageModel:
     makers: dict[str, Callable[[], LanguageModel]] = {
         "fake": lambda: FakeModel(slots=SLOTS, context=400),
@@ -38,8 +52,15 @@ def model(request: pytest.FixtureRequest, tiny_models: dict[str, Path], gguf_fil
         "transformers": lambda: TransformersModel(
             exact(name=str(tiny_models["device"]), slots=SLOTS, context=400), "device"
         ),
+        "vllm": lambda: emptied(request.getfixturevalue("vllm")),
     }
     return makers[request.param]()
+
+
+def emptied(model: LanguageModel) -> LanguageModel:
+    """Without the rows that another test has left."""
+    model.slots.give_back(range(SLOTS))
+    return model
 
 
 def fresh(model: LanguageModel, tokens: list[int]) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from hocket_bus.web.server_address import KeyFile
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 PREFILL_TOKENS = 128
+Engine = Literal["auto", "vllm"]
 Api = Literal["completions", "chat"]
 
 
@@ -26,6 +27,17 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
             "Hugging Face name; `auto` is `smollm2` where it is on this machine, or else `bundled`"
         ),
     ] = AUTO
+    engine: Annotated[
+        Engine,
+        Meta(
+            description="`auto` is llama.cpp for a `.gguf` file and transformers for anything else; "
+            "`vllm` is for a GPU server (docs/models.md)"
+        ),
+    ] = "auto"
+    vllm: Annotated[
+        dict[str, bool | int | float | str],
+        Meta(description="handed on to vLLM's engine under its own names, such as `tensor_parallel_size`"),
+    ] = {}
     context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
     slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[

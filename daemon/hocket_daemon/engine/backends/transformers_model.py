@@ -9,20 +9,20 @@ from collections.abc import Sequence
 import structlog
 import torch
 from torch import Tensor
-from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from hocket_bus.messages import Side
 from hocket_retrieval.packed import pack
 
 from ..catalog.store import place_of
-from ..language_model import Shape
 from ..preemption import Interrupt
 from ..runtime.stored import open_store
 from ..sampling.heads import Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Worded, fingerprint, size_of
+from .architecture import context_of, ends_of, shape_of
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
 from .cut import MAX_IDS, cut
@@ -54,18 +54,15 @@ class TransformersModel(Worded, Keeping):
         self._weights, tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
         super().__init__(tokenizer)
         text = self._weights.config.get_text_config()
-        self._context = min(settings.context, int(getattr(text, "max_position_embeddings", settings.context)))
-        window = getattr(text, "sliding_window", None)
-        if window and window < self._context:  # up to its length a window hides nothing
-            self._context = int(window)
-            self.why = f"rows hold {window} tokens, as the model looks back no further"
+        self._context, few = context_of(text, settings.context)
+        self.why = few or self.why
         self._asked_tokens = settings.prefill_tokens
         self.prefill_tokens = settings.prefill_tokens or PREFILL_TOKENS
         self.stored = open_store(kv, model_digest(self._weights)) if kv is not None else None
         self.fingerprint = fingerprint(self.tokenizer)
         self.vocabulary = size_of(self.tokenizer.get_vocab(), folder)
-        self.eos = _eos_ids(self._weights, self.tokenizer)
-        self.shape = _shape(text, self.vocabulary)
+        self.eos = ends_of(self._weights.generation_config, self.tokenizer)
+        self.shape = shape_of(text, self.vocabulary)
         # What a pass reads of them; those that two layers share count once.
         self.weight_bytes = sum(weight.numel() * weight.itemsize for weight in self._weights.parameters())
         pack(self._weights)
@@ -156,19 +153,6 @@ class TransformersModel(Worded, Keeping):
             plan=plan,
         ).logits
         return logits[0]
-
-
-def _shape(config: PreTrainedConfig, vocabulary: int) -> Shape:
-    """By the names that families of models have in common; a hidden layer is four times as wide if nothing is said."""
-    width = int(config.hidden_size)
-    hidden = getattr(config, "intermediate_size", None) or getattr(config, "ffn_dim", None) or 4 * width
-    return Shape(int(config.num_hidden_layers), width, int(config.num_attention_heads), int(hidden), vocabulary)
-
-
-def _eos_ids(weights: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    configured = weights.generation_config.eos_token_id if weights.generation_config is not None else None
-    listed = configured if isinstance(configured, list) else [configured]
-    return sorted({int(token) for token in [*listed, tokenizer.eos_token_id] if token is not None})
 
 
 def model_digest(weights: PreTrainedModel) -> bytes:

@@ -1,4 +1,4 @@
-"""Which engine reads a model: llama.cpp a GGUF file, transformers everything else."""
+"""Which engine reads a model: vLLM where it is asked for, llama.cpp a GGUF file, transformers everything else."""
 
 from __future__ import annotations
 
@@ -16,12 +16,19 @@ from .store import advice, is_installed, place_of, resolved
 
 if TYPE_CHECKING:
     from ..backends.transformers_model import TransformersModel
+    from ..backends.vllm_model import VllmModel
 
 
-def open_model(settings: ModelSettings, side: Side, kv: KVSettings | None = None) -> GGUFModel | TransformersModel:
+def open_model(
+    settings: ModelSettings, side: Side, kv: KVSettings | None = None
+) -> GGUFModel | TransformersModel | VllmModel:
     """The model that a configuration describes for a side. Raises BadConfiguration."""
     why = advice(settings.name)
     settings = replace(settings, name=resolved(settings.name))
+    if settings.engine == "vllm":
+        from ..backends.vllm_model import VllmModel  # half a minute of imports
+
+        return VllmModel(settings, side, why)
     place = place_of(settings.name, side)
     if is_installed(settings.name) or reported(Path(place)):
         found, chosen_for = chosen(Path(place), settings.dtype)

@@ -1,0 +1,219 @@
+"""Rows on vLLM: each is one resumable request, whose next token is chosen here and not by vLLM.
+
+A row that gets one token behind all that it holds decodes like any other request: the token that vLLM drew is replaced.
+Anything else is a chunk that is appended to a row that was parked, cut or begun anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hocket_bus.errors import BadConfiguration, HocketError
+
+from ..preemption import Interrupt, Preempted
+from ..sampling.distribution import VOCABULARY_LIMIT
+from ..sampling.heads import NO_PROBABILITIES, Heads
+from ..segments import Segment
+from .rows import RowMemory
+from .vllm_engine import Engine
+
+
+@dataclass
+class _Row:
+    """`ids` is what the row is to hold; the first `held` of them are in vLLM's blocks. No `request`: none is."""
+
+    ids: list[int] = field(default_factory=list)
+    held: int = 0
+    request: str = ""
+
+
+class _Fed(NamedTuple):
+    """What a pass appends to a row, and whether what is behind each token is wanted: of `given` ids, or all."""
+
+    row: int
+    ids: list[int]
+    given: list[int]
+    every: bool
+
+
+class _Behind(NamedTuple):
+    """What vLLM tells of a row: [1, 1 + top] behind its last token, and behind each of a prompt's but the last."""
+
+    ids: NDArray[np.int32]
+    logs: NDArray[np.float32]
+    prompt_ids: NDArray[np.int32] | None
+    prompt_logs: NDArray[np.float32] | None
+
+
+class VllmRows(RowMemory):
+    """Rows whose blocks are reserved: none ever waits for another one's."""
+
+    def __init__(self, engine: Engine, slots: int, context: int, vocabulary: int) -> None:
+        """Raises BadConfiguration where vLLM's blocks do not hold all rows."""
+        super().__init__(slots, context)
+        self._engine, self._vocabulary = engine, vocabulary
+        self._rows = [_Row() for _ in range(slots)]
+        self._begun = 0
+        blocks, size = engine.blocks
+        needed = slots * -(-engine.longest // size) + 1  # vLLM keeps one for itself
+        if blocks < needed:
+            raise BadConfiguration(
+                f"{slots} rows of {context} tokens take {needed} blocks of vLLM's memory, and it has {blocks}",
+                "lower 'slots' or 'context' under [model], or raise expert.model.kv_bytes",
+            )
+
+    def give_back(self, rows: Sequence[int]) -> None:
+        """Free rows."""
+        for row in rows:
+            self._leave(row, 0)
+        super().give_back(rows)
+
+    def roll_back(self, row: int, length: int) -> None:
+        """Forget all but the first `length` tokens of a row, which holds at least as many."""
+        super().roll_back(row, length)
+        state = self._rows[row]
+        del state.ids[length:]
+        if state.held > length:
+            if self._engine.scheduler.retained(state.request, length) == 0:
+                self._leave(row, length)
+            else:
+                state.held = self._engine.scheduler.cut(state.request, length)
+
+    def append(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
+        """Lengthen the rows of `segments`, by one pass if they fit into one; what each segment asks for.
+
+        The interrupt is heeded between passes; the rows are then as they were, and Preempted is raised.
+        """
+        interrupt.raise_if_set()
+        fed = [_Fed(*each, every=segment.every) for segment in segments for each in segment.each()]
+        before = list(self.lengths)
+        self._engine.scheduler.decoding.clear()
+        self._engine.force({self._rows[each.row].request: each.ids[0] for each in fed if self._decodes(each)})
+        for each in fed:
+            self._feed(each)
+        found = self._passes([each.row for each in fed], interrupt, before)
+        behind = iter(self._asked(each, before[each.row], found[each.row]) for each in fed)
+        return [_joined([next(behind) for _ in segment.rows]) for segment in segments]
+
+    def _decodes(self, fed: _Fed) -> bool:
+        state = self._rows[fed.row]
+        alone = len(fed.ids) == 1 and not fed.given
+        return alone and state.held == len(state.ids) > 0 and self._engine.scheduler.decodes(state.request)
+
+    def _feed(self, fed: _Fed) -> None:
+        state = self._rows[fed.row]
+        if state.request in self._engine.scheduler.decoding:
+            state.ids.extend(fed.ids)
+            return
+        scored = None
+        if fed.every or fed.given:  # vLLM scores the tokens of a request that begins; its blocks are found again
+            scored = self._engine.top if fed.every else 0
+            self._leave(fed.row, len(state.ids))
+            state = self._rows[fed.row]
+        if state.request:
+            self._engine.scheduler.park(state.request)
+        else:
+            self._begun += 1
+            state.request = f"{fed.row}.{self._begun}"
+        if scored is not None:
+            self._engine.scheduler.found[state.request] = len(state.ids)
+        state.ids.extend(fed.ids)
+        self._engine.add(state.request, state.ids[state.held :], scored)
+
+    def _passes(self, rows: list[int], interrupt: Interrupt, before: list[int]) -> dict[int, _Behind]:
+        """What follows each of `rows` when all that they were fed is read."""
+        waiting, found = {self._rows[row].request: row for row in rows}, dict[int, _Behind]()
+        while waiting:
+            outputs, executed = self._engine.step()
+            for output in outputs:
+                row = waiting.pop(output.request_id)
+                found[row] = _parsed(output)
+                self._rows[row].held = self.lengths[row] = len(self._rows[row].ids)
+                self._engine.scheduler.decoding.discard(output.request_id)
+            if waiting and (interrupt.is_set or not executed):
+                for row in rows:
+                    self._undo(row, before[row])
+                if interrupt.is_set:
+                    raise Preempted
+                raise HocketError("vLLM reads no further", "look into the daemon's log, and restart it")
+        return found
+
+    def _undo(self, row: int, length: int) -> None:
+        """A row that is read is cut; of one in the middle of its chunk vLLM is told to forget it."""
+        if self._rows[row].held == len(self._rows[row].ids):
+            self.roll_back(row, length)
+        else:
+            self._leave(row, length)
+
+    def _leave(self, row: int, length: int) -> None:
+        """Take a row out of the engine; its next tokens are read with the `length` that it is still to hold."""
+        state = self._rows[row]
+        if state.request:
+            self._engine.abort(state.request)
+        self._rows[row] = _Row(state.ids[:length])
+        self.lengths[row] = length
+
+    def _asked(self, fed: _Fed, start: int, behind: _Behind) -> Heads:
+        """What a segment is told of one of its rows, which held `start` tokens."""
+        last = self._head(behind.ids[:, 1:], behind.logs[:, 1:])
+        if behind.prompt_logs is None or behind.prompt_ids is None:
+            return last
+        inside = slice(start, start + len(fed.ids) - 1)
+        given = NO_PROBABILITIES
+        if fed.given:
+            assert fed.given[: len(fed.ids) - 1] == fed.ids[1 : len(fed.given) + 1], "vLLM scores what follows"
+            given = np.exp(behind.prompt_logs[inside, 0])[: len(fed.given)]
+            if len(fed.given) == len(fed.ids):
+                given = np.append(given, self._probability(last, fed.given[-1])).astype(np.float32)
+        if not fed.every:
+            return Heads(last.probabilities, last.ids, given)
+        inner = self._head(behind.prompt_ids[inside, 1:], behind.prompt_logs[inside, 1:])
+        return _joined([inner, Heads(last.probabilities, last.ids, given)])
+
+    def _head(self, ids: NDArray[np.int32], logs: NDArray[np.float32]) -> Heads:
+        """Ids that ascend, with their probabilities; what fills a vocabulary up gets none."""
+        outside = ids >= self._vocabulary
+        probabilities = np.exp(logs)
+        if outside.any():
+            filled = np.where(outside, probabilities, 0.0).sum(axis=1, keepdims=True)
+            probabilities = np.where(outside, 0.0, probabilities / (1.0 - filled))
+        order = np.argsort(np.where(probabilities > 0, ids, VOCABULARY_LIMIT), axis=1, kind="stable")
+        return Heads(
+            np.take_along_axis(probabilities, order, axis=1).astype(np.float32, copy=False),
+            np.take_along_axis(ids, order, axis=1).astype(np.int32, copy=False),
+        )
+
+    def _probability(self, head: Heads, token: int) -> float:
+        """Of a token; of one beyond those that are named the average of what they leave out."""
+        assert head.ids is not None
+        named = head.probabilities[0, head.ids[0] == token]
+        if named.size:
+            return float(named[0])
+        rest = 1.0 - float(head.probabilities.sum(dtype=np.float64))
+        return float(max(0.0, rest) / max(1, self._vocabulary - head.ids.shape[1]))
+
+
+def _parsed(output: Any) -> _Behind:  # noqa: ANN401 - vLLM's own
+    if output.new_logprobs is None:
+        raise HocketError(f"vLLM ended a row ({output.finish_reason})", "look into the daemon's log, and restart it")
+    last, prompt = output.new_logprobs, output.new_prompt_logprobs_tensors
+    if prompt is None:
+        return _Behind(last.logprob_token_ids, last.logprobs, None, None)
+    return _Behind(last.logprob_token_ids, last.logprobs, prompt.logprob_token_ids.numpy(), prompt.logprobs.numpy())
+
+
+def _joined(parts: Sequence[Heads]) -> Heads:
+    """One head behind the other, with what each gave."""
+    if len(parts) == 1:
+        return parts[0]
+    ids = [part.ids for part in parts if part.ids is not None]
+    return Heads(
+        np.concatenate([part.probabilities for part in parts]),
+        np.concatenate(ids),
+        np.concatenate([part.given for part in parts]),
+    )

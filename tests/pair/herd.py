@@ -165,14 +165,13 @@ class Herd:
 
 
 @contextmanager
-def started(folder: Path, models: dict[str, Path]) -> Iterator[Herd]:
+def started(herd: Herd) -> Iterator[Herd]:
     """All four, with a document each, which answer together."""
-    herd = Herd(folder, models)
     try:
         for name in NAMES:
             herd.start(name)
         for side in ("device", "cloud"):
-            herd.ingest(side, folder / "note.txt")
+            herd.ingest(side, herd.folder / "note.txt")
         herd.answers_together()
         yield herd
     finally:

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @pytest.fixture
 def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as herd:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Herd(Path(folder), tiny_models)) as herd:
         yield herd
 
 

@@ -28,7 +28,7 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def herd(tiny_models: dict[str, Path]) -> Iterator[Herd]:
-    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as made:
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Herd(Path(folder), tiny_models)) as made:
         yield made
 
 

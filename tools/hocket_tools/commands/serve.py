@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+EngineName = Literal["auto", "vllm"]
 Config = Annotated[Path, typer.Option("--config", metavar="FILE", dir_okay=False, help="The daemon's TOML file.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("device", epilog="Example: hocket device --config device.toml")(device)
-    app.command("cloud", epilog="Example: hocket cloud --config cloud.toml")(cloud)
+    app.command("cloud", epilog="Example: hocket cloud --config cloud.toml --engine vllm")(cloud)
     app.command("retrieval", epilog="Example: hocket retrieval --config device-retrieval.toml")(retrieval)
 
 
@@ -31,11 +32,17 @@ def device(config: Config) -> None:
     leave()
 
 
-def cloud(config: Config) -> None:
+def cloud(
+    config: Config,
+    engine: Annotated[
+        EngineName | None,
+        typer.Option(help="What reads the model, in place of \\[model] engine: vllm is for a GPU server."),
+    ] = None,
+) -> None:
     """Run the cloud daemon in the foreground; Ctrl-C or SIGTERM ends it."""
     from hocket_daemon.cloud import main
 
-    main(config)
+    main(config, engine=engine)
     leave()
 
 

@@ -129,12 +129,12 @@ class _Passes:
 def _model(config: Qwen2Config, settings: Settings) -> TransformersModel:
     context = settings.length + max(settings.prompt, *PART_TOKENS) + 1
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder:
-        _save(config, folder)
+        save(config, folder)
         slots = max(*settings.rows, MIXED_ROWS) + 1
         return TransformersModel(ModelSettings(name=folder, slots=slots, context=context, kv_bytes=0), "cloud")
 
 
-def _save(config: Qwen2Config, folder: str) -> None:
+def save(config: Qwen2Config, folder: str) -> None:
     """Random weights; logits of about SPREAD, since a normed state of this width meets rows of an embedding of 0.02."""
     TransformersModel(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
     torch.manual_seed(0)

@@ -52,6 +52,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "Steps, prompts and both together on a GPU, for models of published shapes and random weights.",
         "--shapes 1.5B,7B --json gpu.json",
     ),
+    "vllm": (
+        "A step of rows on vLLM beside vLLM's own step, on a GPU or on a CPU.",
+        "--models 1.5B,7B --json vllm.json",
+    ),
     "formats": (
         "A step and a prompt in each format of a model, beside llama.cpp's own loop; and the pair of two such models.",
         "--data FOLDER --json formats.json",

@@ -48,8 +48,7 @@ class Engine:
         Raises BadConfiguration.
         """
         check_version()
-        os.environ.update(_ENVIRONMENT)
-        os.environ["OMP_NUM_THREADS"] = str(settings.compute_threads)
+        prepare(settings.compute_threads)
         from vllm import SamplingParams
         from vllm.engine.arg_utils import EngineArgs
         from vllm.v1.engine import EngineCoreRequest
@@ -117,6 +116,11 @@ class Engine:
     def close(self) -> None:
         """Free it, and end its processes."""
         self._core.shutdown()
+
+
+def prepare(threads: int) -> None:
+    """What vLLM reads from the environment when it is imported."""
+    os.environ.update(_ENVIRONMENT | {"OMP_NUM_THREADS": str(threads)})
 
 
 def is_installed() -> bool:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from hocket_bus import config, log
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.faults import notice_text
-from hocket_bus.messages import Error, Hello, Welcome
-from hocket_bus.sockets import Gone, Greeted
+from hocket_bus.messages import Drain, Drained, Error, Hello, Welcome
+from hocket_bus.sockets import Gone, Greeted, Received
 
 from .config import CloudSettings
 from .daemon import Daemon
@@ -29,6 +29,7 @@ class CloudDaemon(Daemon):
 
     def __init__(self, settings: CloudSettings, parts: Parts = PRODUCT) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
+        self._drains: list[Received] = []  # who waits for the end of this daemon
         self._server = settings.server
         self._own_settings = settings
         super().__init__(settings, "cloud", parts, silence_s=settings.silence_s)
@@ -56,6 +57,7 @@ class CloudDaemon(Daemon):
         self.board.add(facts=[self._federation.facts], metrics=[self._federation.metrics])
         openings = Openings(self.services, self.server, self.sessions, self.modes.peers, self.check_taking)
         openings.add_to(self.at_server)
+        self.at_server.add([Drain], self._on_drain)
         self.board.add_for_users(facts=[self._device_facts], metrics=[self._device_metrics])
         self.board.add(facts=[self._corrected])
 
@@ -76,6 +78,18 @@ class CloudDaemon(Daemon):
             self._devices.pop(event.route, None)
         elif event.hello.role == "device":
             self._devices[event.route] = event
+
+    def close(self) -> None:
+        """Whoever had this daemon drained is told what that cost."""
+        for event in self._drains:
+            assert isinstance(event.message, Drain)
+            self.server.send(event.route, Drained(request=event.message.request, ended=len(self.sessions)))
+        super().close()
+
+    def _on_drain(self, event: Received) -> None:
+        assert isinstance(event.message, Drain)
+        self._drains.append(event)
+        self.end_within(event.message.within_s)
 
     def _device_facts(self, user: str) -> dict[str, str]:
         own = (event for event in self._devices.values() if user in ("", event.user))

@@ -164,7 +164,7 @@ class Daemon:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, lambda *_: self.drain())
             signal.signal(signal.SIGINT, lambda *_: self.stop())
-            signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self._service.reload))
+            signal.signal(signal.SIGHUP, lambda *_: self.bus.post(self.reload))
             sys.setswitchinterval(5e-4)  # the main thread must not wait 5 ms for the compute thread's interpreter turn
             self._comes_first = come_first()
         gc.collect()
@@ -182,6 +182,7 @@ class Daemon:
         self._background.step(time.monotonic(), self.idle())
         self.server.load, self.server.waiting = len(self.services.admission), self.services.compute.waiting
         self.server.first_tokens_s = list(self.services.first_tokens.quantiles_s)
+        self.server.draining = self._stopping
 
     def _turn(self) -> None:
         self.services.compute.let_finish()
@@ -193,17 +194,22 @@ class Daemon:
 
     def stop(self) -> None:
         """Ask the main loop to end at once; safe from any thread and from signal handlers."""
-        self.bus.post(lambda: self._end_within(0.0))
+        self.bus.post(lambda: self.end_within(0.0))
 
     def drain(self) -> None:
         """The same once what is in work is done, but no later than `drain_s`; a second call ends at once."""
-        self.bus.post(lambda: self._end_within(0.0 if self._stopping else self.settings.drain_s))
+        self.bus.post(lambda: self.end_within(0.0 if self._stopping else self.settings.drain_s))
 
     @property
     def _stopping(self) -> bool:
         return self._end_s < inf
 
-    def _end_within(self, seconds: float) -> None:
+    def reload(self) -> None:
+        """Read again whom this machine knows."""
+        self._service.reload()
+
+    def end_within(self, seconds: float) -> None:
+        """Take nothing new, and end once what is in work is done, or so many seconds from now."""
         if not self._stopping:
             self._service.stopping("no new requests are taken")
         self._end_s = min(self._end_s, time.monotonic() + seconds)

@@ -92,7 +92,7 @@ def test_codes_give_each_side_its_right_and_no_other(
     known = {side: Keys(home.at / "keys") for side, home in sides.items()}
     (dialled,) = known["device"].peers.values()
     (paired,) = (peer for name, peer in known["cloud"].peers.items() if name != "self")
-    assert known["cloud"].peers["self"].rights == {"dial", "watch"}
+    assert known["cloud"].peers["self"].rights == {"dial", "watch", "drain"}
     assert (dialled.key, dialled.endpoint) == (known["cloud"].own.public, cloud.listening("cloud"))
     assert (paired.key, paired.endpoint) == (known["device"].own.public, "")
     assert (set(dialled.rights), set(paired.rights)) == ({"dial"}, {"pair"})
@@ -124,7 +124,7 @@ def test_where_there_are_files_of_both_sides_one_is_named(
     assert run(["pair", word, "--side", "cloud", "--home", str(both.at)]) == 0
     known = Keys(both.at / "keys")
     assert known.peers["self"].endpoint == both.listening("cloud")
-    assert known.peers["self"].rights == {"dial", "watch"}
+    assert known.peers["self"].rights == {"dial", "watch", "drain"}
     assert len(known.peers) == 2
 
 

@@ -39,7 +39,7 @@ from .composition import (
     Suggestion,
     Takeaway,
 )
-from .control import Error, Hello, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
+from .control import Drain, Drained, Error, Hello, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
 from .dispatch import (
     Dispatch,
     DispatchOptions,
@@ -184,6 +184,8 @@ __all__ = [
     "Documents",
     "Done",
     "Draft",
+    "Drain",
+    "Drained",
     "Drop",
     "Edit",
     "End",

@@ -48,12 +48,14 @@ class Pong(Message, frozen=True):
     """The echo of a Ping, with the number of requests in work, and of steps and prompts that wait for the model.
 
     `first_tokens_s` are equally likely times from a question to its first token here, ascending; none if none is known.
+    `draining`: no new requests are taken, and those in work go elsewhere if they can.
     """
 
     sent_s: float
     load: Count = 0
     waiting: Count = 0
     first_tokens_s: Annotated[list[Seconds], Meta(max_length=32)] = []
+    draining: bool = False
 
 
 class Error(Message, frozen=True):
@@ -82,6 +84,20 @@ class Status(Message, frozen=True):
     metrics: Annotated[dict[str, float], Meta(max_length=128)] = {}
 
 
+class Drain(Message, frozen=True):
+    """Ends a cloud daemon once nothing is in work there, no later than `within_s`; until then nothing new is taken."""
+
+    request: Id
+    within_s: Seconds
+
+
+class Drained(Message, frozen=True):
+    """The last words of a daemon that was drained: how many sessions it had to end."""
+
+    request: Id
+    ended: Count
+
+
 CONVERSATION = Conversation(
     codes=range(1, 16),
     entries=(
@@ -93,5 +109,7 @@ CONVERSATION = Conversation(
         Entry(6, Error, "control", "never"),
         Entry(7, StatusRequest, "control", "watch"),
         Entry(8, Status, "control", "never"),
+        Entry(9, Drain, "control", "drain"),
+        Entry(10, Drained, "control", "never"),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 15
+PROTOCOL_VERSION = 16
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 
@@ -18,7 +18,7 @@ PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evide
 DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
-Right = Literal["dial", "pair", "ask", "documents", "watch"]  # what a key may do; `dial`: be connected to
+Right = Literal["dial", "pair", "ask", "documents", "watch", "drain"]  # what a key may do; `dial`: be connected to
 RIGHTS: tuple[Right, ...] = get_args(Right)
 Needs = Right | Literal["nothing", "never"]
 

@@ -2,7 +2,7 @@
 
 from .bus import Bus, GuardedLoop, Routes
 from .curve import new_key_pair
-from .events import Event, Gone, Greeted, LinkDown, LinkUp, Received
+from .events import Event, Gone, Greeted, LinkDown, LinkDraining, LinkUp, Received
 from .link import PING_S, Link
 from .port import Port
 from .server import Server
@@ -16,6 +16,7 @@ __all__ = [
     "GuardedLoop",
     "Link",
     "LinkDown",
+    "LinkDraining",
     "LinkUp",
     "Port",
     "Received",

@@ -45,6 +45,13 @@ class LinkDown:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkDraining:
+    """The other end of a Link takes no new requests and will be gone soon."""
+
+    link: Port
+
+
+@dataclass(frozen=True, slots=True)
 class Greeted:
     """An end has said Hello to a Server and was welcomed, or is heard again after its Gone. `user` as in Received."""
 
@@ -64,5 +71,5 @@ class Gone:
     user: str
 
 
-Event = Received | LinkUp | LinkDown | Greeted | Gone
+Event = Received | LinkUp | LinkDown | LinkDraining | Greeted | Gone
 Greeter = Callable[[Hello], Welcome | Error]

@@ -22,7 +22,7 @@ from hocket_bus.shares import REFUSED_S
 from hocket_bus.wire import decode, encode, kind_of
 
 from .curve import MONITORED, connected, doubtful, unencrypted, verdict
-from .events import LinkDown, LinkUp, Received
+from .events import LinkDown, LinkDraining, LinkUp, Received
 from .greeting import Greeting
 from .inbound_limit import POLL_S, InboundLimit
 from .incoming import Incoming
@@ -55,6 +55,7 @@ class Link:
         self.round_trip = Estimate()
         self.load = self.waiting = 0  # the other end's, as its latest pong says
         self.first_tokens_s: list[float] = []  # the same
+        self.draining = False  # the same
         self._loop = loop
         self._due_s = 0.0
         self._look_s = inf  # when to look at what has come
@@ -287,6 +288,9 @@ class Link:
         if isinstance(message, Pong):
             self.load, self.waiting = message.load, message.waiting
             self.first_tokens_s = message.first_tokens_s
+            if message.draining and not self.draining:
+                self._loop.emit(LinkDraining(self))
+            self.draining = message.draining
             now = time.monotonic()
             if self._opened_s <= message.sent_s <= now:  # the echo of a ping of this connection
                 self.round_trip.add(now - message.sent_s)
@@ -305,6 +309,7 @@ class Link:
         answered = self._welcome is not None and not self.up
         self._drop_sockets()
         self.up, self.reason, self._encrypts, self.round_trip = False, reason, False, Estimate()
+        self.draining = False
         self._failures += 1
         backoff_s = min(BACKOFF_S[0] * 2**self._failures, BACKOFF_S[1]) * random.uniform(0.5, 1.0)
         self._due_s = time.monotonic() + max(wait_s, backoff_s)

@@ -50,6 +50,7 @@ class Server:
         self.load = 0  # requests in work
         self.first_tokens_s: list[float] = []  # as Pong tells them
         self.waiting = 0  # steps and prompts that wait for the model
+        self.draining = False
         self.bad_messages = RateLimitedLog(log, "bad message")
         self._rightless = RateLimitedLog(log, "refused for want of a right")
         self.due_s = float("inf")  # for ends that have gone any turn is soon enough
@@ -136,12 +137,20 @@ class Server:
             return
         if isinstance(message, Ping):
             self._ends.report_rtt(route, message.rtt_s)
-            pong = Pong(sent_s=message.sent_s, load=self.load, waiting=self.waiting, first_tokens_s=self.first_tokens_s)
-            self._reply(route, pong)
+            self._reply(route, self._pong(message))
         elif isinstance(message, Hello):
             self._on_hello(route, message, user)
         else:
             self._loop.emit(Received(self, route, message, user))
+
+    def _pong(self, ping: Ping) -> Pong:
+        return Pong(
+            sent_s=ping.sent_s,
+            load=self.load,
+            waiting=self.waiting,
+            first_tokens_s=self.first_tokens_s,
+            draining=self.draining,
+        )
 
     def _read(self, frames: list[bytes], user: str) -> Message:
         """Raises BadMessage, Untrusted; what is not taken costs no more than its header."""

@@ -63,7 +63,7 @@ def allow(
     name: Annotated[str, typer.Argument(help="What to call that machine here.")],
     key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
     at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
-    may: Annotated[str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch.")] = "",
+    may: Annotated[str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch, drain.")] = "",
     home: Home = None,
 ) -> None:
     """Say what a machine may do here; what was said of it before is replaced.
@@ -72,7 +72,7 @@ def allow(
     --at and --may it may pair: lead sessions of its questions, as a laptop does on its server.
 
     pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
-    metrics, as far as they are its own.
+    metrics, as far as they are its own; drain: end the daemon.
     """
     from hocket_bus.keys import fingerprint, listed, read_peers, write_peers
 

@@ -202,4 +202,4 @@ def _own(key: str, endpoint: str) -> dict[str, Peer]:
     """So that this machine's own status and top may ask its daemon, which listens on the network alone."""
     from hocket_bus.keys import Peer
 
-    return {"self": Peer(key, endpoint, frozenset({"dial", "watch"}))}
+    return {"self": Peer(key, endpoint, frozenset({"dial", "watch", "drain"}))}

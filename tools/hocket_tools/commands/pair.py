@@ -21,6 +21,7 @@ Folder = Annotated[Path | None, typer.Option("--home", metavar="PATH", help="The
 UNAVAILABLE = 69
 START_S = 900.0  # a cold disk or a busy host can take minutes; a daemon that dies is noticed at once
 StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
+DRAINED_S = 10.0  # beyond its time, for the last words of a daemon that ends
 LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("up", epilog="Example: hocket up --home ~/pair")(up)
     app.command("down", epilog="Example: hocket down --home ~/pair")(down)
+    app.command("drain", epilog="Example: hocket drain --within 300")(drain)
     app.command("status", epilog="Example: hocket status --json")(status)
     app.command("reload", epilog="Example: hocket reload")(reload)
 
@@ -180,6 +182,28 @@ def down(
             console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
         stopped += [f"{pair.at.name}'s {name}" if pair.at != Home.find(home).at else name for name in alive]
     console.out().print(f"stopped: {', '.join(stopped)}" if stopped else "nothing was running", markup=False)
+
+
+def drain(
+    within: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="When the last ones end with a reason.")] = 60,
+    home: Folder = None,
+) -> None:
+    """End the cloud daemon here once nothing is in work; devices that know another one move there, and lose no token.
+
+    It takes nothing new from now on. What is left after --within ends with a reason, and devices go on alone.
+    """
+    import os
+
+    from hocket_bus.messages import Drain, Drained
+    from hocket_tools.caller import Caller
+    from hocket_tools.pair.home import Home
+
+    here = Home.find(home)
+    here.require("cloud")
+    with Caller(here.listening("cloud"), keys=here.at / "keys", role="cloud") as caller:
+        drained = caller.ask(Drain(request=os.urandom(16), within_s=within), Drained, within + DRAINED_S)
+    left = f"{drained.ended} session(s) were in work and ended with a reason" if drained.ended else "nothing was lost"
+    typer.echo(f"the cloud daemon has ended; {left}")
 
 
 def status(

@@ -55,7 +55,7 @@ def prepare(
     home.prepare_side("cloud", "cloud", at, {"federation.groups": {GROUP: names}, **cloud})
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)
-    peers = {"self": Peer(own.public, at, frozenset({"dial", "watch"}))}
+    peers = {"self": Peer(own.public, at, frozenset({"dial", "watch", "drain"}))}
     for name in names:
         peers[name] = Peer(_device(Home(home.at / name), own.public, at, device), may=frozenset({"pair"}))
     keys.write_peers(home.at / "keys", peers)

@@ -87,6 +87,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
         Endpoint,
         Meta(
             description="where the cloud daemon listens: `tcp://host:port`, the host by name, by IPv4 or as `[IPv6]`; "
+            "`members`: the two for this device of the signed list (docs/members.md); "
             "empty: the device always answers alone"
         ),
     ] = ""

@@ -31,7 +31,7 @@ from hocket_bus.messages import (
     Welcome,
 )
 from hocket_bus.service import Service
-from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkUp, Received, Routes
+from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkDraining, LinkUp, Received, Routes
 
 from .config import DaemonSettings
 from .engine.catalog.engines import open_model
@@ -253,11 +253,11 @@ class Daemon:
     # --- events
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, LinkUp | LinkDown):
-            if event.link is self._retrieval:
-                self._on_retrieval_link(up=isinstance(event, LinkUp))
-            else:
+        if isinstance(event, LinkUp | LinkDown | LinkDraining):
+            if event.link is not self._retrieval:
                 self.on_peer_link(event)
+            elif not isinstance(event, LinkDraining):
+                self._on_retrieval_link(up=isinstance(event, LinkUp))
         elif isinstance(event, Greeted | Gone):
             self.on_end(event)
 
@@ -296,8 +296,8 @@ class Daemon:
         """The other side for a client's question; None where there is none."""
         return None
 
-    def on_peer_link(self, event: LinkUp | LinkDown) -> None:
-        """The link to the other side changed."""
+    def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
+        """A link to the other side changed."""
 
     def on_end(self, event: Greeted | Gone) -> None:
         """Somebody has connected, or has gone."""

@@ -8,11 +8,13 @@ from pathlib import Path
 import structlog
 from msgspec import structs
 
-from hocket_bus import config, log
+from hocket_bus import config, log, paths
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import HocketError, ProtocolError
-from hocket_bus.messages import Hello
-from hocket_bus.sockets import Link, LinkDown, LinkUp
+from hocket_bus.errors import BadConfiguration, HocketError, ProtocolError, Unavailable
+from hocket_bus.faults import raised
+from hocket_bus.keys import Keys
+from hocket_bus.messages import End, Hello, Refused
+from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
@@ -22,11 +24,13 @@ from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
 from .graph.graph_device import GraphDevice
+from .membership import BY_LIST, CloudMember, read
 from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
-from .privacy.egress import NEEDED, TO_REMEMBER, TO_SHARE, Ledger, PeerGate, fact, obstacle
+from .privacy.egress import TO_REMEMBER, TO_SHARE, Ledger, PeerGate, fact, obstacle
 from .profiling.decode_times import link_fact, network_facts
+from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
 from .serving.mode import Peer
 from .serving.peers import Unlinked
 from .serving.services import Services
@@ -35,15 +39,16 @@ logger = structlog.get_logger(__name__)
 
 
 class DeviceDaemon(Daemon):
-    """Keeps a link to the cloud and hands its messages to the sessions that this side leads."""
+    """Keeps links to the cloud and hands its messages to the sessions that this side leads."""
 
     def __init__(self, settings: DeviceSettings, parts: Parts = PRODUCT) -> None:
         self._cloud = settings.cloud
         self._egress = settings.egress
         self._own_settings = settings
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
-        self._missed = ""  # why the cloud was not there last, as it was logged
-        if settings.cloud:
+        self.cluster = Cluster()
+        self._missed: dict[str, str] = {}  # why the cloud was not there last, as it was logged, by endpoint
+        if settings.cloud not in ("", BY_LIST):
             check_endpoint(settings.cloud)
         server = server_of(settings.server)
         self._server, self._server_place = settings.server, server.place if server is not None else ""
@@ -51,15 +56,15 @@ class DeviceDaemon(Daemon):
 
     def connect(self) -> None:
         """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""
-        hindered = [obstacle(self._egress, needed) for needed in (NEEDED, TO_REMEMBER, TO_SHARE)]
-        self._link = self._dial() if self._cloud and None in hindered else None
-        # Who may share no summaries tells the cloud that, if it is connected for anything else.
-        sharing = None if self._link is not None else hindered[2]
-        self._peer, self._memory_peer, sharing_peer = map(self._cloud_for, (*hindered[:2], sharing))
+        sharing = obstacle(self._egress, TO_SHARE)
+        if self._cloud and None in (sharing, obstacle(self._egress), obstacle(self._egress, TO_REMEMBER)):
+            self._dial()
+            sharing = None  # who may share no summaries tells the cloud that, if it is connected for anything else
+        self._sharing_peer = self._cloud_for(sharing)
         self._graph = GraphDevice(
             self.services.retrieval,
             self.server,
-            sharing_peer,
+            self._sharing_peer,
             self._egress,
             minimum=self.settings.aggregation.min_evidence,
         )
@@ -70,9 +75,11 @@ class DeviceDaemon(Daemon):
         self._composition = composition(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._composition.add_to(self.at_server)
         for mode in self.modes.peers.values():
-            self.at_peer.add(mode.answers, self.sessions.on_answer)
+            self.at_peer.add(mode.answers, self._on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
-        self.board.add(facts=[lambda: network_facts(self._cloud)], metrics=[self._cloud_metrics])
+        self.board.add(
+            facts=[lambda: network_facts("" if self._cloud == BY_LIST else self._cloud)], metrics=[self._cloud_metrics]
+        )
         self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
 
@@ -93,21 +100,85 @@ class DeviceDaemon(Daemon):
 
     def peer(self) -> Peer | None:
         """The cloud, where one is configured."""
-        return self._peer
+        return self._cloud_for(obstacle(self._egress))
 
     def memory_peer(self) -> Peer | None:
         """The same, for what may be asked of it while a text is composed."""
-        return self._memory_peer
+        return self._cloud_for(obstacle(self._egress, TO_REMEMBER))
 
     def _cloud_for(self, hindered: HocketError | None) -> Peer | None:
         if not self._cloud:
             return None
-        return self._link if hindered is None else Unlinked(hindered)
+        return self.cluster.peer() if hindered is None else Unlinked(hindered)
 
-    def _dial(self) -> Link:
+    # --- links
+
+    def reload(self) -> None:
+        """Take over a newer list of cloud daemons, too; one that cannot be read leaves those that there are."""
+        super().reload()
+        if self.cluster.links:
+            try:
+                self._dial()
+            except HocketError as error:
+                logger.warning("cloud daemons not read again", reason=str(error))
+
+    def _dial(self) -> None:
+        """Have links to this device's candidates, and to nobody else."""
+        former = {(each.link.endpoint, each.key): each for each in self.cluster.links}
+        links = []
+        for member in self._candidates():
+            known = former.pop((member.endpoint, member.key), None)
+            links.append(known or CloudLink(self._dialled(member), member.key))
+            links[-1].capacity = member.capacity
+        self.cluster.links = links
+        for gone in former.values():
+            self.bus.hang_up(gone.link, Unavailable(f"{gone.link.endpoint} is not for this device any more"))
+
+    def _dialled(self, member: CloudMember) -> Link:
         hello = Hello(role="device", tokenizer=self.services.model.fingerprint, name=self.settings.name)
-        gate = PeerGate(self._egress, self._cloud, self._ledger)
-        return self.bus.dial(self._cloud, hello, gate=gate, takes=self.at_peer)
+        gate = PeerGate(self._egress, member.endpoint, self._ledger)
+        return self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)
+
+    def _candidates(self) -> list[CloudMember]:
+        """The configured cloud, whose key the peers have, or those of the list. Raises BadConfiguration."""
+        if self._cloud != BY_LIST:
+            return [CloudMember(self._cloud, key="", model="", capacity=1)]
+        folder = Path(self.settings.keys) if self.settings.keys else paths.keys()
+        members = read(folder)
+        if members is None:
+            raise BadConfiguration(f"no list of cloud daemons in {folder}", "take one: hocket members take FILE")
+        found = members.candidates(Keys(folder).own.public, self.services.model.fingerprint)
+        if not found:
+            text = "no cloud daemon of the list has a model with this device's tokenizer"
+            raise BadConfiguration(text, "choose a model of one family, see: hocket members list")
+        return found
+
+    def _on_answer(self, event: Received) -> None:
+        """What a daemon says of a session that is with another one is nobody's; one that is full is left."""
+        message = event.message
+        entry = self.sessions.led_as(getattr(message, "session", b""))
+        if entry is not None and isinstance(entry.peer, ClusterPeer):
+            if event.port is not entry.peer.link:
+                return
+            if isinstance(message, Refused) and message.code in ("busy", "unavailable"):
+                entry.peer.refuse(message.retry_after_s)
+                if entry.peer.move(raised(message), entry.session.on_peer):
+                    return
+        self.sessions.on_answer(event)
+
+    def _with_cloud(self) -> list[tuple[ClusterPeer, OnPeer, bytes]]:
+        """Everybody who is with a cloud daemon, how to tell them of it, and the number of the session, if it is one."""
+        graph = (self._sharing_peer, lambda up, _: self._graph.on_peer(up), b"")
+        led = [(each.peer, each.session.on_peer, each.session.id) for each in self.sessions.open_led()]
+        return [(peer, on_peer, number) for peer, on_peer, number in [graph, *led] if isinstance(peer, ClusterPeer)]
+
+    def _leave_draining(self) -> None:
+        """Whoever is with a daemon that drains moves, if there is another one; until then it goes on there."""
+        for peer, on_peer, session in self._with_cloud():
+            left = peer.link
+            reason = Unavailable(f"the cloud daemon at {left.endpoint} is stopping")
+            if left.draining and peer.move(reason, on_peer) and session:
+                left.send(End(session=session, reason="moved", tokens=0))
 
     def idle(self) -> bool:
         """A text that stays open in an editor is no work."""
@@ -124,20 +195,21 @@ class DeviceDaemon(Daemon):
         super().close()
         self._ledger.write()
 
-    def on_peer_link(self, event: LinkUp | LinkDown) -> None:
-        """Tell every session, and the texts that are composed."""
-        assert self._link is not None
-        reason = None if isinstance(event, LinkUp) else event.reason
-        self._graph.on_peer(isinstance(event, LinkUp))
+    def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
+        """Tell everybody who is with that daemon, or may be from now on."""
+        link = event.link
+        assert isinstance(link, Link)
         if isinstance(event, LinkUp):
-            logger.info("cloud connected", rtt_ms=round(self._link.rtt_s * 1000, 2), model=event.welcome.model)
-        elif str(reason) != self._missed:  # not at every attempt of a laptop that is on the road
-            logger.warning("cloud not connected", reason=str(reason))
-        self._missed = "" if reason is None else str(reason)
-        if obstacle(self._egress) is None:
-            self.sessions.on_peer(reason is None, reason)
-        else:
-            self._composition.on_peer(reason is None, reason)
+            logger.info("cloud connected", rtt_ms=round(link.rtt_s * 1000, 2), model=event.welcome.model)
+        elif isinstance(event, LinkDown) and str(event.reason) != self._missed.get(link.endpoint):
+            logger.warning("cloud not connected", reason=str(event.reason))  # once for a laptop that is on the road
+        self._missed[link.endpoint] = str(event.reason) if isinstance(event, LinkDown) else ""
+        for peer, on_peer, _ in self._with_cloud():
+            if isinstance(event, LinkUp):
+                peer.on_up(link, on_peer)
+            elif isinstance(event, LinkDown):
+                peer.on_down(link, event.reason, on_peer)
+        self._leave_draining()
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
         asked = (
@@ -147,19 +219,25 @@ class DeviceDaemon(Daemon):
 
     def _cloud_fact(self, user: str) -> str:
         """What the link tells of others' requests in the cloud is for no user."""
-        if self._link is None:
+        links = [each.link for each in self.cluster.links]
+        if not links:
             return "not used" if self._cloud else "none configured"
         if user:
-            return "connected" if self._link.up else "not connected"
-        why = f" ({self._link.reason})" if isinstance(self._link.reason, ProtocolError) else ""
-        return link_fact(self._link) + why
+            return "connected" if any(link.up for link in links) else "not connected"
+        return "; ".join(link_fact(link) + _refusal(link) for link in links)
 
     def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self._ledger.sums)
         sent = {labelled("sent_bytes_total", **{"class": kind}): float(size) for kind, size in sums.items()}
-        if self._link is None or not self._link.up:
+        link = self.cluster.peer().link if self.cluster.links else None
+        if link is None or not link.up:
             return sent
-        return sent | {"rtt_s": self._link.rtt_s, "rtt_average_s": self._link.round_trip.average}
+        return sent | {"rtt_s": link.rtt_s, "rtt_average_s": link.round_trip.average}
+
+
+def _refusal(link: Link) -> str:
+    """Why a link is not up, where that lasts."""
+    return f" ({link.reason})" if isinstance(link.reason, ProtocolError) else ""
 
 
 def main(path: Path, parts: Parts = PRODUCT) -> None:

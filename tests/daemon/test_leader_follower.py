@@ -347,7 +347,7 @@ def test_an_end_at_any_moment_frees_both_sides(sides: Made, how: str) -> None:
             assert both.reader.failed.code == "cancelled"
         else:
             both.to_cloud.forbids = Forbidden("drafts must not leave", "allow drafts")
-            leader.on_peer(True, None)
+            leader.on_peer(False, Unavailable("it stops"))  # and yet it is up: the session has moved, and opens again
             assert both.reader.failed.remedy == "allow drafts"
         before = len(both.reader.events)
         both.check_closed()

@@ -26,7 +26,7 @@ from hocket_daemon.aggregation.partner import (
 WAITS = Waits(connect_s=2.0, peer_s=10.0, rejoin_s=1.0)
 GONE = Unavailable("the cloud fell silent")
 REASONS = {"down": GONE, "untrusted": Untrusted("keys do not fit"), "forbidden": Forbidden("it must not leave")}
-EVENTS = ["up", *REASONS, "never", "busy", "answer", "token", "idle", "due", "late", "leave"]
+EVENTS = ["up", "moved", *REASONS, "never", "busy", "answer", "token", "idle", "due", "late", "leave"]
 
 
 @dataclass
@@ -66,6 +66,8 @@ class World:
         if event == "up" and not self.up:
             self.up = True
             self.take(partner.on_up(self.now))
+        elif event == "moved" and self.up:
+            self.take(partner.on_moved(self.now, GONE))
         elif event in REASONS:  # a link that is down says so after every attempt
             self.up = False
             self.take(partner.on_down(self.now, REASONS[event]))
@@ -277,3 +279,15 @@ def test_the_first_joint_token_behind_a_break_has_its_own_wait() -> None:
     assert world.partner.due_s == until_s
     world.happen("token")
     assert world.partner.due_s == world.now + WAITS.peer_s
+
+
+def test_a_move_costs_no_solo_step() -> None:
+    """A cloud whose place another one takes is greeted at once; where the device is alone, it is back."""
+    world = begun(exists=True, required=False, up=True)
+    world.take(world.partner.on_moved(0.0, GONE))
+    assert [type(action) for action in world.actions] == [Join, Warn, Rejoin]
+    assert (world.partner.together, world.partner.due_s) == (True, WAITS.peer_s)
+    world.happen("late")
+    assert world.partner.alone
+    world.take(world.partner.on_moved(world.now, GONE))
+    assert isinstance(world.last[-1], Rejoin)

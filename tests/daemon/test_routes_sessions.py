@@ -281,10 +281,10 @@ def test_a_session_and_a_request_of_one_number_hold_two_places() -> None:
     daemon.say(opening())
     assert (daemon.places, len(daemon.sessions)) == (2, 2)
     request, session = daemon.echo.made
-    assert daemon.sessions.led_as(number(0)) is request
+    assert daemon.sessions.open_led()[0].session is request
     daemon.say(End(session=number(0), reason="done"))
     assert (daemon.places, request.closed, session.closed) == (1, False, True)
-    assert daemon.sessions.led_as(number(0)) is request
+    assert daemon.sessions.open_led()[0].session is request
     request.close()
     assert daemon.sessions.led_as(number(0)) is None
     daemon.sweep()
@@ -410,15 +410,14 @@ def test_each_session_is_ticked_when_it_is_due_and_not_when_it_is_over() -> None
     assert (led.heard, other.heard) == ([6.0], [8.0])
 
 
-def test_all_open_sessions_hear_of_the_other_side_and_of_the_stop() -> None:
+def test_all_open_sessions_hear_of_the_stop() -> None:
     """Clients are told to ask again, the other side that this one comes back; what is over hears nothing."""
-    sessions, down = Daemon().sessions, Forbidden("it must not leave")
+    sessions = Daemon().sessions
     led, over = Echo(ID, None), Echo(number(9), None, closed=True)
     sessions.lead(ID, "echo", led)
     sessions.lead(number(9), "echo", over)
     other, _ = followed(sessions)
-    sessions.on_peer(False, down)
-    assert (led.heard, over.heard, other.heard) == ([(False, down)], [], [])
+    assert [entry.session for entry in sessions.open_led()] == [led]
     sessions.stop("cloud")
     sessions.stop("cloud")
     errors = [session.heard[-1] for session in (led, other)]

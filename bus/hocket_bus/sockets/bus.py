@@ -14,7 +14,7 @@ import structlog
 from hocket_bus import paths
 from hocket_bus.egress import Gate, Open
 from hocket_bus.endpoints import check_endpoint
-from hocket_bus.errors import Unavailable
+from hocket_bus.errors import HocketError, Unavailable
 from hocket_bus.messages import ANSWERS, REQUESTS, Hello, Message
 
 from .awake_clock import LONGEST_STEP_S, AwakeClock
@@ -96,10 +96,13 @@ class Bus:
         hello: Hello,
         topic: bytes = b"",
         gate: Gate | None = None,
+        *,
         takes: Routes | Container[type[Message]] = ANSWERS,
+        key: str = "",
     ) -> Link:
         """Connect to `endpoint` and keep connected; LinkUp and LinkDown tell how it goes. What is sent passes `gate`,
-        and what comes and is of no kind in `takes` is dropped unread.
+        and what comes and is of no kind in `takes` is dropped unread. `key` is the public key that the other end must
+        have; empty: the one that is known for its endpoint.
 
         Raises BadConfiguration for what is no endpoint or when the keys that tcp needs are wanting, Forbidden where
         nothing may be sent there.
@@ -107,9 +110,19 @@ class Bus:
         check_endpoint(endpoint)
         gate = gate or Open()
         gate.check(hello)
-        link = Link(self, endpoint, hello, topic, gate, takes=_kinds(takes))
+        link = Link(self, endpoint, hello, topic, gate, takes=_kinds(takes), key=key)
         self._add(link, takes)
         return link
+
+    def hang_up(self, link: Link, reason: HocketError) -> None:
+        """Close a link for good; its last LinkDown has this reason."""
+
+        def end() -> None:
+            self._ports.remove(link)
+            self._routes.pop(link, None)
+            link.hang_up(reason)
+
+        self.do(end)
 
     def probe(self, server: Server, every_s: float, answered: Callable[[], None]) -> None:
         """Greet this process's own `server` over a new connection now and every `every_s`.

@@ -47,8 +47,17 @@ class Link:
     user = ""  # of the other end: the one that this machine was told to trust
 
     def __init__(
-        self, loop: Loop, endpoint: str, hello: Hello, topic: bytes, gate: Gate, *, takes: Container[type[Message]]
+        self,
+        loop: Loop,
+        endpoint: str,
+        hello: Hello,
+        topic: bytes,
+        gate: Gate,
+        *,
+        takes: Container[type[Message]],
+        key: str = "",
     ) -> None:
+        """`key` is the public key that the other end must have; empty: the one that is known for its endpoint."""
         self.endpoint = endpoint
         self.up = False
         self.reason: HocketError | None = None  # why it is not, where that is known
@@ -64,6 +73,7 @@ class Link:
         self._topic = topic
         self._gate = gate
         self._takes = takes
+        self._key = key
         self._connected = False
         self._resolver = Resolver(endpoint)
         self._liveness_s = LIVENESS_S if is_tcp(endpoint) else LOCAL_LIVENESS_S
@@ -144,6 +154,11 @@ class Link:
     def on_close(self) -> None:
         """Its sockets close with the bus."""
 
+    def hang_up(self, reason: HocketError) -> None:
+        """Have nothing more to do with the other end."""
+        self._drop_subscriber()
+        self._fail(reason, 0.0)
+
     def _try_open(self) -> None:
         """A key that was revoked, or no descriptor left: the link is down, and its loop goes on."""
         try:
@@ -219,7 +234,7 @@ class Link:
 
     def _server_key(self) -> str | None:
         keys = self._loop.sockets.load_keys(self.endpoint)
-        return None if keys is None else keys.server_key(self.endpoint)
+        return None if keys is None else self._key or keys.server_key(self.endpoint)
 
     def _on_monitored(self, inbound: InboundLimit, frames: list[bytes]) -> None:
         if inbound.on_event(frames):

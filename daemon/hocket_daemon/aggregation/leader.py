@@ -153,6 +153,8 @@ class Leader(Leading):
         now = time.monotonic()
         if up:
             self._do(self._partner.on_up(now))
+        elif reason is not None and self._peer is not None and self._peer.up:  # and yet it is: with another daemon
+            self._do(self._partner.on_moved(now, reason))
         elif reason is not None:
             self._do(self._partner.on_down(now, reason))
 

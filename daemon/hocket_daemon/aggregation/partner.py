@@ -106,12 +106,19 @@ class Partner:
 
     def on_up(self, now: float) -> list[Action]:
         """It can be reached: join it, or rejoin it at the prefix."""
-        if not self.exists:
+        if not self.exists or self.together:
             return []
         if not (self.joined or self.alone):
             return self._join(now)
         self.joined = True
         return self._rejoin(now)
+
+    def on_moved(self, now: float, reason: HocketError) -> list[Action]:
+        """Another daemon has taken its place, for this reason: it is waited for as at the beginning of an answer."""
+        if not self.together:
+            return self.on_up(now)
+        self._expect(now)
+        return [Warn(f"{reason.text}; the answer goes on with another cloud daemon"), Rejoin()] if self.exists else []
 
     def on_down(self, now: float, reason: HocketError) -> list[Action]:  # noqa: ARG002 - all events have their time
         """It fell silent, or refuses us; while it has not joined, a silence may still end in time."""

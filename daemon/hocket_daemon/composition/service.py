@@ -248,11 +248,6 @@ class CompositionService:
     def _sums(self) -> Counter[str]:
         return sum((Counter(each.counted) for each in self._open.values()), self._closed)
 
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """The cloud can be reached from now on, or cannot, where no question may be answered with it."""
-        for composing in self._open.values():
-            composing.on_peer(up, reason)
-
     @property
     def at_rest(self) -> int:
         """Open texts whose writers do something else."""
@@ -288,6 +283,7 @@ class CompositionService:
         if message.request in self._open:
             raise BadRequest("that text is another client's", "choose its number at random")
         self._services.admission.enter(place, event.user, ROWS, now)
+        peer = self._daemon.memory_peer()
         try:
             composing = Composing(
                 message,
@@ -295,7 +291,7 @@ class CompositionService:
                 settings=self._settings,
                 redact=self._redact,
                 token_texts=self._token_texts,
-                peer=self._daemon.memory_peer(),
+                peer=peer,
                 user=event.user,
                 route=event.route,
                 send=self._server.send,
@@ -305,7 +301,7 @@ class CompositionService:
             self._services.admission.leave(place, now)
             raise
         self._open[message.request] = composing
-        self._sessions.lead(message.request, NAME, composing)
+        self._sessions.lead(message.request, NAME, composing, peer)
         composing.start()
 
     def _on_edit(self, event: Received) -> None:

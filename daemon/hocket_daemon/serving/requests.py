@@ -164,7 +164,8 @@ class Requests:
         stream = self._streams.open(ask, event.route, event.user)
         reply = Reply(ask, stream, services.model.text, eos, services.counters)
         try:
-            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, self._daemon.peer()))
+            peer = self._daemon.peer()
+            self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, peer), peer)
         except HocketError as error:
             services.admission.leave(place, now)
             reply.fail(error)

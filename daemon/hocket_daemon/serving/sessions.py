@@ -15,7 +15,7 @@ from math import inf
 
 import structlog
 
-from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
+from hocket_bus.errors import BadMessage, Busy, Unavailable
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Message, Side
 from hocket_bus.sockets import Received
@@ -36,6 +36,7 @@ class Led:
 
     mode: str
     session: Session
+    peer: Peer | None
 
 
 @dataclass(slots=True)
@@ -100,26 +101,29 @@ class Sessions:
     def __len__(self) -> int:
         return len(self.led) + len(self.followed)
 
-    def lead(self, request: bytes, mode: str, session: Session) -> None:
-        """Put in what a client asked for."""
-        self.led[request] = Led(mode, session)
+    def lead(self, request: bytes, mode: str, session: Session, peer: Peer | None = None) -> None:
+        """Put in what a client asked for, and who is its other side."""
+        self.led[request] = Led(mode, session, peer)
 
     def follow(self, mode: str, session: FollowedSession, peer: Peer, rows: int, now: float) -> None:
         """Put in what the other side has opened."""
         self.followed[session.id] = Followed(mode, session, peer, rows, now)
 
-    def led_as(self, session: bytes) -> Session | None:
+    def led_as(self, session: bytes) -> Led | None:
         """The open session that this side leads under that number."""
-        found = (entry.session for entry in self.led.values() if entry.session.id == session)
-        return next((each for each in found if not each.closed), None)
+        return next((each for each in self.open_led() if each.session.id == session), None)
+
+    def open_led(self) -> list[Led]:
+        """Those that this side leads and that are not over."""
+        return [each for each in self.led.values() if not each.session.closed]
 
     def on_answer(self, event: Received) -> None:
         """A message of the other side about a session that this one leads, if there is such a one."""
-        session = self.led_as(getattr(event.message, "session", b""))
-        if session is None:
+        entry = self.led_as(getattr(event.message, "session", b""))
+        if entry is None:
             return
         try:
-            session.receive(event.message)
+            entry.session.receive(event.message)
         except BadMessage as error:
             self._bad_messages.note(error=str(error))
 
@@ -132,12 +136,6 @@ class Sessions:
         """How many sessions `user` leads here; "" is everybody."""
         return sum(user in ("", entry.peer.user) for entry in self.followed.values())
 
-    def on_peer(self, up: bool, reason: HocketError | None) -> None:
-        """Tell every session that this side leads how the other side is."""
-        for entry in list(self.led.values()):
-            if not entry.session.closed:
-                entry.session.on_peer(up, reason)
-
     def on_message(self, entry: Followed, message: Message, now: float) -> None:
         """A message about a session of the other side's. Raises BadMessage."""
         entry.received_s, entry.spoken = now, True
@@ -146,9 +144,8 @@ class Sessions:
 
     def stop(self, side: Side) -> None:
         """This side stops: its clients may ask again, other sides go on without it."""
-        for led in list(self.led.values()):
-            if not led.session.closed:
-                led.session.fail(stopping(side))
+        for led in self.open_led():
+            led.session.fail(stopping(side))
         for followed in list(self.followed.values()):
             if not followed.session.closed:
                 followed.session.fail(Unavailable(f"the {side} is stopping", "it takes part again when it is back"))

@@ -63,7 +63,9 @@ def allow(
     name: Annotated[str, typer.Argument(help="What to call that machine here.")],
     key: Annotated[str, typer.Argument(help="Its key, as `hocket keys show` prints it there.")],
     at: Annotated[str, typer.Option(metavar="ENDPOINT", help="Where it is reached, if this machine connects.")] = "",
-    may: Annotated[str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch, drain.")] = "",
+    may: Annotated[
+        str, typer.Option(metavar="RIGHT,…", help="What it may do here: pair, ask, documents, watch, drain.")
+    ] = "",
     home: Home = None,
 ) -> None:
     """Say what a machine may do here; what was said of it before is replaced.

@@ -24,7 +24,7 @@ from .engine.generators.openai import open_server
 from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
 from .graph.graph_device import GraphDevice
-from .membership import BY_LIST, CloudMember, read
+from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
 from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
@@ -47,6 +47,7 @@ class DeviceDaemon(Daemon):
         self._own_settings = settings
         self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self.cluster = Cluster()
+        self._members: MemberList | None = None  # as last read
         self._missed: dict[str, str] = {}  # why the cloud was not there last, as it was logged, by endpoint
         if settings.cloud not in ("", BY_LIST):
             check_endpoint(settings.cloud)
@@ -147,10 +148,13 @@ class DeviceDaemon(Daemon):
         members = read(folder)
         if members is None:
             raise BadConfiguration(f"no list of cloud daemons in {folder}", "take one: hocket members take FILE")
+        if self._members is not None:
+            check_successor(members, self._members)
         found = members.candidates(Keys(folder).own.public, self.services.model.fingerprint)
         if not found:
             text = "no cloud daemon of the list has a model with this device's tokenizer"
             raise BadConfiguration(text, "choose a model of one family, see: hocket members list")
+        self._members = members
         return found
 
     def _on_answer(self, event: Received) -> None:

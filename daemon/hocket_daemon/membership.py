@@ -105,16 +105,19 @@ def sign(folder: Path, members: Mapping[str, CloudMember]) -> MemberList:
 def take(folder: Path, text: str) -> MemberList:
     """Keep a list that its owner has signed. Raises BadRequest where it must not replace the one that there is."""
     new, former = parse(text, "the list"), read(folder)
-    if former is not None and new.owner != former.owner:
-        raise BadRequest(
-            "the list is of another owner than the one that is known here", f"remove {folder / FILE} to insist"
-        )
-    if former is not None and new.version <= former.version:
-        raise BadRequest(
-            f"the list has version {new.version}, and version {former.version} is known here", "take the newest one"
-        )
+    if former is not None:
+        check_successor(new, former)
     write_whole(folder / FILE, text)
     return new
+
+
+def check_successor(new: MemberList, former: MemberList) -> None:
+    """Raises BadRequest unless it is the same list, or a later one of the same owner."""
+    if new.owner != former.owner:
+        raise BadRequest("the list is of another owner than the one that is known here", f"remove {FILE} to insist")
+    if new != former and new.version <= former.version:
+        text = f"the list has version {new.version}, and version {former.version} is known here"
+        raise BadRequest(text, "take the newest one")
 
 
 def read(folder: Path) -> MemberList | None:

@@ -303,9 +303,9 @@ class Link:
         if isinstance(message, Pong):
             self.load, self.waiting = message.load, message.waiting
             self.first_tokens_s = message.first_tokens_s
-            if message.draining and not self.draining:
+            begins, self.draining = message.draining and not self.draining, message.draining
+            if begins:
                 self._loop.emit(LinkDraining(self))
-            self.draining = message.draining
             now = time.monotonic()
             if self._opened_s <= message.sent_s <= now:  # the echo of a ping of this connection
                 self.round_trip.add(now - message.sent_s)

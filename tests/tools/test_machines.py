@@ -12,8 +12,9 @@ import pytest
 from exact import table
 from hocket_bus.errors import BadRequest
 from hocket_bus.keys import Keys
+from hocket_daemon.membership import BY_LIST, FILE, CloudMember, entry_lines
 from hocket_tools.commands.pair import START_S
-from hocket_tools.main import run
+from hocket_tools.main import CONFIGURATION, USAGE, run
 from hocket_tools.pair import processes
 from hocket_tools.pair.code import Code
 from hocket_tools.pair.home import NAMES, Home
@@ -177,3 +178,25 @@ def test_init_pair_up_and_ask(
     finally:
         for home in sides.values():
             processes.stop(home, list(NAMES))
+
+
+def test_a_list_goes_from_its_owner_to_a_device(
+    sides: dict[str, Home], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Signed where its owner's key is and nowhere else; the device shows whose it is, and is with it from then on."""
+    cloud, device, owner = sides["cloud"], sides["device"], ["--home", str(tmp_path / "owner")]
+    key = Keys(cloud.at / "keys").own.public
+    listed = tmp_path / "list.toml"
+    listed.write_text("\n".join(entry_lines("gpu", CloudMember(cloud.advertised(), key, "m", 8))))
+    assert run(["members", "sign", str(listed), *owner]) == CONFIGURATION
+    assert run(["members", "new", *owner]) == 0
+    assert run(["members", "new", *owner]) == USAGE
+    assert run(["members", "sign", str(listed), *owner]) == 0
+    signed = str(tmp_path / "owner" / "keys" / FILE)
+    for _ in range(2):
+        capsys.readouterr()
+        assert run(["members", "take", signed, "--home", str(device.at)]) == 0
+        assert cloud.advertised() in capsys.readouterr().out
+    assert device.peer() == BY_LIST
+    Path(signed).write_text(Path(signed).read_text().replace("capacity = 8", "capacity = 9"))
+    assert run(["members", "take", signed, "--home", str(device.at)]) == CONFIGURATION

@@ -223,12 +223,13 @@ class DeviceDaemon(Daemon):
 
     def _cloud_fact(self, user: str) -> str:
         """What the link tells of others' requests in the cloud is for no user."""
-        links = [each.link for each in self.cluster.links]
+        links = sorted((each.link for each in self.cluster.links), key=lambda link: not link.up)
         if not links:
             return "not used" if self._cloud else "none configured"
         if user:
-            return "connected" if any(link.up for link in links) else "not connected"
-        return "; ".join(link_fact(link) + _refusal(link) for link in links)
+            return "connected" if links[0].up else "not connected"
+        first, *others = links
+        return "; ".join([_fact(first), *(f"{link.endpoint}: {_fact(link)}" for link in others)])
 
     def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self._ledger.sums)
@@ -239,9 +240,9 @@ class DeviceDaemon(Daemon):
         return sent | {"rtt_s": link.rtt_s, "rtt_average_s": link.round_trip.average}
 
 
-def _refusal(link: Link) -> str:
-    """Why a link is not up, where that lasts."""
-    return f" ({link.reason})" if isinstance(link.reason, ProtocolError) else ""
+def _fact(link: Link) -> str:
+    """A link in words, with why it is not up where that lasts."""
+    return link_fact(link) + (f" ({link.reason})" if isinstance(link.reason, ProtocolError) else "")
 
 
 def main(path: Path, parts: Parts = PRODUCT) -> None:

@@ -54,9 +54,14 @@ class Cluster:
         taking = [each for each in self.links if each is not besides and each.takes(now)]
         return min(taking, key=lambda each: each.load, default=None)
 
+    def reachable(self, besides: CloudLink | None = None) -> CloudLink | None:
+        """The same; while none takes any, one that is up and will say when it does."""
+        up = (each for each in self.links if each is not besides and each.link.up)
+        return self.least_loaded(besides) or next(up, None)
+
     def peer(self) -> ClusterPeer:
         """The cloud for a session that begins. Needs a link."""
-        return ClusterPeer(self, self.least_loaded() or self.links[0])
+        return ClusterPeer(self, self.reachable() or self.links[0])
 
 
 class ClusterPeer:
@@ -113,19 +118,21 @@ class ClusterPeer:
 
     def move(self, reason: HocketError, on_peer: OnPeer) -> bool:
         """Be with another daemon, for this reason, if one takes the session; whether that is so."""
-        place = self._cluster.least_loaded(besides=self._place)
+        return self._go(self._cluster.least_loaded(besides=self._place), reason, on_peer)
+
+    def on_down(self, link: Link, reason: HocketError, on_peer: OnPeer) -> None:
+        """A link of this device's is down."""
+        if link is self.link and not self._go(self._cluster.reachable(besides=self._place), reason, on_peer):
+            on_peer(False, reason)
+
+    def refuse(self, retry_after_s: float) -> None:
+        """Its daemon takes no session for so long."""
+        self._place.free_at_s = time.monotonic() + max(retry_after_s, MIN_REST_S)
+
+    def _go(self, place: CloudLink | None, reason: HocketError, on_peer: OnPeer) -> bool:
         if place is None:
             return False
         self._place = place
         on_peer(False, reason)  # and yet it is up: by that a session knows that it has moved
         on_peer(True, None)
         return True
-
-    def on_down(self, link: Link, reason: HocketError, on_peer: OnPeer) -> None:
-        """A link of this device's is down."""
-        if link is self.link and not self.move(reason, on_peer):
-            on_peer(False, reason)
-
-    def refuse(self, retry_after_s: float) -> None:
-        """Its daemon takes no session for so long."""
-        self._place.free_at_s = time.monotonic() + max(retry_after_s, MIN_REST_S)

@@ -11,13 +11,14 @@ from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
 from .auto import AutoMode, GraphMode
 from .composition.mode import CompositionMode
-from .composition.model_choice import ModelChoice, chosen
+from .composition.model_choice import SMALL, ModelChoice, chosen
 from .composition.service import ComposingDaemon, CompositionService
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, SharedSettings
 from .dispatch.settings import DispatchSettings
 from .engine.language_model import LanguageModel
+from .engine.settings import AUTO
 from .graph.settings import GateSettings
 from .parts import Parts
 from .serving.mode import Asks, Peers, Reports
@@ -53,7 +54,9 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
 
 
 def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
-    """Which model completes texts on a device."""
+    """Which model completes texts on a device; a server does not while one types."""
+    if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):
+        return ModelChoice(SMALL, "the model that answers is a server")
     return chosen(settings.composition.model, answering)
 
 

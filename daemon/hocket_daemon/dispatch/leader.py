@@ -20,8 +20,8 @@ from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .local_writer import LocalWriter
 from .notice import notice_of
+from .own_writer import own_writer
 from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
 from .remote_writer import NO_CLOUD, WORK_WAIT_S
@@ -41,7 +41,7 @@ class Leader(Leading):
         chain = PrefixChain(opening.session, opening.sampling.seed)
         self._answer = Answer(chain, terms.pace)
         self._books = strategy.books(terms, self._began_s)
-        self._own = LocalWriter(services, opening, chain, self, "device")
+        self._own = own_writer(services, opening, chain, self, "device")
         self._cloud = terms.cloud(chain, self) if terms.cloud is not None else None
         self._race = Race(SIDES if self._cloud is not None else ("device",))
         self._mover = strategy.mover(terms, self._to_read)
@@ -188,7 +188,8 @@ class Leader(Leading):
 
         A cloud that begins a sentence and gives way would hear how the device ends it: it does not get it back.
         """
-        if target == "cloud" and self._cloud is not None and not self._cloud.continues:
+        writer = self._own if target == "device" else self._cloud
+        if writer is not None and not writer.continues:
             return False
         if target == "cloud" and self._answer.is_of("cloud") and not self._terms.trusts:
             return False

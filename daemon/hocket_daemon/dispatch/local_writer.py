@@ -35,7 +35,9 @@ class _Drawn(NamedTuple):
 
 
 class LocalWriter:
-    """Searches with `start`, reads with `read`, then stands or writes behind its session's tokens."""
+    """The OwnWriter of a model of this daemon's."""
+
+    continues = True
 
     def __init__(
         self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
@@ -43,7 +45,7 @@ class LocalWriter:
         """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         self.work = Work()
         self.found: Passages | None = None
-        self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
+        self._parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
         self.closed = False
         self._services = services
         self._opening = opening
@@ -75,6 +77,10 @@ class LocalWriter:
     def rows(self) -> int:
         """How many rows hold the prompt."""
         return max(1, len(self.passages))
+
+    def part(self, step: int) -> Table | None:
+        """Each passage's part in the token of a step, if it was written here."""
+        return self._parts.get(step)
 
     # --- what it is told
 
@@ -201,7 +207,7 @@ class LocalWriter:
     def _publish(self, known: _Drawn) -> None:
         """The next step begins before anybody hears of this one."""
         step, token = len(self._tokens), known.token
-        self.parts[step] = within(known.made, token)
+        self._parts[step] = within(known.made, token)
         self._tokens.append(token)
         self._known = None
         if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:

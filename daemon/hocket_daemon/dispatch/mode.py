@@ -35,8 +35,9 @@ from .booking import today
 from .cost import costs_of
 from .device_ttft import DeviceTtft
 from .dispatcher import Dispatcher
-from .follower import Follower, rows_of
+from .follower import Follower
 from .leader import Leader
+from .own_writer import rows_of
 from .profile import Lengths, ServerProfile
 from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
@@ -126,7 +127,7 @@ class DispatchMode:
 
     def rows(self, ask: Ask) -> int:
         """One for each passage."""
-        return max(1, ask.documents)
+        return rows_of(self._services, ask.documents)
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
         """Lead a session."""
@@ -149,7 +150,7 @@ class DispatchMode:
 
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
-        return rows_of(_dispatch(opening))
+        return rows_of(self._services, _dispatch(opening).documents)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Read, and write, in a device's session."""

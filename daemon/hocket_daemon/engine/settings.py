@@ -13,6 +13,7 @@ from hocket_bus.web.server_address import KeyFile
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 PREFILL_TOKENS = 128
+Engine = Literal["auto", "openai"]
 Api = Literal["completions", "chat"]
 
 
@@ -26,6 +27,13 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
             "Hugging Face name; `auto` is `smollm2` where it is on this machine, or else `bundled`"
         ),
     ] = AUTO
+    engine: Annotated[
+        Engine,
+        Meta(
+            description="`openai`: the server of `[server]` reads the passages and writes, and of `name` only the "
+            "tokenizer is loaded; `auto`: this machine does"
+        ),
+    ] = "auto"
     context: Annotated[int, Meta(ge=1, description="tokens that a row can hold: prompt and answer together")] = 1024
     slots: Annotated[int, Meta(ge=1, description="rows kept at once; a request takes one for each passage")] = 16
     kv_bytes: Annotated[

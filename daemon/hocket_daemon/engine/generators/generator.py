@@ -21,8 +21,8 @@ from .generation import Generated, Generation, Usage
 class TextRequest:
     """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`.
 
-    `prefix` is what is written of the text already: what comes goes on from it. `session` is whose the text is, for
-    the ledger where it leaves this machine.
+    `passages` are for a server, which reads them before the prompt. `prefix` is what is written of the text already:
+    what comes goes on from it. `session` is whose the text is, for the ledger where it leaves this machine.
     """
 
     prompt: str
@@ -31,6 +31,7 @@ class TextRequest:
     stop: tuple[str, ...] = ()
     prefix: str = ""
     session: bytes = b""
+    passages: tuple[str, ...] = ()
 
 
 class Generating(Protocol):

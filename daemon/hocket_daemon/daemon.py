@@ -293,6 +293,7 @@ class Daemon:
             tokenizer=model.fingerprint,
             model=model.name,
             streams_port=self.settings.advertise_streams,
+            aggregates=not self._is_remote,
         )
 
     # --- the other side

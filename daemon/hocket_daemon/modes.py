@@ -9,6 +9,7 @@ from hocket_bus.sockets import Server
 
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
+from .aggregation_or_dispatch import AggregationOrDispatch
 from .auto import AutoMode, GraphMode
 from .composition.mode import CompositionMode
 from .composition.model_choice import SMALL, ModelChoice, chosen
@@ -39,15 +40,17 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     """The modes of a daemon."""
     aggregation = AggregationMode(services, settings.aggregation, parts.scheduler)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
+    dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
+    together = AggregationOrDispatch(aggregation, dispatch, services)
     made: list[Asks | Peers] = [
         aggregation,
-        DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy),
+        dispatch,
         CompositionMode(services, _generator(settings)),
-        GraphMode(aggregation, services),
-        AutoMode(aggregation, services, gate),
+        GraphMode(together, services),
+        AutoMode(together, services, gate),
     ]
     return Modes(
-        {mode.name: mode for mode in made if isinstance(mode, Asks)},
+        {mode.name: mode for mode in made if isinstance(mode, Asks)} | {together.name: together},
         {mode.name: mode for mode in made if isinstance(mode, Peers)},
         [mode for mode in made if isinstance(mode, Reports)],
     )

@@ -11,9 +11,10 @@ import structlog
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import refused
-from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
+from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Passages, Side, Standing, Target
 
 from ..serving.evidence import nearest
+from ..serving.gatherer import Gathered
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -21,6 +22,7 @@ from ..serving.services import Services
 from ..serving.sources import Trace, sources_message
 from .own_writer import own_writer
 
+MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -38,7 +40,12 @@ class Follower:
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
         self._written = 0
         self._on_first = on_first
-        self._writer = own_writer(services, opening, self._chain, self, "cloud")
+        self._gathered: Gathered | None = None
+        gathers = opening.escalates and services.gatherer is not None
+        if gathers and services.reader is not None and not services.reader.is_here:
+            gathers = False  # devices let the cloud read their passages, and nobody else
+        find = self._gather if gathers else None
+        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=find)
 
     @property
     def id(self) -> bytes:
@@ -171,9 +178,25 @@ class Follower:
                 documents=len(found.passages),
                 best=nearest(found),
                 scorer=found.scorer,
+                matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
+                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
                 **asdict(writer.work),
             )
         )
+
+    def _gather(self, done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
+        """Let other devices be asked, too."""
+
+        def gathered(outcome: Gathered | HocketError) -> None:
+            if isinstance(outcome, Gathered):
+                self._gathered = outcome
+                done(outcome.passages)
+            else:
+                done(outcome)
+
+        opening, gatherer = self._opening, self._services.gatherer
+        assert gatherer is not None
+        return gatherer.gather(self._peer, opening.question, opening.documents, "", gathered)
 
     # --- the end
 

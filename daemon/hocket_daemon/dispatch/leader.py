@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, other
+from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
 from ..serving.leading import Leading
@@ -57,9 +57,13 @@ class Leader(Leading):
         obstacle = (self._cloud.obstacle or self._books.limit) if self._cloud is not None else None
         if obstacle is not None:
             self._do(self._race.gone("cloud", obstacle, self._began_s))
-        elif self._books.cloud_starts_at_once:
+        elif self._cloud is not None and (self._books.cloud_starts_at_once or self._escalates):
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
         self._own.start()
+
+    @property
+    def _escalates(self) -> bool:
+        return self._terms.opening.escalates
 
     # --- what the writers tell
 
@@ -72,6 +76,9 @@ class Leader(Leading):
         except BadMessage as error:
             self._lose("cloud", error)
             raise
+        if isinstance(message, Standing) and self._reply.route is not None:
+            for line in self._reply.route.receive(message):
+                self._notify(line)
         if isinstance(message, Sources) and self._written is not None:
             self._conclude(self._written)
 
@@ -82,6 +89,8 @@ class Leader(Leading):
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
+        elif self._escalates:
+            starts_s = {"cloud": self._began_s}  # which alone has what others know
         self._do(self._race.start(time.monotonic(), starts_s))
 
     def on_read(self, side: Side) -> None:

@@ -21,10 +21,9 @@ from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
-from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .work import Work
-from .writers import WritingSession
+from .writers import Find, WritingSession, nothing
 
 Goal = Literal["hold", "stand", "write"]
 
@@ -40,7 +39,14 @@ class LocalWriter:
     continues = True
 
     def __init__(
-        self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
+        self,
+        services: Services,
+        opening: Dispatch,
+        chain: PrefixChain,
+        session: WritingSession,
+        side: Side,
+        *,
+        find: Find,
     ) -> None:
         """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         self.work = Work()
@@ -53,7 +59,7 @@ class LocalWriter:
         self._session = session
         self._side: Side = side
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
-        self._lookups = services.retrieval.lookups(session.user)
+        self._find, self._stop_finding = find, nothing
         self._weights: list[float] = []
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
@@ -86,11 +92,7 @@ class LocalWriter:
 
     def start(self) -> None:
         """Find the passages."""
-        opening = self._opening
-        if opening.documents == 0:
-            self._on_found(NO_PASSAGES)
-        else:
-            self._lookups.search(opening.question, opening.documents, "", self._on_found)
+        self._stop_finding = self._find(self._on_found)
 
     def read(self) -> None:
         """Read the prompt, as soon as the passages are there. Again does no harm."""
@@ -123,7 +125,7 @@ class LocalWriter:
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
-        self._lookups.close()
+        self._stop_finding()
         self._drop_step()
         self._grounded.close()
 

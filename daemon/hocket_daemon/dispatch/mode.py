@@ -129,13 +129,13 @@ class DispatchMode:
         """One for each passage."""
         return rows_of(self._services, ask.documents)
 
-    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
-        """Lead a session."""
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Leader:
+        """Lead a session; where it `escalates` the cloud writes, and may read other devices' passages, too."""
         options = options_of(ask)
-        opening = self._opening(ask)
+        opening = self._opening(ask, escalates=escalates)
         terms = Terms(
             dispatcher=self._dispatcher,
-            migration=self._settings.migration,
+            migration="off" if escalates else self._settings.migration,
             pace=options.pace or self._settings.pace,
             opening=opening,
             min_evidence=self._weighing.min_evidence,
@@ -174,7 +174,7 @@ class DispatchMode:
     ) -> Callable[[PrefixChain, WritingSession], CloudWriter] | None:
         """The server where one is configured, or else the cloud daemon."""
         server, model = self._services.server, self._services.model
-        if server is not None:
+        if server is not None and not opening.escalates:
             request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
             return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:
@@ -189,7 +189,7 @@ class DispatchMode:
             self._reported = reported
             self._dispatcher.server_profile.seed([each + peer.rtt_s for each in reported])
 
-    def _opening(self, ask: Ask) -> Dispatch:
+    def _opening(self, ask: Ask, *, escalates: bool) -> Dispatch:
         return Dispatch(
             session=os.urandom(16),
             epoch=0,
@@ -201,6 +201,7 @@ class DispatchMode:
             relevance_temperature=self._weighing.temperature,
             wire_mass=self._weighing.wire_mass,
             writer="cloud",
+            escalates=escalates,
         )
 
 

@@ -15,11 +15,10 @@ from ..engine.generators.generator import TextRequest
 from ..engine.sampling.heads import Table
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
-from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .server_writer import ServerWriter
 from .work import Work
-from .writers import WritingSession
+from .writers import Find, WritingSession, nothing
 
 
 class ServerReader:
@@ -29,7 +28,14 @@ class ServerReader:
     rows = 1
 
     def __init__(
-        self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
+        self,
+        services: Services,
+        opening: Dispatch,
+        chain: PrefixChain,
+        session: WritingSession,
+        side: Side,
+        *,
+        find: Find,
     ) -> None:
         """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         assert services.reader is not None
@@ -38,7 +44,7 @@ class ServerReader:
         self.work = Work()
         self._model, self._server, self._opening = services.model, services.reader, opening
         self._chain, self._session, self._side = chain, session, side
-        self._lookups = services.retrieval.lookups(session.user)
+        self._find, self._stop_finding = find, nothing
         self._writer: ServerWriter | None = None  # once the passages are there
         self._part: Table | None = None
         self._writes = False
@@ -56,10 +62,7 @@ class ServerReader:
 
     def start(self) -> None:
         """Find the passages."""
-        if self._opening.documents == 0:
-            self._on_found(NO_PASSAGES)
-        else:
-            self._lookups.search(self._opening.question, self._opening.documents, "", self._on_found)
+        self._stop_finding = self._find(self._on_found)
 
     def read(self) -> None:
         """Nothing is read ahead."""
@@ -91,7 +94,7 @@ class ServerReader:
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
         """The same, and search no more."""
         self.hold()
-        self._lookups.close()
+        self._stop_finding()
 
     # --- what is found
 

@@ -52,6 +52,10 @@ class TextGenerator(Protocol):
     def continues(self) -> bool:
         """Whether it can go on from a prefix."""
 
+    @property
+    def is_here(self) -> bool:
+        """Whether what it is told stays on this machine."""
+
     def generate(
         self,
         request: TextRequest,
@@ -69,7 +73,7 @@ class TextGenerator(Protocol):
 class LocalGenerator:
     """The TextGenerator of a model: its texts are decoded beside all other sessions of the model's compute thread."""
 
-    continues = True
+    continues = is_here = True
 
     def __init__(self, model: LanguageModel, compute: Compute, mass: float) -> None:
         """`mass` is the share of each distribution, in (0, 1], from which is drawn."""

@@ -22,7 +22,7 @@ from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, P
 from hocket_bus.messages import Finish, Side
 from hocket_bus.web.connection import BROKEN, HttpConnection
 from hocket_bus.web.dialect import PLAIN, Dialect
-from hocket_bus.web.server_address import ServerAddress
+from hocket_bus.web.server_address import ServerAddress, is_here
 
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ..runtime.compute import Post
@@ -53,7 +53,7 @@ class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
     def __init__(self, server: ServerAddress, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
-        self.continues = continues(settings.api)
+        self.continues, self.is_here = continues(settings.api), is_here(server.host)
         self._server = server
         self._settings = settings
         self._post = post

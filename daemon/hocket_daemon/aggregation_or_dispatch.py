@@ -1,6 +1,7 @@
 """The mode `aggregation` as clients ask it: where a side's model is a server, one side writes instead of both.
 
-A server tells text and no probabilities, so there is nothing to aggregate; the answer is dispatched.
+A server tells text and no probabilities, so there is nothing to aggregate: the answer is dispatched, to the side that
+found something about the question.
 """
 
 from __future__ import annotations
@@ -44,9 +45,9 @@ class AggregationOrDispatch:
         if options.require_cloud:
             raise BadRequest(f"{why}, so the two sides cannot answer together", "ask without --require-cloud")
         if not options.alone and peer is not None:
-            reply.notice(f"{why}: one side writes this answer (dispatch)")
+            reply.notice(f"{why}: one side writes this answer, and not both")
         reply.ask = msgspec.structs.replace(ask, options=DispatchOptions(alone=options.alone))
-        return self._dispatch.begin(reply.ask, reply, peer, escalates=escalates)
+        return self._dispatch.begin(reply.ask, reply, peer, begins="cloud" if escalates else "evidence")
 
     def _remote(self, peer: Peer | None) -> Side | None:
         """The side whose model is a server."""

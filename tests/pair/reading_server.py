@@ -13,7 +13,7 @@ UNKNOWN = "Nobody knows."
 
 
 def passage(gate: str, code: str) -> str:
-    return f"The code of the {gate} gate is {code}, as {code} clerks on {gate} street told {code} people last {gate} wind."
+    return f"The code of the {gate} gate is {code}, as {code} clerks on {gate} street told {code} people of {gate}."
 
 
 def question(gate: str) -> str:

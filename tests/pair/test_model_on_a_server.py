@@ -25,22 +25,26 @@ from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings, r
 from hocket_lab.bench.canaries import grams
 from waiting import WAIT_S
 
+SCORER = "cosine:test"
 CODES = {"device": ("north", "zebra"), "cloud": ("south", "walrus")}
 ASKED: dict[str, Any] = {"temperature": 0.0, "max_tokens": 40, "documents": 2, "deadline_s": WAIT_S}
-WHERE = {"north": "device", "south": "cloud"}
 
 
 class Facts(ListRetrieval):
     """Finds what its side knows, and a passage about nothing."""
 
     def answer(self, search: Search) -> Passages:
-        found = [(passage(*CODES[self.side]), 0.9), (f"The {self.side} side has a garden with two ponds.", 0.4)]
+        knows = f" {CODES[self.side][0]} " in search.query
+        found = [
+            (passage(*CODES[self.side]), 0.9 if knows else 0.3),
+            (f"The {self.side} side has a garden with two ponds.", 0.2),
+        ]
         passages = [
             Passage(document=f"{self.side}-{at}", title="", ordinal=0, text=text, score=score)
             for at, (text, score) in enumerate(found[: search.k])
         ]
         return Passages(
-            request=search.request, passages=passages, scorer="list", scorers=["list"], documents_total=2, seconds=0.0
+            request=search.request, passages=passages, scorer=SCORER, scorers=[SCORER], documents_total=2, seconds=0.0
         )
 
 
@@ -108,7 +112,9 @@ def test_a_device_answers_from_its_passages_without_weights(made: Pair, mode: st
     assert shares(done)["device device-0"] > 0.9
     counted = ledger(made, "device")
     assert sum(counted.values()) == sent(server)
-    told = "".join(f"{text}\n\n" for text in (passage("north", "zebra"), "The device side has a garden with two ponds."))
+    told = "".join(
+        f"{text}\n\n" for text in (passage("north", "zebra"), "The device side has a garden with two ponds.")
+    )
     assert told in prompt(server)
     assert counted["passages"] == len(json.dumps(told)) - 2
     assert counted.keys() == {"query", "passages"}
@@ -161,7 +167,7 @@ def test_the_cloud_goes_on_from_what_the_device_wrote(made: Pair, api: str, sour
 
 @pytest.mark.parametrize("remote_side", ["device", "cloud"])
 def test_where_nothing_can_be_aggregated_one_side_writes(made: Pair, remote_side: str) -> None:
-    """The default mode says so in a line; one that requires both is refused with what to do."""
+    """The one that knows; the default mode says so in a line, and one that requires both is refused with what to do."""
     with serving(reads) as server:
         if remote_side == "cloud":
             client = served_cloud(made, server)
@@ -170,10 +176,11 @@ def test_where_nothing_can_be_aggregated_one_side_writes(made: Pair, remote_side
             policy = EgressSettings(passages=True)
             made.start_device(model=remote(made, "device"), server=at(server), egress=policy)
             client = made.client()
-        made.script = remote_side
         gate, code = CODES[remote_side]
         stream = client.ask(question(gate), **ASKED)
         assert stream.result().text == code
+        other = {"device": "cloud", "cloud": "device"}[remote_side]
+        assert {token.source for token in client.ask(question(CODES[other][0]), **ASKED)} == {other}
         assert any(f"the {remote_side}'s model is a server" in notice for notice in stream.notices)
         with pytest.raises(BadRequest, match="tells no probabilities") as caught:
             client.ask(question(gate), require_cloud=True, **ASKED).result()

@@ -13,6 +13,7 @@ from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
+from ..serving.evidence import is_about
 from ..serving.leading import Leading
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
@@ -57,13 +58,15 @@ class Leader(Leading):
         obstacle = (self._cloud.obstacle or self._books.limit) if self._cloud is not None else None
         if obstacle is not None:
             self._do(self._race.gone("cloud", obstacle, self._began_s))
-        elif self._cloud is not None and (self._books.cloud_starts_at_once or self._escalates):
+        elif self._cloud is not None and self._begins_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
         self._own.start()
 
     @property
-    def _escalates(self) -> bool:
-        return self._terms.opening.escalates
+    def _begins_at_once(self) -> bool:
+        """Whether the cloud does, whatever this side finds."""
+        begins = self._terms.begins
+        return begins == "cloud" or (begins == "race" and self._books.cloud_starts_at_once)
 
     # --- what the writers tell
 
@@ -89,8 +92,9 @@ class Leader(Leading):
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
-        elif self._escalates:
-            starts_s = {"cloud": self._began_s}  # which alone has what others know
+        elif self._terms.begins != "race":
+            knows = self._own.found is not None and is_about(self._own.found, self._terms.min_evidence)
+            starts_s = {"device" if self._terms.begins == "evidence" and knows else "cloud": self._began_s}
         self._do(self._race.start(time.monotonic(), starts_s))
 
     def on_read(self, side: Side) -> None:

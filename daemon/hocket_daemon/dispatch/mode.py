@@ -43,7 +43,7 @@ from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
 from .settings import DispatchSettings, check
 from .strategy import DISCO, Strategy
-from .terms import Terms, options_of
+from .terms import Begins, Terms, options_of
 from .writers import CloudWriter, WritingSession
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
@@ -129,15 +129,16 @@ class DispatchMode:
         """One for each passage."""
         return rows_of(self._services, ask.documents)
 
-    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Leader:
-        """Lead a session; where it `escalates` the cloud writes, and may read other devices' passages, too."""
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
+        """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
         options = options_of(ask)
-        opening = self._opening(ask, escalates=escalates)
+        opening = self._opening(ask, escalates=begins == "cloud")
         terms = Terms(
             dispatcher=self._dispatcher,
-            migration="off" if escalates else self._settings.migration,
+            migration=self._settings.migration if begins == "race" else "off",
             pace=options.pace or self._settings.pace,
             opening=opening,
+            begins=begins,
             min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
             cloud=None if options.alone else self._cloud(ask, peer, opening),

@@ -30,6 +30,10 @@ CODES = {"device": ("north", "zebra"), "cloud": ("south", "walrus")}
 ASKED: dict[str, Any] = {"temperature": 0.0, "max_tokens": 40, "documents": 2, "deadline_s": WAIT_S}
 
 
+def about_nothing(side: str) -> str:
+    return f"The {side} side has a garden with two ponds."
+
+
 class Facts(ListRetrieval):
     """Finds what its side knows, and a passage about nothing."""
 
@@ -37,7 +41,7 @@ class Facts(ListRetrieval):
         knows = f" {CODES[self.side][0]} " in search.query
         found = [
             (passage(*CODES[self.side]), 0.9 if knows else 0.3),
-            (f"The {self.side} side has a garden with two ponds.", 0.2),
+            (about_nothing(self.side), 0.2),
         ]
         passages = [
             Passage(document=f"{self.side}-{at}", title="", ordinal=0, text=text, score=score)
@@ -112,9 +116,7 @@ def test_a_device_answers_from_its_passages_without_weights(made: Pair, mode: st
     assert shares(done)["device device-0"] > 0.9
     counted = ledger(made, "device")
     assert sum(counted.values()) == sent(server)
-    told = "".join(
-        f"{text}\n\n" for text in (passage("north", "zebra"), "The device side has a garden with two ponds.")
-    )
+    told = "".join(f"{text}\n\n" for text in (passage("north", "zebra"), about_nothing("device")))
     assert told in prompt(server)
     assert counted["passages"] == len(json.dumps(told)) - 2
     assert counted.keys() == {"query", "passages"}

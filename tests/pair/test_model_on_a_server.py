@@ -13,6 +13,7 @@ import pytest
 from family import Family, family
 from harness import ListRetrieval, Pair, pair
 from reading_server import UNKNOWN, passage, prompt, question, reads, sent, texts
+from real_server import llama_server, needs_llama_server
 from scripted_server import CHUNKED, PLAIN, Scripted, chunked, piece, refusal, reset, serving
 
 from exact import exact
@@ -237,6 +238,21 @@ def test_a_side_needs_a_server_and_a_tokenizer(made: Pair, tmp_path: Path) -> No
     settings = ServerSettings(url="http://localhost:1", model="m")
     with pytest.raises(BadConfiguration, match="tokenizer is not on this machine"):
         made.start_device(model=exact(name=str(tmp_path), engine="openai"), server=settings)
+
+
+@pytest.mark.long
+@needs_llama_server
+def test_llama_cpps_own_server_reads_the_passages(made: Pair, tmp_path: Path) -> None:
+    """With SmolLM2, as its people have it; the ledger has the bytes of the passages."""
+    with llama_server(tmp_path) as (_, port):
+        policy = EgressSettings(passages=True, ledger=str(made.folder / "ledger"))
+        server = ServerSettings(url=f"http://127.0.0.1:{port}", model="smollm2", api="chat")
+        made.start_device(model=remote(made, "device"), server=server, egress=policy)
+        done = made.client().ask(question("north"), alone=True, **ASKED).result()
+        assert "zebra" in done.text
+        assert shares(done)["device device-0"] > 0.9
+        told = f"{passage('north', 'zebra')}\n\n{about_nothing('device')}\n\n"
+        assert ledger(made, "device")["passages"] == len(json.dumps(told)) - 2
 
 
 BOAT = (

@@ -11,10 +11,10 @@ import structlog
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import refused
-from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Passages, Side, Standing, Target
+from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
 
 from ..serving.evidence import nearest
-from ..serving.gatherer import Gathered
+from ..serving.gatherer import Find, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -41,11 +41,7 @@ class Follower:
         self._written = 0
         self._on_first = on_first
         self._gathered: Gathered | None = None
-        gathers = opening.escalates and services.gatherer is not None
-        if gathers and services.reader is not None and not services.reader.is_here:
-            gathers = False  # devices let the cloud read their passages, and nobody else
-        find = self._gather if gathers else None
-        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=find)
+        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=self._find())
 
     @property
     def id(self) -> bytes:
@@ -184,19 +180,17 @@ class Follower:
             )
         )
 
-    def _gather(self, done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
-        """Let other devices be asked, too."""
+    def _find(self) -> Find | None:
+        """Let other devices be asked, too: they let this machine read their passages, and no server elsewhere."""
+        opening, services = self._opening, self._services
+        is_here = services.reader is None or services.reader.is_here
+        if not opening.escalates or services.gatherer is None or not is_here:
+            return None
+        question, documents = opening.question, opening.documents
+        return gathering(services.gatherer, self._peer, question, documents, scorer="", take=self._take)
 
-        def gathered(outcome: Gathered | HocketError) -> None:
-            if isinstance(outcome, Gathered):
-                self._gathered = outcome
-                done(outcome.passages)
-            else:
-                done(outcome)
-
-        opening, gatherer = self._opening, self._services.gatherer
-        assert gatherer is not None
-        return gatherer.gather(self._peer, opening.question, opening.documents, "", gathered)
+    def _take(self, gathered: Gathered) -> None:
+        self._gathered = gathered
 
     # --- the end
 

@@ -19,11 +19,12 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
+from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
 from ..serving.services import Services
 from .work import Work
-from .writers import Find, WritingSession, nothing
+from .writers import WritingSession
 
 Goal = Literal["hold", "stand", "write"]
 

@@ -141,7 +141,7 @@ class DispatchMode:
             begins=begins,
             min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
-            cloud=None if options.alone else self._cloud(ask, peer, opening),
+            cloud=None if options.alone else self._cloud(ask, peer, opening, begins),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
@@ -171,11 +171,11 @@ class DispatchMode:
         return refused(error, dispatch.session, dispatch.epoch)
 
     def _cloud(
-        self, ask: Ask, peer: Peer | None, opening: Dispatch
+        self, ask: Ask, peer: Peer | None, opening: Dispatch, begins: Begins
     ) -> Callable[[PrefixChain, WritingSession], CloudWriter] | None:
-        """The server where one is configured, or else the cloud daemon."""
+        """The server where one is configured, or else the cloud daemon, which alone takes part in other modes."""
         server, model = self._services.server, self._services.model
-        if server is not None and not opening.escalates:
+        if server is not None and begins == "race":
             request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
             return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passages, Side
 
+from ..serving.gatherer import Find
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .local_writer import LocalWriter
 from .server_reader import ServerReader
-from .writers import Find, OwnWriter, WritingSession
+from .writers import OwnWriter, WritingSession
 
 
 def own_writer(

@@ -13,12 +13,13 @@ from hocket_bus.messages import Dispatch, Passage, Passages, Side
 
 from ..engine.generators.generator import TextRequest
 from ..engine.sampling.heads import Table
+from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
 from ..serving.services import Services
 from .server_writer import ServerWriter
 from .work import Work
-from .writers import Find, WritingSession, nothing
+from .writers import WritingSession
 
 
 class ServerReader:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
@@ -11,12 +10,6 @@ from hocket_bus.messages import Finish, Message, Passage, Passages, Side, Standi
 from ..engine.sampling.heads import Table
 from ..serving.sources import PeerSources
 from .work import Work
-
-Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
-
-
-def nothing() -> None:
-    """What ends a search that has not begun."""
 
 
 class WritingSession(Protocol):

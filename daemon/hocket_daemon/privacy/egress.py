@@ -120,10 +120,11 @@ def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> 
 def fact(settings: EgressSettings) -> str:
     """The line of `hocket status`: what leaves, in plain words."""
     hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
-    if hindered and alone and not _of_graph(settings):
+    read = "passages, for the server that is its model (passages = true)" if settings.passages else ""
+    if hindered and alone and not _of_graph(settings) and not read:
         return f"nothing: {hindered.text}"
     composed = "" if alone else "what is new of a text that is composed, at most 64 words, redacted (memory = true)"
-    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings))))
+    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings), read)))
 
 
 def _of_graph(settings: EgressSettings) -> str:

@@ -137,6 +137,18 @@ def test_passages_stay_unless_their_owner_says_otherwise(made: Pair) -> None:
         assert ledger(made, "device") == {"query": sent(server)}
 
 
+def test_a_clouds_passages_stay_too(made: Pair) -> None:
+    """Its device is told whose choice that is, and writes itself."""
+    with serving(reads) as server:
+        made.start_cloud(model=remote(made, "cloud"), server=at(server))
+        made.start_device()
+        made.script = "cloud"
+        stream = made.client().ask(question("south"), mode="dispatch", **ASKED)
+        assert {token.source for token in stream} == {"device"}
+        assert any("keeps passages on the cloud" in notice for notice in stream.notices)
+        assert not server.requests
+
+
 @pytest.mark.parametrize("api", ["completions", "chat"])
 def test_a_cloud_writes_from_its_passages_without_weights(made: Pair, api: str) -> None:
     """Dispatched: the device's reader sees the cloud's sources; nothing of the device's documents is at the server."""

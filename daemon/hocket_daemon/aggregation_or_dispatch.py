@@ -32,8 +32,8 @@ class AggregationOrDispatch:
         self._aggregation.check(ask)
 
     def rows(self, ask: Ask) -> int:
-        """The same in both."""
-        return self._dispatch.rows(ask)
+        """As an aggregation's, which are no fewer."""
+        return self._aggregation.rows(ask)
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
         """Lead a session of either mode. Raises BadRequest."""

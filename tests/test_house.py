@@ -31,7 +31,8 @@ SOURCES = house.files()
 MAX_FILE, MAX_FUNCTION = 500, 50
 DAEMON = ROOT / "daemon" / "hocket_daemon"
 MODES = {path.parent.name for path in DAEMON.glob("*/mode.py")} - {"serving"}  # which says what a mode is
-ROOTS = {"parts.py", "modes.py", "auto.py", "config.py"}  # they name modes; daemons are put together from these two
+# They name modes; daemons are put together from these.
+ROOTS = {"parts.py", "modes.py", "auto.py", "aggregation_or_dispatch.py", "config.py"}
 SCRIPTS = sorted(ROOT.glob("models/**/*.py"))
 
 

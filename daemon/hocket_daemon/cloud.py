@@ -19,7 +19,7 @@ from .engine.generators.openai import open_server
 from .engine.settings import Engine
 from .graph.federation import Federation
 from .parts import PRODUCT, Parts
-from .privacy.egress import EgressSettings, Ledger
+from .privacy.egress import EgressSettings
 from .serving.gatherer import Gatherer
 from .serving.openings import Openings
 
@@ -30,13 +30,13 @@ class CloudDaemon(Daemon):
     def __init__(self, settings: CloudSettings, parts: Parts = PRODUCT) -> None:
         self._devices: dict[bytes, Greeted] = {}  # connected ones, by route
         self._drains: list[Received] = []  # who waits for the end of this daemon
-        self._server = settings.server
         self._own_settings = settings
         super().__init__(settings, "cloud", parts, silence_s=settings.silence_s)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
-        return open_server(self._server, self.bus.post, EgressSettings(), Ledger(None))
+        egress = EgressSettings(passages=self.settings.egress.passages)
+        return open_server(self.settings.server, self.bus.post, egress, self.ledger, "cloud")
 
     def open_gatherer(self) -> Gatherer:
         """The devices that share with this cloud."""

@@ -15,7 +15,7 @@ from .composition.settings import CompositionSettings, GeneratorSettings
 from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings, ServerSettings
 from .graph.settings import FederationSettings, GateSettings
-from .privacy.egress import EgressSettings
+from .privacy.egress import EgressSettings, ServerEgressSettings
 
 
 class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -47,6 +47,8 @@ class DaemonSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     model: ModelSettings = ModelSettings()
     kv: KVSettings = KVSettings()
     aggregation: AggregationSettings = AggregationSettings()
+    server: ServerSettings = ServerSettings()
+    egress: ServerEgressSettings = ServerEgressSettings()
     name: Annotated[str, Meta(max_length=64, description="what this daemon calls itself towards others")] = ""
     max_sessions: Annotated[
         int,
@@ -91,7 +93,6 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
             "empty: the device always answers alone"
         ),
     ] = ""
-    server: ServerSettings = ServerSettings()
     egress: EgressSettings = EgressSettings()
     dispatch: DispatchSettings = DispatchSettings()
     composition: CompositionSettings = CompositionSettings()
@@ -101,7 +102,6 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The cloud daemon: a language model that answers together with devices."""
 
-    server: ServerSettings = ServerSettings()
     composition: GeneratorSettings = GeneratorSettings()
     federation: FederationSettings = FederationSettings()
     silence_s: Annotated[

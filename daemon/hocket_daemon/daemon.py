@@ -34,7 +34,7 @@ from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Gone, Greeted, GuardedLoop, LinkDown, LinkDraining, LinkUp, Received, Routes
 
 from .config import DaemonSettings
-from .engine.catalog.engines import open_model
+from .engine.catalog.engines import open_model, remote_model
 from .engine.generators.generator import TextGenerator
 from .engine.language_model import LanguageModel
 from .engine.preemption import Interrupt
@@ -45,6 +45,7 @@ from .monitoring.prometheus import Exporter
 from .monitoring.status import StatusBoard
 from .parts import Parts
 from .priority import come_first
+from .privacy.egress import Ledger
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
@@ -84,9 +85,15 @@ class Daemon:
             check_endpoint(settings.advertise)
         self.side: Side = side
         self.settings = settings
+        self.ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._shares_drafts = shares_drafts
         self._silence_s = silence_s
-        model = open_model(settings.model, side, settings.kv)
+        self._is_remote = settings.model.engine == "openai"
+        model: LanguageModel
+        if self._is_remote:
+            model = remote_model(settings.model, settings.server, side)
+        else:
+            model = open_model(settings.model, side, settings.kv)
         if model.why:
             log.info("model", name=model.name, compute=model.compute, precision=model.precision, why=model.why)
         self._profiling = Profiling(model, settings.model, side)
@@ -117,6 +124,7 @@ class Daemon:
         opened.callback(decisions.close)
         compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
+        server = self.open_server()
         self.services = Services(
             side=self.side,
             model=model,
@@ -125,7 +133,8 @@ class Daemon:
             profiler=self._profiling.profiler,
             counters=Counters(),
             admission=Admission(settings.max_sessions, settings.model.slots, shared=is_tcp(settings.endpoint)),
-            server=self.open_server(),
+            server=None if self._is_remote else server,
+            reader=server if self._is_remote else None,
             shares_drafts=self._shares_drafts,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
@@ -147,7 +156,7 @@ class Daemon:
         self._at_retrieval.add([*ANSWERS, Error], self.services.retrieval.on_reply)
 
     def open_server(self) -> TextGenerator | None:
-        """A server of text that writes instead of the other side; None where there is none."""
+        """The server of text, which writes instead of the other side or is this one's model; None: there is none."""
         return None
 
     def open_gatherer(self) -> Gatherer | None:
@@ -225,6 +234,7 @@ class Daemon:
         self.sessions.sweep(time.monotonic())
         self._background.interrupt()
         self._opened.close()
+        self.ledger.write()  # the last words to the other side are counted, too
         log.info("stopped", side=self.side)
 
     def due_s(self) -> float:
@@ -240,6 +250,7 @@ class Daemon:
         self.services.retrieval.tick(now)
         for duty in self.duties:
             duty.tick(now)
+        self.ledger.write()
 
     def idle(self) -> bool:
         """Whether nobody's request is in work."""
@@ -288,6 +299,7 @@ class Daemon:
             tokenizer=model.fingerprint,
             model=model.name,
             streams_port=self.settings.advertise_streams,
+            aggregates=not self._is_remote,
         )
 
     # --- the other side
@@ -317,12 +329,18 @@ class Daemon:
         model = self.services.model
         return {
             "model": model.name,
-            "compute": f"{model.compute}, {self.settings.model.compute_threads} thread(s)",
+            "compute": self._compute_fact(model),
             "precision": "; ".join(filter(None, (model.precision, model.why))),
             "bus": "in real time" if self._comes_first else "at the priority of other programs",
             "retrieval": "connected" if self._retrieval.up else "not connected",
             "requests in work": str(self._requests.in_work(user)),
         }
+
+    def _compute_fact(self, model: LanguageModel) -> str:
+        if not self._is_remote:
+            return f"{model.compute}, {self.settings.model.compute_threads} thread(s)"
+        read = "passages" if self.settings.egress.passages else "no passages"
+        return f"{model.compute}, which reads questions and {read} ([egress] passages)"
 
     def _own_metrics(self, user: str) -> dict[str, float]:
         return {"requests": float(self._requests.in_work(user))}

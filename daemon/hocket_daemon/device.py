@@ -28,7 +28,7 @@ from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
 from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
-from .privacy.egress import TO_REMEMBER, TO_SHARE, Ledger, PeerGate, fact, obstacle
+from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .profiling.decode_times import link_fact, network_facts
 from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
 from .serving.mode import Peer
@@ -45,14 +45,12 @@ class DeviceDaemon(Daemon):
         self._cloud = settings.cloud
         self._egress = settings.egress
         self._own_settings = settings
-        self._ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self.cluster = Cluster()
         self._members: MemberList | None = None  # as last read
         self._missed: dict[str, str] = {}  # why the cloud was not there last, as it was logged, by endpoint
         if settings.cloud not in ("", BY_LIST):
             check_endpoint(settings.cloud)
-        server = server_of(settings.server)
-        self._server, self._server_place = settings.server, server.place if server is not None else ""
+        server_of(settings.server)  # a wrong one is told before a model is loaded
         super().__init__(settings, "device", parts, shares_drafts=settings.egress.drafts)
 
     def connect(self) -> None:
@@ -90,14 +88,14 @@ class DeviceDaemon(Daemon):
             logger.info("composition", model=name or self.services.model.name, why=why)
         if not name:
             return self.services
-        model = open_model(structs.replace(self.settings.model, name=name), "device")
+        model = open_model(structs.replace(self.settings.model, name=name, engine="auto"), "device")
         compute = Compute(self.bus.post, model.read)
         self._opened.callback(compute.close)
         return replace(self.services, model=model, compute=compute)
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
-        return open_server(self._server, self.bus.post, self._egress, self._ledger)
+        return open_server(self.settings.server, self.bus.post, self._egress, self.ledger)
 
     def peer(self) -> Peer | None:
         """The cloud, where one is configured."""
@@ -137,7 +135,7 @@ class DeviceDaemon(Daemon):
 
     def _dialled(self, member: CloudMember) -> Link:
         hello = Hello(role="device", tokenizer=self.services.model.fingerprint, name=self.settings.name)
-        gate = PeerGate(self._egress, member.endpoint, self._ledger)
+        gate = PeerGate(self._egress, member.endpoint, self.ledger)
         return self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)
 
     def _candidates(self) -> list[CloudMember]:
@@ -189,15 +187,9 @@ class DeviceDaemon(Daemon):
         return len(self.sessions) <= self._composition.at_rest
 
     def tick(self, now: float) -> None:
-        """Write down what left, too."""
+        """Close texts whose clients have gone, too."""
         super().tick(now)
         self._composition.tick(self.settings.client_silence_s)
-        self._ledger.write()
-
-    def close(self) -> None:
-        """The last words to the cloud are counted, too."""
-        super().close()
-        self._ledger.write()
 
     def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
         """Tell everybody who is with that daemon, or may be from now on."""
@@ -216,9 +208,8 @@ class DeviceDaemon(Daemon):
         self._leave_draining()
 
     def _cloud_facts(self, user: str) -> dict[str, str]:
-        asked = (
-            {"server": f"{self._server_place}, asked by dispatch in the cloud's place"} if self._server_place else {}
-        )
+        server = server_of(self.settings.server) if self.services.server is not None else None
+        asked = {"server": f"{server.place}, asked by dispatch in the cloud's place"} if server is not None else {}
         return {"cloud": self._cloud_fact(user), **asked, "leaves this device": fact(self._egress)}
 
     def _cloud_fact(self, user: str) -> str:
@@ -232,7 +223,7 @@ class DeviceDaemon(Daemon):
         return "; ".join([_fact(first), *(f"{link.endpoint}: {_fact(link)}" for link in others)])
 
     def _cloud_metrics(self) -> dict[str, float]:
-        sums = dict(self._ledger.sums)
+        sums = dict(self.ledger.sums)
         sent = {labelled("sent_bytes_total", **{"class": kind}): float(size) for kind, size in sums.items()}
         link = self.cluster.peer().link if self.cluster.links else None
         if link is None or not link.up:

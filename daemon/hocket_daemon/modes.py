@@ -9,15 +9,17 @@ from hocket_bus.sockets import Server
 
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
+from .aggregation_or_dispatch import AggregationOrDispatch
 from .auto import AutoMode, GraphMode
 from .composition.mode import CompositionMode
-from .composition.model_choice import ModelChoice, chosen
+from .composition.model_choice import SMALL, ModelChoice, chosen
 from .composition.service import ComposingDaemon, CompositionService
 from .composition.settings import GeneratorSettings
 from .config import CloudSettings, DaemonSettings, DeviceSettings
 from .dispatch.mode import DispatchMode, SharedSettings
 from .dispatch.settings import DispatchSettings
 from .engine.language_model import LanguageModel
+from .engine.settings import AUTO
 from .graph.settings import GateSettings
 from .parts import Parts
 from .serving.mode import Asks, Peers, Reports
@@ -38,22 +40,26 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     """The modes of a daemon."""
     aggregation = AggregationMode(services, settings.aggregation, parts.scheduler)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
+    dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
+    together = AggregationOrDispatch(aggregation, dispatch, services)
     made: list[Asks | Peers] = [
         aggregation,
-        DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy),
+        dispatch,
         CompositionMode(services, _generator(settings)),
-        GraphMode(aggregation, services),
-        AutoMode(aggregation, services, gate),
+        GraphMode(together, services),
+        AutoMode(together, services, gate),
     ]
     return Modes(
-        {mode.name: mode for mode in made if isinstance(mode, Asks)},
+        {mode.name: mode for mode in made if isinstance(mode, Asks)} | {together.name: together},
         {mode.name: mode for mode in made if isinstance(mode, Peers)},
         [mode for mode in made if isinstance(mode, Reports)],
     )
 
 
 def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
-    """Which model completes texts on a device."""
+    """Which model completes texts on a device; a server does not while one types."""
+    if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):
+        return ModelChoice(SMALL, "the model that answers is a server")
     return chosen(settings.composition.model, answering)
 
 

@@ -138,6 +138,7 @@ class FakePeer:
     reason: HocketError | None = None
     rtt_s: float = 0.0
     silence_s: float = 0.0
+    aggregates: bool = True
     first_tokens_s: Sequence[float] = ()
     forbids: HocketError | None = None
     sent: list[Message] = field(default_factory=list)

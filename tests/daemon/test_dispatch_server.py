@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 from dispatch_sides import CLOCKED, DispatchSides, ask
-from fakes import Part, part
+from fakes import ID, FakePeer, Part, part
 from two_sides import TEXTS, Clock
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Failed, Finish
+from hocket_bus.messages import Dispatch, Failed, Finish, Sampling
+from hocket_daemon.dispatch.follower import Follower
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.generators.generation import Usage
 from hocket_daemon.engine.generators.generator import TextRequest
@@ -46,6 +47,7 @@ class FakeServer:
     """Writes ANSWER in pieces of some letters, from whatever prefix it is given."""
 
     continues: bool = True
+    is_here: bool = True
     piece: int = 3
     texts: list[FakeText] = field(default_factory=list)
 
@@ -187,3 +189,38 @@ def test_a_cancelled_answer_closes_the_connection(sides: Made) -> None:
     leader.cancel()
     assert server.texts[-1].ended
     assert both.reader.done.finish == "cancelled"
+
+
+@dataclass
+class FakeGatherer:
+    """Asks nobody, and remembers what it was to ask."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def gather(self, peer: object, question: str, k: int, scorer: str, done: object) -> Callable[[], None]:
+        self.asked.append(question)
+        return lambda: None
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_devices_know_is_read_on_the_clouds_machine_alone(is_here: bool) -> None:
+    """They let the cloud read it: where its model is a server elsewhere, nobody is asked, and its own are searched."""
+    cloud, gatherer = part("cloud", TEXTS["cloud"]), FakeGatherer()
+    services = replace(cloud.services, reader=FakeServer(is_here=is_here), gatherer=gatherer)
+    opening = Dispatch(
+        session=ID,
+        epoch=0,
+        question="Who sang?",
+        task="answer",
+        sampling=Sampling(),
+        documents=2,
+        eos=[1],
+        relevance_temperature=0.1,
+        wire_mass=0.98,
+        writer="cloud",
+        escalates=True,
+    )
+    follower = Follower(services, opening, FakePeer("the device"), lambda: None)
+    follower.start()
+    assert gatherer.asked == ["Who sang?"] * is_here
+    assert len(cloud.retrieval.asked) == (not is_here)

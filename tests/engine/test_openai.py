@@ -16,7 +16,7 @@ from hocket_bus.errors import (
     Busy,
     Forbidden,
 )
-from hocket_bus.messages import Sampling
+from hocket_bus.messages import Sampling, Task
 from hocket_daemon.engine.generators.completions import Streamed
 from hocket_daemon.engine.generators.generation import Usage
 from hocket_daemon.engine.generators.generator import TextGenerator, TextRequest
@@ -66,6 +66,24 @@ def test_every_byte_that_leaves_is_in_the_ledger(tmp_path: Path, prefix: str, ta
         world.ledger.write()
         written = {(each.peer, each.session, each.kind, each.size_bytes) for each in read(tmp_path / "ledger")}
         assert written == {("127.0.0.1", "01" * 16, kind, size_bytes) for kind, size_bytes in expected.items()}
+
+
+@pytest.mark.parametrize("api", ["completions", "chat"])
+@pytest.mark.parametrize("task", ["answer", "complete"])
+def test_passages_are_read_before_the_prompt_and_counted_by_their_own_class(
+    tmp_path: Path, api: str, task: Task
+) -> None:
+    """Byte by byte, whatever JSON makes of them; the instruction that goes with them is the question's."""
+    passages = (' The "red" boat\nlies at €\t1. ', "Ünder 😀 the \\bridge.")
+    with serving(fixed(PLAIN, piece("x", api, "stop"), DONE)) as server:
+        world = World(server.url, tmp_path, api=api, egress=EgressSettings(passages=True))
+        assert world.hear(TextRequest(PROMPT, ASKED.sampling, task, passages=passages)).ends == ["eos"]
+        told = "".join(f"{passage.strip()}\n\n" for passage in passages)
+        body = server.body
+        said = body["prompt"] if api == "completions" else body["messages"][-1]["content"]
+        assert told + (f"Question: {PROMPT}\nAnswer:" if (api, task) == ("completions", "answer") else PROMPT) in said
+        escaped = len(json.dumps(told, ensure_ascii=False).encode()) - 2
+        assert world.ledger.sums == {"query": len(server.requests[-1]) - escaped, "passages": escaped}
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -210,6 +228,16 @@ def test_what_egress_keeps_does_not_leave(tmp_path: Path, egress: dict[str, bool
         heard = world.hear(TextRequest(PROMPT, Sampling(), prefix=prefix))
         assert isinstance(heard.error, Forbidden)
         assert next(iter(egress)) in heard.error.text
+        assert (server.requests, world.ledger.sums) == ([], {})
+
+
+def test_passages_do_not_leave_by_default(tmp_path: Path) -> None:
+    """Nor does the question without them: an answer from nothing is not what was asked for."""
+    with serving(fixed(PLAIN)) as server:
+        world = World(server.url, tmp_path)
+        heard = world.hear(TextRequest(PROMPT, Sampling(), passages=("The boat.",)))
+        assert isinstance(heard.error, Forbidden)
+        assert heard.error.remedy == "set passages = true there"
         assert (server.requests, world.ledger.sums) == ([], {})
 
 

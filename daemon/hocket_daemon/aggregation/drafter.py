@@ -20,6 +20,7 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, Made, made
+from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -32,7 +33,6 @@ from .steering import Guard
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
-Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
 Scorer = Callable[[str, list[Passage], str, Callable[[list[float] | HocketError], None]], None]
 log = structlog.get_logger(__name__)
 
@@ -201,7 +201,7 @@ class Drafter:
         self._session = session
         self._lookups = services.retrieval.lookups(session.user)
         self._find = find
-        self._stop_finding: Callable[[], None] = _nothing
+        self._stop_finding: Callable[[], None] = nothing
         self._grounded = Grounded(services.compute)
         self._decoding: _Decoding | None = None
 
@@ -336,7 +336,3 @@ class Drafter:
         expected_s = self._services.profiler.observe(rows, self._grounded.length, seconds)
         self.dialogue.exchange.pace(self._session.rtt_s, expected_s, self._session.max_lookahead)
         self.draft_next()
-
-
-def _nothing() -> None:
-    """What ends a search that has not begun."""

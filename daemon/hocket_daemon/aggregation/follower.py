@@ -9,10 +9,10 @@ import structlog
 
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Passages, Ready, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
 from ..serving.evidence import nearest
-from ..serving.gatherer import Gathered
+from ..serving.gatherer import Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from .answer_summary import of_follower
@@ -38,8 +38,10 @@ class Follower:
         self._steps = 0
         self._ended = "ended by the device, or its silence"
         self._gathered: Gathered | None = None
-        gathers = begin.escalates and services.gatherer is not None
-        self._drafter = Drafter(services, begin, self, scheduler, find=self._gather if gathers else None)
+        find = None
+        if begin.escalates and (gatherer := services.gatherer) is not None:
+            find = gathering(gatherer, peer, begin.question, begin.documents, scorer=begin.scorer, take=self._take)
+        self._drafter = Drafter(services, begin, self, scheduler, find=find)
 
     @property
     def id(self) -> bytes:
@@ -144,19 +146,8 @@ class Follower:
             )
         )
 
-    def _gather(self, done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
-        """Let other devices be asked, too."""
-
-        def gathered(outcome: Gathered | HocketError) -> None:
-            if isinstance(outcome, Gathered):
-                self._gathered = outcome
-                done(outcome.passages)
-            else:
-                done(outcome)
-
-        begin, gatherer = self._begin, self._services.gatherer
-        assert gatherer is not None
-        return gatherer.gather(self._peer, begin.question, begin.documents, begin.scorer, gathered)
+    def _take(self, gathered: Gathered) -> None:
+        self._gathered = gathered
 
     # --- the end
 

@@ -8,8 +8,8 @@ from hocket_bus.messages.dispatch import MAX_MOVES
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Sourced
 from ..serving.sources import PeerSources, Trace, sourced
-from .local_writer import LocalWriter
 from .moves import Position
+from .writers import OwnWriter
 
 
 class Answer:
@@ -59,7 +59,7 @@ class Answer:
             migrations=self.migrations,
         )
 
-    def sources(self, side: Side, writer: LocalWriter, reported: PeerSources | None) -> Sourced:
+    def sources(self, side: Side, writer: OwnWriter, reported: PeerSources | None) -> Sourced:
         """Where its tokens come from; `side` is this one, whose writer it is; `reported` is of the other."""
-        traces = [Trace(float(each == "device"), writer.parts.get(step)) for step, each in enumerate(self._writers)]
+        traces = [Trace(float(each == "device"), writer.part(step)) for step, each in enumerate(self._writers)]
         return sourced(side, writer.passages if self.is_of("device") else [], traces, reported)

@@ -13,11 +13,10 @@ from hocket_bus.messages import Migration, Side
 from ..serving.mode import Facts
 from .cost import Bill, Tokens
 from .dispatcher import Decision
-from .local_writer import LocalWriter
 from .policy import NEVER
 from .terms import Terms
 from .work import Work
-from .writers import CloudWriter
+from .writers import CloudWriter, OwnWriter
 
 
 class Books:
@@ -113,7 +112,7 @@ class Books:
         self._bill = self._dispatcher.book(tokens, today(), reserved=self._reserved)
         self._terms.booked()
 
-    def tokens_of(self, writer: LocalWriter, cloud: CloudWriter | None) -> Tokens:
+    def tokens_of(self, writer: OwnWriter, cloud: CloudWriter | None) -> Tokens:
         """A device pays for what it computes, and for every row; a server is paid for whole prompts, once asked."""
         device, server = writer.work, _work_of(cloud)
         asked = cloud is not None and cloud.opened
@@ -125,7 +124,7 @@ class Books:
             exact=cloud is None or not asked or cloud.has_reported_all,
         )
 
-    def facts(self, writer: LocalWriter, cloud: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
+    def facts(self, writer: OwnWriter, cloud: CloudWriter | None, migrations: Sequence[Migration]) -> Facts:
         """The decision record; without text."""
         decision, device, server = self._decision, writer.work, _work_of(cloud)
         predicted = decision.predicted if decision is not None else {}

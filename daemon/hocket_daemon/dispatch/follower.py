@@ -9,18 +9,20 @@ from typing import Literal
 
 import structlog
 
-from hocket_bus.errors import BadMessage, HocketError
+from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import refused
 from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
 
 from ..serving.evidence import nearest
+from ..serving.gatherer import Find, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Trace, sources_message
-from .local_writer import LocalWriter
+from .own_writer import own_writer
 
+MAX_NOTICES = 16  # devices, and lines about them
 log = structlog.get_logger(__name__)
 
 
@@ -38,7 +40,8 @@ class Follower:
         self._chain = PrefixChain(opening.session, opening.sampling.seed)
         self._written = 0
         self._on_first = on_first
-        self._writer = LocalWriter(services, opening, self._chain, self, "cloud")
+        self._gathered: Gathered | None = None
+        self._writer = own_writer(services, opening, self._chain, self, "cloud", find=self._find())
 
     @property
     def id(self) -> bytes:
@@ -111,8 +114,12 @@ class Follower:
         opening, digest = self._opening, self._chain.digest
         self._peer.send(Target(session=self.id, epoch=opening.epoch, first=step, ids=[token], digest=digest))
 
-    def on_finished(self, side: Side, finish: Finish) -> None:
-        """The device knows it by the last token."""
+    def on_finished(self, side: Side, finish: Finish) -> None:  # noqa: ARG002
+        """The device knows it by the last token: where no token says so, the one that ends answers is sent."""
+        if self._opening.eos:
+            self.on_token(side, len(self._chain), self._opening.eos[0])
+        else:
+            self.fail(Unavailable("the cloud's text has ended"))
 
     def on_failed(self, side: Side, error: HocketError) -> None:  # noqa: ARG002
         """The device goes on without this side."""
@@ -167,9 +174,23 @@ class Follower:
                 documents=len(found.passages),
                 best=nearest(found),
                 scorer=found.scorer,
+                matched=self._gathered.matched[:MAX_NOTICES] if self._gathered else [],
+                notices=self._gathered.notices[:MAX_NOTICES] if self._gathered else [],
                 **asdict(writer.work),
             )
         )
+
+    def _find(self) -> Find | None:
+        """Let other devices be asked, too: they let this machine read their passages, and no server elsewhere."""
+        opening, services = self._opening, self._services
+        is_here = services.reader is None or services.reader.is_here
+        if not opening.escalates or services.gatherer is None or not is_here:
+            return None
+        question, documents = opening.question, opening.documents
+        return gathering(services.gatherer, self._peer, question, documents, scorer="", take=self._take)
+
+    def _take(self, gathered: Gathered) -> None:
+        self._gathered = gathered
 
     # --- the end
 
@@ -196,7 +217,7 @@ class Follower:
 
     def _traces(self, tokens: int) -> list[Trace]:
         tokens = min(tokens, len(self._chain))
-        return [Trace(0.0, self._writer.parts.get(step)) for step in range(tokens)]
+        return [Trace(0.0, self._writer.part(step)) for step in range(tokens)]
 
     def close(self) -> None:
         """Free what it holds."""
@@ -211,8 +232,3 @@ class Follower:
             "work": asdict(self._writer.work),
             "times_s": {"all": time.monotonic() - self._began_s},
         }
-
-
-def rows_of(opening: Dispatch) -> int:
-    """Rows that are kept free for a session: one for each passage that may be found."""
-    return max(1, opening.documents)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
-from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, other
+from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
+from ..serving.evidence import is_about
 from ..serving.leading import Leading
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
@@ -20,8 +21,8 @@ from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .local_writer import LocalWriter
 from .notice import notice_of
+from .own_writer import own_writer
 from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
 from .remote_writer import NO_CLOUD, WORK_WAIT_S
@@ -41,7 +42,7 @@ class Leader(Leading):
         chain = PrefixChain(opening.session, opening.sampling.seed)
         self._answer = Answer(chain, terms.pace)
         self._books = strategy.books(terms, self._began_s)
-        self._own = LocalWriter(services, opening, chain, self, "device")
+        self._own = own_writer(services, opening, chain, self, "device")
         self._cloud = terms.cloud(chain, self) if terms.cloud is not None else None
         self._race = Race(SIDES if self._cloud is not None else ("device",))
         self._mover = strategy.mover(terms, self._to_read)
@@ -57,9 +58,15 @@ class Leader(Leading):
         obstacle = (self._cloud.obstacle or self._books.limit) if self._cloud is not None else None
         if obstacle is not None:
             self._do(self._race.gone("cloud", obstacle, self._began_s))
-        elif self._books.cloud_starts_at_once:
+        elif self._cloud is not None and self._begins_at_once:
             self._do(self._race.start(self._began_s, {"cloud": self._began_s}))
         self._own.start()
+
+    @property
+    def _begins_at_once(self) -> bool:
+        """Whether the cloud does, whatever this side finds."""
+        begins = self._terms.begins
+        return begins == "cloud" or (begins == "race" and self._books.cloud_starts_at_once)
 
     # --- what the writers tell
 
@@ -72,6 +79,9 @@ class Leader(Leading):
         except BadMessage as error:
             self._lose("cloud", error)
             raise
+        if isinstance(message, Standing) and self._reply.route is not None:
+            for line in self._reply.route.receive(message):
+                self._notify(line)
         if isinstance(message, Sources) and self._written is not None:
             self._conclude(self._written)
 
@@ -82,6 +92,9 @@ class Leader(Leading):
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
+        elif self._terms.begins != "race":
+            knows = self._own.found is not None and is_about(self._own.found, self._terms.min_evidence)
+            starts_s = {"device" if self._terms.begins == "evidence" and knows else "cloud": self._began_s}
         self._do(self._race.start(time.monotonic(), starts_s))
 
     def on_read(self, side: Side) -> None:
@@ -188,7 +201,8 @@ class Leader(Leading):
 
         A cloud that begins a sentence and gives way would hear how the device ends it: it does not get it back.
         """
-        if target == "cloud" and self._cloud is not None and not self._cloud.continues:
+        writer = self._own if target == "device" else self._cloud
+        if writer is not None and not writer.continues:
             return False
         if target == "cloud" and self._answer.is_of("cloud") and not self._terms.trusts:
             return False

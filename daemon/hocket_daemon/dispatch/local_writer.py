@@ -19,9 +19,9 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, made, within
+from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
-from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from .work import Work
 from .writers import WritingSession
@@ -35,15 +35,24 @@ class _Drawn(NamedTuple):
 
 
 class LocalWriter:
-    """Searches with `start`, reads with `read`, then stands or writes behind its session's tokens."""
+    """The OwnWriter of a model of this daemon's."""
+
+    continues = True
 
     def __init__(
-        self, services: Services, opening: Dispatch, chain: PrefixChain, session: WritingSession, side: Side
+        self,
+        services: Services,
+        opening: Dispatch,
+        chain: PrefixChain,
+        session: WritingSession,
+        side: Side,
+        *,
+        find: Find,
     ) -> None:
         """`chain` holds the answer's tokens and belongs to the session; `side` is the one that writes."""
         self.work = Work()
         self.found: Passages | None = None
-        self.parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
+        self._parts: dict[int, Table | None] = {}  # each passage's part in the tokens that were written here, by step
         self.closed = False
         self._services = services
         self._opening = opening
@@ -51,7 +60,7 @@ class LocalWriter:
         self._session = session
         self._side: Side = side
         self._rule = Rule(opening.sampling.seed, opening.sampling.temperature, opening.sampling.top_p)
-        self._lookups = services.retrieval.lookups(session.user)
+        self._find, self._stop_finding = find, nothing
         self._weights: list[float] = []
         self._reads = False  # the prompt is to be read, as soon as the passages are there
         self._began_s = 0.0
@@ -76,15 +85,15 @@ class LocalWriter:
         """How many rows hold the prompt."""
         return max(1, len(self.passages))
 
+    def part(self, step: int) -> Table | None:
+        """Each passage's part in the token of a step, if it was written here."""
+        return self._parts.get(step)
+
     # --- what it is told
 
     def start(self) -> None:
         """Find the passages."""
-        opening = self._opening
-        if opening.documents == 0:
-            self._on_found(NO_PASSAGES)
-        else:
-            self._lookups.search(opening.question, opening.documents, "", self._on_found)
+        self._stop_finding = self._find(self._on_found)
 
     def read(self) -> None:
         """Read the prompt, as soon as the passages are there. Again does no harm."""
@@ -117,7 +126,7 @@ class LocalWriter:
     def end(self, reason: str) -> None:  # noqa: ARG002 - a cloud daemon is told it
         """Free the rows, behind whatever the compute thread still does with them."""
         self.closed = True
-        self._lookups.close()
+        self._stop_finding()
         self._drop_step()
         self._grounded.close()
 
@@ -201,7 +210,7 @@ class LocalWriter:
     def _publish(self, known: _Drawn) -> None:
         """The next step begins before anybody hears of this one."""
         step, token = len(self._tokens), known.token
-        self.parts[step] = within(known.made, token)
+        self._parts[step] = within(known.made, token)
         self._tokens.append(token)
         self._known = None
         if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:

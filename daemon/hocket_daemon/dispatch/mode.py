@@ -35,14 +35,15 @@ from .booking import today
 from .cost import costs_of
 from .device_ttft import DeviceTtft
 from .dispatcher import Dispatcher
-from .follower import Follower, rows_of
+from .follower import Follower
 from .leader import Leader
+from .own_writer import rows_of
 from .profile import Lengths, ServerProfile
 from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
 from .settings import DispatchSettings, check
 from .strategy import DISCO, Strategy
-from .terms import Terms, options_of
+from .terms import Begins, Terms, options_of
 from .writers import CloudWriter, WritingSession
 
 LATEST = 32  # prompts of the cloud's, by which the next one's length is bounded
@@ -126,20 +127,21 @@ class DispatchMode:
 
     def rows(self, ask: Ask) -> int:
         """One for each passage."""
-        return max(1, ask.documents)
+        return rows_of(self._services, ask.documents)
 
-    def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Leader:
-        """Lead a session."""
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
+        """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
         options = options_of(ask)
-        opening = self._opening(ask)
+        opening = self._opening(ask, escalates=begins == "cloud")
         terms = Terms(
             dispatcher=self._dispatcher,
-            migration=self._settings.migration,
+            migration=self._settings.migration if begins == "race" else "off",
             pace=options.pace or self._settings.pace,
             opening=opening,
+            begins=begins,
             min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
-            cloud=None if options.alone else self._cloud(ask, peer, opening),
+            cloud=None if options.alone else self._cloud(ask, peer, opening, begins),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
@@ -149,7 +151,7 @@ class DispatchMode:
 
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
-        return rows_of(_dispatch(opening))
+        return rows_of(self._services, _dispatch(opening).documents)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Read, and write, in a device's session."""
@@ -169,11 +171,11 @@ class DispatchMode:
         return refused(error, dispatch.session, dispatch.epoch)
 
     def _cloud(
-        self, ask: Ask, peer: Peer | None, opening: Dispatch
+        self, ask: Ask, peer: Peer | None, opening: Dispatch, begins: Begins
     ) -> Callable[[PrefixChain, WritingSession], CloudWriter] | None:
-        """The server where one is configured, or else the cloud daemon."""
+        """The server where one is configured, or else the cloud daemon, which alone takes part in other modes."""
         server, model = self._services.server, self._services.model
-        if server is not None:
+        if server is not None and begins == "race":
             request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
             return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:
@@ -188,7 +190,7 @@ class DispatchMode:
             self._reported = reported
             self._dispatcher.server_profile.seed([each + peer.rtt_s for each in reported])
 
-    def _opening(self, ask: Ask) -> Dispatch:
+    def _opening(self, ask: Ask, *, escalates: bool) -> Dispatch:
         return Dispatch(
             session=os.urandom(16),
             epoch=0,
@@ -200,6 +202,7 @@ class DispatchMode:
             relevance_temperature=self._weighing.temperature,
             wire_mass=self._weighing.wire_mass,
             writer="cloud",
+            escalates=escalates,
         )
 
 

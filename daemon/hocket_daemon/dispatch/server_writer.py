@@ -1,4 +1,4 @@
-"""A server of text as the far side: asked anew for every stint, and its text numbered as this side's model does.
+"""A server of text as a side: asked anew for every stint, and its text numbered as this side's model does.
 
 It knows tokens by their text alone. What is cancelled is paid for by its whole prompt, as an estimate.
 """
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Message, Standing
+from hocket_bus.messages import Finish, Message, Side, Standing
 
 from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.language_model import LanguageModel
@@ -35,10 +35,12 @@ class ServerWriter:
         request: TextRequest,
         chain: PrefixChain,
         session: WritingSession,
+        *,
+        side: Side = "cloud",
     ) -> None:
-        """`request` is for the whole answer. `chain` holds its tokens and belongs to the session."""
+        """`request` is for the whole answer. `chain` holds its tokens and belongs to the session; `side` writes."""
         self.opened = False
-        self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it reads no documents
+        self.peer_sources: PeerSources | None = PeerSources([], np.zeros((0, 0)))  # it has no documents
         self.standing: Standing | None = None
         self.continues = server.continues
         self.work = Work()
@@ -48,6 +50,7 @@ class ServerWriter:
         self._request = request
         self._chain = chain
         self._session = session
+        self._side: Side = side
         self._stint = 0
         self._text: Generating | None = None
         self._asked = 0  # tokens of this stint's prompt, as this side's model counts them
@@ -62,7 +65,7 @@ class ServerWriter:
         left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
         request = replace(whole, sampling=left, prefix=self._model.text(self._chain.ids))
         self.opened, stint = True, self._stint
-        self._asked = len(self._model.prompt(whole.prompt, whole.task)) + tokens
+        self._asked = len(self._model.prompt("\n\n".join([*whole.passages, whole.prompt]), whole.task)) + tokens
         self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
         self._text = self._server.generate(
             request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)
@@ -92,7 +95,7 @@ class ServerWriter:
             if stint != self._stint:
                 return
             self.work.decoded += 1
-            self._session.on_token("cloud", len(self._chain), token)
+            self._session.on_token(self._side, len(self._chain), token)
 
     def _on_end(self, stint: int, end: Finish | HocketError) -> None:
         if stint != self._stint:
@@ -100,9 +103,9 @@ class ServerWriter:
         text, self._text = self._text, None
         self._count(text)
         if isinstance(end, HocketError):
-            self._session.on_failed("cloud", end)
+            self._session.on_failed(self._side, end)
         else:
-            self._session.on_finished("cloud", end)
+            self._session.on_finished(self._side, end)
 
     def _count(self, text: Generating | None) -> None:
         """What the server says that it has read, where it says so."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from hocket_bus.messages import Ask, Dispatch, DispatchOptions
 
@@ -12,6 +13,8 @@ from ..serving.prefix import PrefixChain
 from .dispatcher import Dispatcher
 from .settings import Migration
 from .writers import CloudWriter, WritingSession
+
+Begins = Literal["race", "evidence", "cloud"]  # who begins: whoever is quicker, whoever knows more, or the cloud
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Terms:
     migration: Migration
     pace: float  # tokens a second that the reader reads
     opening: Dispatch
+    begins: Begins
     min_evidence: float  # the score below which no passage is taken to be about a question
     trusts: bool  # a cloud that has written may have back what the device goes on with
     cloud: Callable[[PrefixChain, WritingSession], CloudWriter] | None  # of these tokens; None: there is no cloud

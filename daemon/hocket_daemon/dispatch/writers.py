@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Message, Side, Standing
+from hocket_bus.messages import Finish, Message, Passage, Passages, Side, Standing
 
+from ..engine.sampling.heads import Table
 from ..serving.sources import PeerSources
 from .work import Work
 
@@ -62,6 +63,33 @@ class AnswerWriter(Protocol):
 
     def end(self, reason: str) -> None:
         """The answer is there, or is not wanted any more."""
+
+
+class OwnWriter(AnswerWriter, Protocol):
+    """This side's: it searches with `start`, and reads this side's passages."""
+
+    found: Passages | None  # None before the search has answered
+
+    @property
+    def passages(self) -> list[Passage]:
+        """Those of `found`."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows of this daemon's model hold the prompt."""
+
+    @property
+    def continues(self) -> bool:
+        """Whether it can go on behind what another side wrote."""
+
+    def part(self, step: int) -> Table | None:
+        """Each passage's part in the token of a step that was written here."""
+
+    def start(self) -> None:
+        """Find the passages."""
+
+    def read(self) -> None:
+        """Read the prompt as soon as the passages are there. Again does no harm."""
 
 
 class CloudWriter(AnswerWriter, Protocol):

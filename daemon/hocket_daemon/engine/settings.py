@@ -13,7 +13,7 @@ from hocket_bus.web.server_address import KeyFile
 AUTO, BUNDLED = "auto", "bundled"
 TUNED = {BUNDLED: "bundled-composition", "smollm2": "smollm2-composition"}  # for composition; the latter is an adapter
 PREFILL_TOKENS = 128
-Engine = Literal["auto", "vllm"]
+Engine = Literal["auto", "vllm", "openai"]
 Api = Literal["completions", "chat"]
 
 
@@ -30,8 +30,9 @@ class ModelSettings(Struct, frozen=True, forbid_unknown_fields=True):
     engine: Annotated[
         Engine,
         Meta(
-            description="`auto` is llama.cpp for a `.gguf` file and transformers for anything else; "
-            "`vllm` is for a GPU server (docs/models.md)"
+            description="`auto` is llama.cpp for a `.gguf` file and transformers for anything else; `vllm` is for a "
+            "GPU server (docs/models.md); `openai`: the server of `[server]` reads the passages and writes, and of "
+            "`name` only the tokenizer is loaded"
         ),
     ] = "auto"
     vllm: Annotated[

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Side
 
 from ..database import read_only, written
 
@@ -25,7 +25,22 @@ TO_SHARE: tuple[PeerClass, ...] = ("control", "summaries")  # nor summaries kept
 TO_REMEMBER: tuple[PeerClass, ...] = ("control", "memory")  # and no memory is asked for without these
 
 
-class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class ServerEgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What may leave this side for a server of text: docs/privacy.md."""
+
+    passages: Annotated[
+        bool,
+        Meta(
+            description="passages of this side's documents, for the server that is its model (`[model] engine`); "
+            "without them such a side answers from no document"
+        ),
+    ] = False
+    ledger: Annotated[
+        FilePath, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
+    ] = ""
+
+
+class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What may leave for the cloud, or for a server of text; false keeps it on the device: docs/privacy.md.
 
     Whatever has no name here stays.
@@ -61,17 +76,16 @@ class EgressSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             "without them, or `control`, suggestions are made from this device's documents alone"
         ),
     ] = True
-    ledger: Annotated[
-        FilePath, Meta(description="the file that counts what left, for `hocket audit`; empty: none is kept")
-    ] = ""
 
 
 class PeerGate:
     """Lets the classes of the policy pass to one peer, and counts what left."""
 
-    def __init__(self, settings: EgressSettings, peer: str, ledger: Ledger) -> None:
+    def __init__(self, settings: EgressSettings, peer: str, ledger: Ledger, side: Side = "device") -> None:
+        """`side` is whose policy it is: who reads of a refusal may be at the other one."""
         self._allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name))
         self._peer = peer
+        self._place = "this device" if side == "device" else "the cloud"
         self._ledger = ledger
 
     def check(self, message: Message) -> None:
@@ -86,7 +100,9 @@ class PeerGate:
     def require(self, kind: DataClass, what: str) -> None:
         """`check` of what is no message of the bus; `what` names it. Raises Forbidden."""
         if kind not in self._allowed:
-            raise Forbidden(f"[egress] keeps {kind} on this device, so no {what} may leave", f"set {kind} = true there")
+            raise Forbidden(
+                f"[egress] keeps {kind} on {self._place}, so no {what} may leave", f"set {kind} = true there"
+            )
 
     def add(self, kind: DataClass, session: bytes, size_bytes: int) -> None:
         """`count` of what is no message of the bus; `session` is empty for what belongs to none."""
@@ -104,10 +120,11 @@ def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> 
 def fact(settings: EgressSettings) -> str:
     """The line of `hocket status`: what leaves, in plain words."""
     hindered, alone = obstacle(settings), obstacle(settings, TO_REMEMBER)
-    if hindered and alone and not _of_graph(settings):
+    read = "passages, for the server that is its model (passages = true)" if settings.passages else ""
+    if hindered and alone and not _of_graph(settings) and not read:
         return f"nothing: {hindered.text}"
     composed = "" if alone else "what is new of a text that is composed, at most 64 words, redacted (memory = true)"
-    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings))))
+    return "; ".join(filter(None, ("" if hindered else _of_questions(settings), composed, _of_graph(settings), read)))
 
 
 def _of_graph(settings: EgressSettings) -> str:

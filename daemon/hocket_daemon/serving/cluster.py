@@ -89,6 +89,11 @@ class ClusterPeer:
         return self.link.reason
 
     @property
+    def aggregates(self) -> bool:
+        """As that daemon tells it."""
+        return self.link.aggregates
+
+    @property
     def rtt_s(self) -> float:
         """Of the link."""
         return self.link.rtt_s

@@ -19,6 +19,11 @@ def nearest(found: Passages) -> float:
     return max((passage.score for passage in found.passages), default=-1.0)
 
 
+def is_about(found: Passages, minimum: float) -> bool:
+    """Whether a passage scores `minimum`, in [-1, 1]; of scorers of another scale none does."""
+    return found.scorer.startswith(_CALIBRATED) and nearest(found) >= minimum
+
+
 def doubt(found: Sequence[tuple[str, float]], minimum: float) -> str:
     """What to tell where no passage scores `minimum`, in [-1, 1]; empty for others, and by scorers of another scale."""
     if not found or not all(scorer.startswith(_CALIBRATED) for scorer, _ in found):

@@ -11,6 +11,8 @@ from hocket_bus.messages import Passages
 
 from .mode import Peer
 
+Find = Callable[[Callable[[Passages | HocketError], None]], Callable[[], None]]  # tells what it found; returns its end
+
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
@@ -31,3 +33,25 @@ class Gatherer(Protocol):
 
         What comes back ends it: nobody waits any more.
         """
+
+
+def gathering(
+    gatherer: Gatherer, peer: Peer, question: str, k: int, *, scorer: str, take: Callable[[Gathered], None]
+) -> Find:
+    """Look so for passages; `take` gets all that was gathered before they are told."""
+
+    def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
+        def gathered(outcome: Gathered | HocketError) -> None:
+            if isinstance(outcome, HocketError):
+                done(outcome)
+            else:
+                take(outcome)
+                done(outcome.passages)
+
+        return gatherer.gather(peer, question, k, scorer, gathered)
+
+    return find
+
+
+def nothing() -> None:
+    """What ends a search that has not begun."""

@@ -41,6 +41,10 @@ class Peer(Protocol):
         """Equally likely seconds to its first token, as it tells them; none where it does not."""
 
     @property
+    def aggregates(self) -> bool:
+        """Whether its model tells probabilities, as far as it has said."""
+
+    @property
     def silence_s(self) -> float:
         """For how long nothing has come from it."""
 

@@ -20,6 +20,7 @@ class Unlinked:
     rtt_s: float = 0.0
     first_tokens_s: Sequence[float] = ()
     silence_s: float = 0.0
+    aggregates: bool = True
 
     def send(self, message: Message) -> None:  # noqa: ARG002 - whatever it is
         """Raises Unavailable."""
@@ -34,6 +35,7 @@ class RoutePeer:
     route: bytes
     user: str
     reason: HocketError | None = None
+    aggregates: bool = True  # a device that leads an aggregation does
 
     @property
     def up(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hocket_bus.messages import AggregationOutcome, GateDecision, Outcome, Ready, Routing
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, GateDecision, Outcome, Ready, Routing, Standing
 
 MAX_NOTICES = 64  # lines of the other side's that a reader is told
 
@@ -16,7 +16,7 @@ class Route:
         self._matched: list[str] = []
         self._noticed: set[str] = set()
 
-    def receive(self, ready: Ready) -> list[str]:
+    def receive(self, ready: Ready | Standing) -> list[str]:
         """Take which devices may know more; what the reader was not told of them yet."""
         self._matched = ready.matched
         news = [line for line in dict.fromkeys(ready.notices) if line not in self._noticed]
@@ -26,11 +26,17 @@ class Route:
 
     def routing(self, outcome: Outcome | None) -> Routing:
         """At the end of the answer; `outcome` is how its sides wrote it."""
-        alone = isinstance(outcome, AggregationOutcome) and outcome.method == "alone"
-        if self._home or alone:
+        if self._home or _is_alone(outcome):
             why = self._why if self._home else f"{self._why}; the cloud had no part, so this device answered alone"
             return Routing(way="home", why=why, matched=self._matched, gate=self._gate)
         if self._matched:
             why = f"{self._why}; {self._matched[0]}'s summaries match best"
             return Routing(way="devices", why=why, matched=self._matched, gate=self._gate)
         return Routing(way="pair", why=f"{self._why}; no other device's summaries match", gate=self._gate)
+
+
+def _is_alone(outcome: Outcome | None) -> bool:
+    """Whether the cloud wrote none of it."""
+    if isinstance(outcome, DispatchOutcome):
+        return outcome.cloud_tokens == 0
+    return isinstance(outcome, AggregationOutcome) and outcome.method == "alone"

@@ -29,6 +29,7 @@ class Services:
     counters: Counters
     admission: Admission
     server: TextGenerator | None = None  # of text, instead of the other side
+    reader: TextGenerator | None = None  # the server that is this side's model, and reads its passages
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
     gatherer: Gatherer | None = None  # of others' passages

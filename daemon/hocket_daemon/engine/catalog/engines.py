@@ -1,4 +1,4 @@
-"""Which engine reads a model: vLLM where it is asked for, llama.cpp a GGUF file, transformers everything else."""
+"""Which engine reads a model: llama.cpp a GGUF file, transformers anything else; vLLM or a server where it is asked."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from hocket_bus.errors import BadConfiguration
 from hocket_bus.messages import Side
 
 from ..backends.gguf_model import SUFFIX, GGUFModel
-from ..settings import KVSettings, ModelSettings
+from ..backends.remote_model import RemoteModel
+from ..generators.server import server_of
+from ..settings import KVSettings, ModelSettings, ServerSettings
 from .format_choice import chosen, reported
 from .store import advice, is_installed, place_of, resolved
 
@@ -38,3 +41,13 @@ def open_model(
     from ..backends.transformers_model import TransformersModel  # seconds and memory that llama.cpp does not need
 
     return TransformersModel(settings, side, kv, why)
+
+
+def remote_model(settings: ModelSettings, server: ServerSettings, side: Side) -> RemoteModel:
+    """What is here of the model that a server has. Raises BadConfiguration."""
+    address = server_of(server)
+    if address is None:
+        raise BadConfiguration('[model] engine is "openai", but there is no server', "set url and model in [server]")
+    place = Path(place_of(settings.name, side)).expanduser()
+    folder = place.parent if place.suffix == SUFFIX else place
+    return RemoteModel(settings, folder, server.model, address.place)

@@ -37,6 +37,7 @@ from .generator import TextRequest
 DONE = "[DONE]"
 MAX_SEED = 1 << 31  # some servers hold no more
 MAX_RETRY_S = 3_600.0
+GROUNDED = "Answer briefly and from these passages only."
 GO_ON = "Go on with the user's text where it ends. Write nothing but what comes next."
 _KNOWN = {  # what an error calls itself, as the status that says the same
     "context_length_exceeded": 413,
@@ -66,10 +67,11 @@ _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that are no byt
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's JSON; `prefix_bytes` of it are the text that is written already."""
+    """A request's JSON; so many bytes of it are the text that is written already, and the passages."""
 
     data: bytes
     prefix_bytes: int
+    passage_bytes: int
 
 
 class _Part(Struct, frozen=True):
@@ -101,9 +103,9 @@ def continues(api: Api) -> bool:
 
 
 def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = PLAIN) -> Body:
-    """The question, how to draw, the model's name, and nothing else: stop strings stay here.
+    """The question, its passages, how to draw, the model's name, and nothing else: stop strings stay here.
 
-    The prefix can be told from the prompt by its bytes, since JSON escapes each character by itself.
+    Prefix and passages can be told from the rest by their bytes, since JSON escapes each character by itself.
     """
     sampling = request.sampling
     if settings.api == "chat":
@@ -119,18 +121,28 @@ def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = P
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return Body(msgspec.json.encode(dialect.spoken(asked)), len(msgspec.json.encode(request.prefix)) - len('""'))
+    return Body(msgspec.json.encode(dialect.spoken(asked)), _size(request.prefix), _size(_passages(request)))
+
+
+def _size(text: str) -> int:
+    """Of a part of a JSON text."""
+    return len(msgspec.json.encode(text)) - len('""')
+
+
+def _passages(request: TextRequest) -> str:
+    return "".join(f"{passage.strip()}\n\n" for passage in request.passages)
 
 
 def _prompt(request: TextRequest) -> str:
     if request.task == "complete":
-        return request.prompt
-    asked = f"Question: {request.prompt.strip()}\nAnswer:"
+        return _passages(request) + request.prompt
+    asked = f"{_passages(request)}Question: {request.prompt.strip()}\nAnswer:"
     return f"{asked} " if request.prefix else asked
 
 
 def _messages(request: TextRequest) -> list[dict[str, str]]:
-    user = {"role": "user", "content": request.prompt}
+    told = f"{GROUNDED}\n\n" if request.passages and request.task == "answer" else ""
+    user = {"role": "user", "content": told + _passages(request) + request.prompt}
     return [user] if request.task == "answer" else [{"role": "system", "content": GO_ON}, user]
 
 

@@ -21,8 +21,8 @@ from .generation import Generated, Generation, Usage
 class TextRequest:
     """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`.
 
-    `prefix` is what is written of the text already: what comes goes on from it. `session` is whose the text is, for
-    the ledger where it leaves this machine.
+    `passages` are for a server, which reads them before the prompt. `prefix` is what is written of the text already:
+    what comes goes on from it. `session` is whose the text is, for the ledger where it leaves this machine.
     """
 
     prompt: str
@@ -31,6 +31,7 @@ class TextRequest:
     stop: tuple[str, ...] = ()
     prefix: str = ""
     session: bytes = b""
+    passages: tuple[str, ...] = ()
 
 
 class Generating(Protocol):
@@ -51,6 +52,10 @@ class TextGenerator(Protocol):
     def continues(self) -> bool:
         """Whether it can go on from a prefix."""
 
+    @property
+    def is_here(self) -> bool:
+        """Whether what it is told stays on this machine."""
+
     def generate(
         self,
         request: TextRequest,
@@ -68,7 +73,7 @@ class TextGenerator(Protocol):
 class LocalGenerator:
     """The TextGenerator of a model: its texts are decoded beside all other sessions of the model's compute thread."""
 
-    continues = True
+    continues = is_here = True
 
     def __init__(self, model: LanguageModel, compute: Compute, mass: float) -> None:
         """`mass` is the share of each distribution, in (0, 1], from which is drawn."""

@@ -1,7 +1,7 @@
 """A server of text as a TextGenerator: vLLM, SGLang, llama.cpp, transformers serve and whoever else has OpenAI's API.
 
-A thread for each text waits for the server; everything is called back on the main thread. What leaves is the question
-and the answer so far, through the gate of [egress] and into its ledger, counted before TLS.
+A thread for each text waits for the server; everything is called back on the main thread. What leaves is the question,
+its passages and the answer so far, through the gate of [egress] and into its ledger, counted before TLS.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from http.client import HTTPResponse
 import structlog
 
 from hocket_bus.errors import BadRequest, Busy, DeadlineExceeded, HocketError, ProtocolError, Unavailable
-from hocket_bus.messages import Finish
+from hocket_bus.messages import Finish, Side
 from hocket_bus.web.connection import BROKEN, HttpConnection
 from hocket_bus.web.dialect import PLAIN, Dialect
-from hocket_bus.web.server_address import ServerAddress
+from hocket_bus.web.server_address import ServerAddress, is_here
 
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
 from ..runtime.compute import Post
 from ..settings import ServerSettings
-from .completions import Streamed, body_of, continues, error_of
+from .completions import Body, Streamed, body_of, continues, error_of
 from .generation import Usage
 from .generator import TextRequest
 from .server import server_of
@@ -39,17 +39,21 @@ MAX_REFUSAL_BYTES = 1 << 16
 log = structlog.get_logger(__name__)
 
 
-def open_server(settings: ServerSettings, post: Post, egress: EgressSettings, ledger: Ledger) -> OpenAIGenerator | None:
+def open_server(
+    settings: ServerSettings, post: Post, egress: EgressSettings, ledger: Ledger, side: Side = "device"
+) -> OpenAIGenerator | None:
     """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet."""
     server = server_of(settings)
-    return None if server is None else OpenAIGenerator(server, settings, post, PeerGate(egress, server.host, ledger))
+    if server is None:
+        return None
+    return OpenAIGenerator(server, settings, post, PeerGate(egress, server.host, ledger, side))
 
 
 class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
     def __init__(self, server: ServerAddress, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
-        self.continues = continues(settings.api)
+        self.continues, self.is_here = continues(settings.api), is_here(server.host)
         self._server = server
         self._settings = settings
         self._post = post
@@ -98,6 +102,8 @@ class OpenAIGenerator:
         """Why nothing is sent; where this is None, a thread has been taken."""
         try:
             self._gate.require("query", "question")
+            if request.passages:
+                self._gate.require("passages", "passage")
             if request.prefix:
                 self._gate.require("targets", "answer")
         except HocketError as error:
@@ -114,11 +120,13 @@ class OpenAIGenerator:
         finally:
             self._free.release()
 
-    def _count(self, request: TextRequest, size_bytes: int, prefix_bytes: int) -> None:
-        """Into the ledger: the text so far by its own class, and all the rest with the question."""
-        self._gate.add("query", request.session, size_bytes - prefix_bytes)
-        if prefix_bytes:
-            self._gate.add("targets", request.session, prefix_bytes)
+    def _count(self, request: TextRequest, size_bytes: int, body: Body) -> None:
+        """Into the ledger: passages and the text so far by classes of their own, and all the rest with the question."""
+        self._gate.add("query", request.session, size_bytes - body.prefix_bytes - body.passage_bytes)
+        if body.passage_bytes:
+            self._gate.add("passages", request.session, body.passage_bytes)
+        if body.prefix_bytes:
+            self._gate.add("targets", request.session, body.prefix_bytes)
 
     def _deliver(self, text: ServerText, piece: str, end: Finish | HocketError | None, usage: Usage | None) -> None:
         if piece:
@@ -171,10 +179,10 @@ class _Worker:
         *,
         dialect: Dialect,
         learn: Callable[[Dialect], None],
-        count: Callable[[int, int], None],
+        count: Callable[[int, Body], None],
         deliver: Callable[[str, Finish | HocketError | None, Usage | None], None],
     ) -> None:
-        """`learn` gets what the server takes, and `count` the bytes that leave and how many are the text so far.
+        """`learn` gets what the server takes, and `count` the bytes that leave and the body among them.
 
         `deliver` gets the pieces, then the one end.
         """
@@ -224,7 +232,7 @@ class _Worker:
             self._connection.open(time.monotonic() + self._settings.connect_wait_s)
             body = body_of(self._request, self._settings, self._dialect)
             asked = self._server.post(body.data, "text/event-stream")
-            self._count(len(asked), body.prefix_bytes)
+            self._count(len(asked), body)
             answer = self._connection.send(asked, until_s)
             if answer.status == 200:
                 self._learn(self._dialect)

@@ -60,7 +60,7 @@ class Simulated:
         )  # fmt: skip
         self._script = script
         self._terms = Terms(
-            dispatcher=self._dispatcher, migration="off", pace=settings.pace, opening=_OPENING,
+            dispatcher=self._dispatcher, migration="off", pace=settings.pace, opening=_OPENING, begins="race",
             cloud=None, min_evidence=-1.0, trusts=False, cloud_prompts=deque(maxlen=LATEST), booked=lambda: None,
         )  # fmt: skip
 

@@ -1,0 +1,51 @@
+"""Who writes for this side, its model or the server that is its model; and where it finds its passages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hocket_bus.errors import HocketError
+from hocket_bus.messages import Dispatch, Passages, Side
+
+from ..serving.gatherer import Find
+from ..serving.prefix import PrefixChain
+from ..serving.retrieval import NO_PASSAGES
+from ..serving.services import Services
+from .local_writer import LocalWriter
+from .server_reader import ServerReader
+from .writers import OwnWriter, WritingSession
+
+
+def own_writer(
+    services: Services,
+    opening: Dispatch,
+    chain: PrefixChain,
+    session: WritingSession,
+    side: Side,
+    *,
+    find: Find | None = None,
+) -> OwnWriter:
+    """`chain` holds the answer's tokens and belongs to the session; `side` writes. `find` instead of a search."""
+    find = find or _search(services, opening, session.user)
+    if services.reader is not None:
+        return ServerReader(services, opening, chain, session, side, find=find)
+    return LocalWriter(services, opening, chain, session, side, find=find)
+
+
+def rows_of(services: Services, documents: int) -> int:
+    """Rows that are kept free for a session: one for each passage that may be found."""
+    return 1 if services.reader is not None else max(1, documents)
+
+
+def _search(services: Services, opening: Dispatch, user: str) -> Find:
+    """Of this side's documents."""
+
+    def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
+        lookups = services.retrieval.lookups(user)
+        if opening.documents == 0:
+            done(NO_PASSAGES)
+        else:
+            lookups.search(opening.question, opening.documents, "", done)
+        return lookups.close
+
+    return find

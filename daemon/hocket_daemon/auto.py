@@ -15,7 +15,7 @@ import msgspec
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
 
-from .aggregation_or_dispatch import AggregationOrDispatch
+from .aggregation.mode import AggregationMode
 from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
@@ -35,7 +35,7 @@ class GraphMode:
 
     name = "graph"
 
-    def __init__(self, aggregation: AggregationOrDispatch, services: Services) -> None:
+    def __init__(self, aggregation: AggregationMode, services: Services) -> None:
         self._aggregation = aggregation
         self._services = services
 
@@ -60,7 +60,7 @@ class AutoMode(GraphMode):
 
     name = "auto"
 
-    def __init__(self, aggregation: AggregationOrDispatch, services: Services, settings: GateSettings) -> None:
+    def __init__(self, aggregation: AggregationMode, services: Services, settings: GateSettings) -> None:
         super().__init__(aggregation, services)
         self._settings = settings
         self._calibration = calibration_file.load(settings.calibration)

@@ -103,6 +103,7 @@ class Daemon:
         self._comes_first = False  # the bus runs in real time
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
+        self.peer: Callable[[], Peer | None] = _nobody  # the other side for a client's question
         self.duties: list[Duty] = []  # what a side does beside answering
         self._opened = ExitStack()  # closed in reverse order
         with ExitStack() as undo:
@@ -304,10 +305,6 @@ class Daemon:
 
     # --- the other side
 
-    def peer(self) -> Peer | None:
-        """The other side for a client's question; None where there is none."""
-        return None
-
     def on_peer_link(self, event: LinkUp | LinkDown | LinkDraining) -> None:
         """A link to the other side changed."""
 
@@ -358,3 +355,7 @@ class Daemon:
             "events_waiting": float(self.bus.waiting),
             "bad_messages_total": float(self.server.bad_messages.count),
         }
+
+
+def _nobody() -> None:
+    """There is no other side."""

@@ -11,10 +11,9 @@ from msgspec import structs
 from hocket_bus import config, log, paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, HocketError, ProtocolError, Unavailable
-from hocket_bus.faults import raised
 from hocket_bus.keys import Keys
-from hocket_bus.messages import End, Hello, Refused
-from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
+from hocket_bus.messages import End, Hello
+from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp
 
 from .config import DeviceSettings
 from .daemon import Daemon
@@ -60,6 +59,8 @@ class DeviceDaemon(Daemon):
             self._dial()
             sharing = None  # who may share no summaries tells the cloud that, if it is connected for anything else
         self._sharing_peer = self._cloud_for(sharing)
+        hindered = obstacle(self._egress)
+        self.peer = self.cluster.peer if self._cloud and hindered is None else lambda: self._cloud_for(hindered)
         self._graph = GraphDevice(
             self.services.retrieval,
             self.server,
@@ -74,7 +75,7 @@ class DeviceDaemon(Daemon):
         self._composition = composition(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._composition.add_to(self.at_server)
         for mode in self.modes.peers.values():
-            self.at_peer.add(mode.answers, self._on_answer)
+            self.at_peer.add(mode.answers, self.sessions.on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
         self.board.add(
             facts=[lambda: network_facts("" if self._cloud == BY_LIST else self._cloud)], metrics=[self._cloud_metrics]
@@ -96,10 +97,6 @@ class DeviceDaemon(Daemon):
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
         return open_server(self.settings.server, self.bus.post, self._egress, self.ledger)
-
-    def peer(self) -> Peer | None:
-        """The cloud, where one is configured."""
-        return self._cloud_for(obstacle(self._egress))
 
     def memory_peer(self) -> Peer | None:
         """The same, for what may be asked of it while a text is composed."""
@@ -154,19 +151,6 @@ class DeviceDaemon(Daemon):
             raise BadConfiguration(text, "choose a model of one family, see: hocket members list")
         self._members = members
         return found
-
-    def _on_answer(self, event: Received) -> None:
-        """What a daemon says of a session that is with another one is nobody's; one that is full is left."""
-        message = event.message
-        entry = self.sessions.led_as(getattr(message, "session", b""))
-        if entry is not None and isinstance(entry.peer, ClusterPeer):
-            if event.port is not entry.peer.link:
-                return
-            if isinstance(message, Refused) and message.code in ("busy", "unavailable"):
-                entry.peer.refuse(message.retry_after_s)
-                if entry.peer.move(raised(message), entry.session.on_peer):
-                    return
-        self.sessions.on_answer(event)
 
     def _with_cloud(self) -> list[tuple[ClusterPeer, OnPeer, bytes]]:
         """Everybody who is with a cloud daemon, how to tell them of it, and the number of the session, if it is one."""

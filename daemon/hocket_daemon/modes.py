@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from hocket_bus.messages import Ask, DispatchOptions
 from hocket_bus.sockets import Server
 
+from .aggregation.leader_terms import options_of
 from .aggregation.mode import AggregationMode
 from .aggregation.settings import AggregationSettings
-from .aggregation_or_dispatch import AggregationOrDispatch
 from .auto import AutoMode, GraphMode
 from .composition.mode import CompositionMode
 from .composition.model_choice import SMALL, ModelChoice, chosen
@@ -22,7 +25,8 @@ from .engine.language_model import LanguageModel
 from .engine.settings import AUTO
 from .graph.settings import GateSettings
 from .parts import Parts
-from .serving.mode import Asks, Peers, Reports
+from .serving.mode import Asks, Peer, Peers, Reports, Session
+from .serving.reply import Reply
 from .serving.services import Services
 from .serving.sessions import Sessions
 
@@ -38,19 +42,24 @@ class Modes:
 
 def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
     """The modes of a daemon."""
-    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
-    together = AggregationOrDispatch(aggregation, dispatch, services)
+
+    def dispatched(ask: Ask, reply: Reply, peer: Peer | None, escalates: bool) -> Session:
+        """An aggregation that cannot be one."""
+        reply.ask = replace(ask, options=DispatchOptions(alone=options_of(ask).alone))
+        return dispatch.begin(reply.ask, reply, peer, begins="cloud" if escalates else "evidence")
+
+    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler, dispatched)
     made: list[Asks | Peers] = [
         aggregation,
         dispatch,
         CompositionMode(services, _generator(settings)),
-        GraphMode(together, services),
-        AutoMode(together, services, gate),
+        GraphMode(aggregation, services),
+        AutoMode(aggregation, services, gate),
     ]
     return Modes(
-        {mode.name: mode for mode in made if isinstance(mode, Asks)} | {together.name: together},
+        {mode.name: mode for mode in made if isinstance(mode, Asks)},
         {mode.name: mode for mode in made if isinstance(mode, Peers)},
         [mode for mode in made if isinstance(mode, Reports)],
     )

@@ -12,7 +12,8 @@ from zmq import SocketType
 from exact import exact
 from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.keys import write_own
-from hocket_bus.sockets import new_key_pair
+from hocket_bus.messages import Refused
+from hocket_bus.sockets import Received, new_key_pair
 from hocket_bus.sockets.socket_set import SocketSet
 from hocket_daemon.composition.settings import CompositionSettings
 from hocket_daemon.config import DeviceSettings
@@ -115,9 +116,10 @@ def test_a_session_begins_with_the_less_loaded_daemon_that_takes_it() -> None:
     small, large = (CloudLink(FakeLink(load), "", capacity) for load, capacity in ((2, 4), (6, 16)))  # type: ignore[arg-type]
     cluster.links = (small, large)
     assert cluster.least_loaded() is large
-    peer = cluster.peer()
-    peer.refuse(60.0)
-    assert cluster.least_loaded() is small
+    peer, moves = cluster.peer(), list[bool]()
+    busy = Refused(session=bytes(16), epoch=0, code="busy", text="full", retry_after_s=60.0)
+    assert peer.is_elsewhere(Received(large.link, b"", busy, ""), lambda up, _: moves.append(up))
+    assert (cluster.least_loaded(), peer.link, moves) == (small, small.link, [False, True])
     for state in ({"up": False}, {"draining": True}):
         small.link = FakeLink(**state)  # type: ignore[assignment, arg-type]
         assert cluster.least_loaded() is None

@@ -80,7 +80,7 @@ def test_a_cloud_that_is_killed_costs_no_token(fleet: FleetOfClouds, alone: list
 
 
 @pytest.mark.parametrize(
-    "at", [each if each == TOKENS // 2 else pytest.param(each, marks=pytest.mark.long) for each in AT]
+    "at", [pytest.param(each, marks=pytest.mark.slow if each == TOKENS // 2 else pytest.mark.long) for each in AT]
 )
 def test_a_cloud_that_drains_loses_nothing(fleet: FleetOfClouds, alone: list[int], at: int) -> None:
     """At any place: its session moves, it ends of itself with none cut short, and the ids are those of one alone."""
@@ -94,6 +94,7 @@ def test_a_cloud_that_drains_loses_nothing(fleet: FleetOfClouds, alone: list[int
     check(stream, tokens, alone)
 
 
+@pytest.mark.slow
 def test_a_cloud_that_is_full_is_left_for_the_other(
     fleet: FleetOfClouds, alone: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_cloud_that_is_full_is_left_for_the_other(
     filling.cancel()
 
 
+@pytest.mark.slow
 def test_a_member_that_leaves_the_list_is_dialled_no_more(fleet: FleetOfClouds, alone: list[int]) -> None:
     """A later list without it takes effect in the midst of an answer, which goes on with another daemon."""
     fleet.settle()
@@ -120,6 +122,7 @@ def test_a_member_that_leaves_the_list_is_dialled_no_more(fleet: FleetOfClouds, 
     assert linked == {each.endpoint for each in members.members.values()}
 
 
+@pytest.mark.slow
 def test_a_cloud_that_is_silent_costs_no_token(fleet: FleetOfClouds, alone: list[int]) -> None:
     """It is stopped and hears nothing; what it says when it goes on is nobody's."""
     fleet.settle()

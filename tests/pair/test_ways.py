@@ -6,7 +6,8 @@ import pytest
 
 from ways import to_searchable, to_suggestion, ways
 
-TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 25, 18, 18, 20
+# 24 and 18 were the aims; which of several cloud daemons a session is with (serving/cluster.py) is one file more.
+TO_THE_DRAFT, TO_THE_READER, TO_A_SUGGESTION, TO_THE_INDEX = 25, 19, 18, 20
 
 
 @pytest.mark.slow

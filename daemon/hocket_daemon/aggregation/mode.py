@@ -1,4 +1,7 @@
-"""DRAGON: both sides generate in parallel from their own documents, and their distributions are aggregated."""
+"""DRAGON: both sides generate in parallel from their own documents, and their distributions are aggregated.
+
+A server tells text and no probabilities. Where a side's model is one there is nothing to aggregate: one side writes.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,14 @@ from hocket_bus.messages import (
     Message,
     Ready,
     Refused,
+    Side,
     Sources,
     Sync,
     Target,
+    other,
 )
 
-from ..serving.mode import Peer
+from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
 from ..serving.services import Services
 from .follower import Follower, rows_of
@@ -34,6 +39,8 @@ from .partner import Waits
 from .schedule import Scheduler
 from .settings import AggregationSettings
 from .steering import guard
+
+Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whether other devices may be asked
 
 
 class AggregationMode:
@@ -46,10 +53,18 @@ class AggregationMode:
     ends: tuple[type[Message], ...] = (End,)
 
     def __init__(
-        self, services: Services, settings: AggregationSettings, scheduler: Callable[[], Scheduler] = Scheduler
+        self,
+        services: Services,
+        settings: AggregationSettings,
+        scheduler: Callable[[], Scheduler] = Scheduler,
+        dispatched: Dispatched | None = None,
     ) -> None:
-        """`scheduler` makes what decides which side aggregates next, of a session (independent)."""
+        """`scheduler` makes what decides which side aggregates next, of a session (independent).
+
+        `dispatched` leads a session in which one side writes: whichever has found something about the question.
+        """
         self._services = services
+        self._dispatched = dispatched
         self._scheduler = scheduler
         self._settings = settings
         self._waits = Waits(settings.connect_wait_s, settings.peer_wait_s, settings.rejoin_wait_s)
@@ -70,8 +85,17 @@ class AggregationMode:
         """One for each passage."""
         return max(1, ask.documents)
 
-    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Leader:
-        """Lead a session; where it `escalates` the cloud may read other devices' passages, too."""
+    def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
+        """Lead a session; where it `escalates` the cloud may read other devices' passages, too. Raises BadRequest."""
+        options = options_of(ask)
+        remote = self._remote(None if options.alone else peer)
+        if remote is not None and self._dispatched is not None:
+            why = f"the {remote}'s model is a server, which tells no probabilities"
+            if options.require_cloud:
+                raise BadRequest(f"{why}, so the two sides cannot answer together", "ask without --require-cloud")
+            if not options.alone and peer is not None:
+                reply.notice(f"{why}: one side writes this answer, and not both")
+            return self._dispatched(ask, reply, peer, escalates)
 
         def agreed(scorer: str) -> None:
             self._scorer = scorer
@@ -87,6 +111,13 @@ class AggregationMode:
         leader = Leader(self._services, reply, peer, terms, self._scorer)
         leader.start()
         return leader
+
+    def _remote(self, peer: Peer | None) -> Side | None:
+        """The side whose model is a server."""
+        own = self._services.side
+        if self._services.reader is not None:
+            return own
+        return other(own) if peer is not None and not peer.aggregates else None
 
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""

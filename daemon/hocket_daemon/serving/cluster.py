@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Message
-from hocket_bus.sockets import Link
+from hocket_bus.faults import raised
+from hocket_bus.messages import Message, Refused
+from hocket_bus.sockets import Link, Received
 
 OnPeer = Callable[[bool, HocketError | None], None]
 MIN_REST_S = 1.0  # how long a daemon that refused a session is not asked again; by then its echo tells why
@@ -130,9 +131,15 @@ class ClusterPeer:
         if link is self.link and not self._go(self._cluster.reachable(besides=self._place), reason, on_peer):
             on_peer(False, reason)
 
-    def refuse(self, retry_after_s: float) -> None:
-        """Its daemon takes no session for so long."""
-        self._place.free_at_s = time.monotonic() + max(retry_after_s, MIN_REST_S)
+    def is_elsewhere(self, event: Received, on_peer: OnPeer) -> bool:
+        """Whether a session is with another daemon than says this of it, or is so now, as that one is full."""
+        if event.port is not self.link:
+            return True
+        refused = event.message
+        if not isinstance(refused, Refused) or refused.code not in ("busy", "unavailable"):
+            return False
+        self._place.free_at_s = time.monotonic() + max(refused.retry_after_s, MIN_REST_S)
+        return self.move(raised(refused), on_peer)
 
     def _go(self, place: CloudLink | None, reason: HocketError, on_peer: OnPeer) -> bool:
         if place is None:

@@ -21,6 +21,7 @@ from hocket_bus.messages import Message, Side
 from hocket_bus.sockets import Received
 
 from .admission import Admission
+from .cluster import ClusterPeer
 from .mode import Facts, FollowedSession, Peer, Session
 
 READING_S = 60.0  # what the other side may take to read when this one has read, and
@@ -121,6 +122,8 @@ class Sessions:
         """A message of the other side about a session that this one leads, if there is such a one."""
         entry = self.led_as(getattr(event.message, "session", b""))
         if entry is None:
+            return
+        if isinstance(entry.peer, ClusterPeer) and entry.peer.is_elsewhere(event, entry.session.on_peer):
             return
         try:
             entry.session.receive(event.message)

@@ -167,6 +167,19 @@ def test_a_thousand_sessions_leave_no_block_taken(vllm: LanguageModel) -> None:
     assert not scheduler.requests
 
 
+@needs_vllm
+def test_a_pass_that_fails_ends_the_daemon(vllm: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What vLLM then holds of its rows is not known: nothing is read with it any more."""
+    engine, ended = vllm.slots._engine, list[bool]()  # type: ignore[attr-defined]
+    monkeypatch.setattr(engine, "_lost", lambda: ended.append(True))
+    monkeypatch.setattr(engine._core.engine_core, "step_fn", lambda: 1 // 0)
+    rows = vllm.slots.take(1)
+    with pytest.raises(ZeroDivisionError):
+        vllm.read([Segment(rows, [[5, 6]])])
+    vllm.slots.give_back(rows)
+    assert ended == [True]
+
+
 def test_another_version_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """As is none at all: what rows need of vLLM is not public."""
     settings = exact(name=BUNDLED, engine="vllm")

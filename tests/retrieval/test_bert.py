@@ -109,3 +109,15 @@ def test_the_bundled_embedder_needs_neither_library() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert ran.stdout.strip() == "set()"
+
+
+def test_a_torch_that_was_built_for_another_device_than_there_is_reads_on_the_processor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The usual wheel of Linux is built for CUDA, and most laptops have none."""
+
+    def built_for_a_missing_device(check_available: bool = False) -> torch.device | None:
+        return None if check_available else torch.device("meta")
+
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", built_for_a_missing_device)
+    assert Bert(FOLDER).device == torch.device("cpu")

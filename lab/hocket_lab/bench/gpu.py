@@ -7,6 +7,7 @@ claims say so.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,11 +18,12 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
 from hocket_bus.errors import BadRequest
 from hocket_daemon.engine.backends.captured import PART_TOKENS
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
+from hocket_daemon.engine.catalog.store import place_of
 from hocket_daemon.engine.segments import Segment, in_passes
 from hocket_daemon.engine.settings import BUNDLED, ModelSettings
 from hocket_lab.bench.engine import QWEN2, copied_bytes_per_s
@@ -136,12 +138,21 @@ def _model(config: Qwen2Config, settings: Settings) -> TransformersModel:
 
 def save(config: Qwen2Config, folder: str) -> None:
     """Random weights; logits of about SPREAD, since a normed state of this width meets rows of an embedding of 0.02."""
-    TransformersModel(ModelSettings(name=BUNDLED, slots=1), "cloud").tokenizer.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(place_of(BUNDLED, "cloud")).save_pretrained(folder)
+    _widen(Path(folder) / "tokenizer.json", config.vocab_size)
     torch.manual_seed(0)
     model = Qwen2ForCausalLM(config).bfloat16()
     with torch.no_grad():
         model.model.norm.weight.fill_(SPREAD / (config.initializer_range * config.hidden_size**0.5))
     model.save_pretrained(folder)
+
+
+def _widen(tokenizer: Path, size: int) -> None:
+    """Give a tokenizer `size` pieces: all ids of a distribution count, not those alone that a text is made of."""
+    spec = json.loads(tokenizer.read_text(encoding="utf-8"))
+    pieces = spec["model"]["vocab"]
+    pieces |= {f"<{number}>": number for number in range(len(pieces), size)}
+    tokenizer.write_text(json.dumps(spec), encoding="utf-8")
 
 
 def _claim(report: Report, shape: str) -> None:

@@ -53,6 +53,11 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench race": (*_DISPATCHED, "lab/bench/race.py"),
     "bench real": (*_JOINT, "lab/bench/real.py"),
     "bench retrieval": ("retrieval", "lab/bench/retrieval.py"),
+    "bench cloud": (
+        *("bus", "client", "daemon/*.py", "daemon/aggregation", "daemon/engine", "daemon/serving", DEFAULTS),
+        *("lab/bench/gpu.py", "lab/bench/load.py", "lab/bench/running.py", "lab/bench/scripted.py"),
+        "lab/bench/cloud.py",
+    ),
     "bench soak": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py", "lab/bench/soak.py"),
     "bench typing": (*_COMPOSED, "lab/bench/typing.py"),
     "bench formats": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/formats.py"),

@@ -22,6 +22,7 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from hocket_bus.config import EXPERT, expert_keys, flat
+from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Unavailable
 from hocket_bus.messages import Side
 from hocket_bus.paths import keys
@@ -37,12 +38,14 @@ from hocket_tools.commands.pair import START_S
 from hocket_tools.pair import processes
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.loopback import trust_self
+from hocket_tools.pair.state import state_at
 from hocket_tools.pair.temporary import temporary_home
 from hocket_tools.pair.up import bring_up
 
 FAR = 10
 FIRST_PORTS = range(18_000, 30_000)  # below those that systems give to connections
 ATTEMPTS = 100
+PROBE_S = 1.0
 SIDES: tuple[Side, ...] = ("device", "cloud")
 Value = float | str
 NOTHING: Mapping[Side, Rehearsal] = MappingProxyType({})
@@ -202,6 +205,25 @@ def bench_pair(
                     file.write(f'[kv]\nfolder = "{home.at / side}-kv"\n')
         bring_up(home, START_S, lambda _: None, start=_start)
         yield BenchPair(home, ports, links)
+
+
+@contextmanager
+def bench_cloud(model: Mapping[str, Value], **settings: Value) -> Iterator[BenchPair]:
+    """The cloud daemon alone, without documents; `model` are keys of its [model], `settings` of its configuration.
+
+    Raises Unavailable with its last words where it does not start.
+    """
+    with temporary_home() as home:
+        ports = _free_ports()
+        home.prepare()
+        trust_self(keys(home.at), *ports.endpoints)
+        _configure(home, ports, "cloud", {"": settings, "model": model})
+        pair, pid, deadline = BenchPair(home, ports, []), _start(home, "cloud"), Deadline.after(START_S)
+        while not state_at(pair.endpoint("cloud"), "cloud", pid, pair.keys, PROBE_S).answering:
+            if deadline.passed or processes.exit_status(pid) is not None:
+                last = " / ".join(processes.last_lines(home.log("cloud")))
+                raise Unavailable(f"the cloud daemon does not start: {last}", "see what it says")
+        yield pair
 
 
 def _start(home: Home, name: str) -> int:

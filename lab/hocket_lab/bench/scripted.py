@@ -41,10 +41,18 @@ class ScriptedDevice:
     """One device: begins, drafts, confirms, ends, and begins anew."""
 
     def __init__(
-        self, number: int, send: Callable[[Message], None], tokens: int, seen: Seen, made: Sequence[Distribution]
+        self,
+        number: int,
+        send: Callable[[Message], None],
+        tokens: int,
+        seen: Seen,
+        *,
+        made: Sequence[Distribution],
+        documents: int,
     ) -> None:
         """`made` are its distributions: the digest of a prefix names the one that follows it."""
         self._number = number
+        self._documents = documents
         self._made = made
         self._send = send
         self._tokens = tokens
@@ -60,7 +68,8 @@ class ScriptedDevice:
         terms = Begin(
             session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
             sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), method="coupled",
-            documents=1, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5, wire_mass=WIRE_MASS,
+            documents=self._documents, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5,
+            wire_mass=WIRE_MASS,
         )  # fmt: skip
         self._dialogue, self._key, self._last_s = Dialogue("device", terms), terms.session, None
         self._send(terms)
@@ -108,8 +117,8 @@ class ScriptedDevice:
 class Fleet:
     """Devices that share a process and a key, each with a connection of its own. Close it, or use it in `with`."""
 
-    def __init__(self, cloud: str, keys: Path, devices: int, tokens: int) -> None:
-        """Connects all of them. Raises Unavailable when one cannot."""
+    def __init__(self, cloud: str, keys: Path, devices: int, tokens: int, *, documents: int = 1) -> None:
+        """Connects all of them; `documents` are what each asks for. Raises Unavailable when one cannot connect."""
         self._bus = Bus(self._on_event, keys, own_thread=False)
         self._seen = Seen()
         self._devices: dict[Port, ScriptedDevice] = {}
@@ -121,7 +130,9 @@ class Fleet:
             hello = Hello(role="device", tokenizer=_tokenizer_of(cloud, keys))
             for number in range(devices):
                 link = self._bus.dial(cloud, hello, takes=AggregationMode.answers)
-                self._devices[link] = ScriptedDevice(number, link.send, tokens, self._seen, made)
+                self._devices[link] = ScriptedDevice(
+                    number, link.send, tokens, self._seen, made=made, documents=documents
+                )
             self._turn(WAIT_S, lambda: not self._missing)
             if self._missing:
                 raise Unavailable(f"{self._missing} devices cannot connect to {cloud}", "see the cloud's log")

@@ -68,6 +68,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "One cloud daemon with many scripted devices, beside a real one that must stay exact.",
         "--devices 1,4,16 --json load.json",
     ),
+    "cloud": (
+        "One cloud daemon with a model of a published shape and scripted devices, by each engine; for a GPU server.",
+        "--engines auto,vllm --json cloud.json",
+    ),
     "soak": (
         "Minutes of random faults: links, daemons and readers fail; memory stays flat and answers right.",
         "--minutes 10 --json soak.json",

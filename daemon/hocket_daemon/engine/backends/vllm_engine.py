@@ -45,11 +45,18 @@ class Engine:
     """Requests go in, one `step` is one forward pass. For one thread."""
 
     def __init__(
-        self, place: str, settings: ModelSettings, *, top: int, pass_tokens: int, lost: Callable[[], None]
+        self,
+        place: str,
+        settings: ModelSettings,
+        *,
+        top: int,
+        pass_tokens: int,
+        captured_tokens: int | None,
+        lost: Callable[[], None],
     ) -> None:
-        """`top` is how many ids a pass names behind a row. `lost` is called when a pass has failed, or a process died.
+        """`top` is how many ids a pass names behind a row; passes of so many `captured_tokens` are replayed on a GPU.
 
-        Raises BadConfiguration.
+        `lost` is called when a pass has failed, or a process died. Raises BadConfiguration.
         """
         check_version()
         prepare(settings.compute_threads)
@@ -61,7 +68,7 @@ class Engine:
         self._request, self._params = EngineCoreRequest, SamplingParams
         self.top, self.longest = top, settings.context + SPARE
         try:
-            arguments = EngineArgs(**_arguments(place, settings, top, pass_tokens))
+            arguments = EngineArgs(**_arguments(place, settings, top, pass_tokens, captured_tokens))
             engine = self._engine = LLMEngine.from_engine_args(arguments)
         except (TypeError, ValueError, OSError, RuntimeError, AssertionError) as error:
             raise _refusal(place, error) from error
@@ -163,7 +170,9 @@ def _installed() -> str | None:
     return None
 
 
-def _arguments(place: str, settings: ModelSettings, top: int, pass_tokens: int) -> dict[str, Any]:
+def _arguments(
+    place: str, settings: ModelSettings, top: int, pass_tokens: int, captured_tokens: int | None
+) -> dict[str, Any]:
     check_options(settings)
     return {
         "model": place, "dtype": settings.dtype, "max_model_len": settings.context + SPARE, "seed": 0,
@@ -172,7 +181,7 @@ def _arguments(place: str, settings: ModelSettings, top: int, pass_tokens: int) 
         "trust_remote_code": False, "load_format": "safetensors", "skip_tokenizer_init": True,
         "scheduler_cls": f"{_INSIDE}.RowScheduler", "worker_extension_cls": f"{_INSIDE}.ForcedTokens",
         "disable_log_stats": True, "use_tqdm_on_load": False,
-        "kv_cache_memory_bytes": settings.kv_bytes or None,
+        "kv_cache_memory_bytes": settings.kv_bytes or None, "max_cudagraph_capture_size": captured_tokens,
     } | settings.vllm  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from .cut import MAX_IDS
 from .vllm_engine import SPARE, Engine, check_version
 from .vllm_rows import VllmRows
 
-_CAPTURED_TOKENS = 512  # of the longest pass that vLLM replays on a GPU
+_CAPTURED_TOKENS = 512  # of the longest pass that vLLM replays on a GPU: a part of a prompt, and a token of every row
 _REREAD_TOKENS = 32  # of a row that was cut, at most: a block's
 _SOFTWARE = 70  # the exit status of an inner fault, as sysexits has it
 log = structlog.get_logger(__name__)
@@ -52,12 +52,15 @@ class VllmModel(Worded):
         self.fingerprint, self.vocabulary = fingerprint(self.tokenizer), size_of(vocabulary, place)
         context, few = context_of(config, settings.context, SPARE)
         has_gpu = torch.cuda.is_available()
-        self.prefill_tokens = settings.prefill_tokens or (_CAPTURED_TOKENS if has_gpu else PREFILL_TOKENS)
+        captured = _CAPTURED_TOKENS if has_gpu and not settings.vllm.get("enforce_eager") else None
+        beside_rows = max(PREFILL_TOKENS, (captured or 0) - settings.slots)
+        self.prefill_tokens = settings.prefill_tokens or beside_rows
         self._engine = Engine(
             place,
             replace(settings, context=context),
             top=min(MAX_IDS, int(config.vocab_size)),
             pass_tokens=self.prefill_tokens + settings.slots * _REREAD_TOKENS,
+            captured_tokens=captured,
             lost=_end,
         )
         self.slots = VllmRows(self._engine, settings.slots, context, self.vocabulary)

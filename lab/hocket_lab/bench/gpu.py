@@ -141,7 +141,8 @@ def save(config: Qwen2Config, folder: str) -> None:
     AutoTokenizer.from_pretrained(place_of(BUNDLED, "cloud")).save_pretrained(folder)
     _widen(Path(folder) / "tokenizer.json", config.vocab_size)
     torch.manual_seed(0)
-    model = Qwen2ForCausalLM(config).bfloat16()
+    with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+        model = Qwen2ForCausalLM(config).bfloat16()
     with torch.no_grad():
         model.model.norm.weight.fill_(SPREAD / (config.initializer_range * config.hidden_size**0.5))
     model.save_pretrained(folder)

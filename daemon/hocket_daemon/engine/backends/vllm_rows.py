@@ -19,8 +19,11 @@ from ..preemption import Interrupt, Preempted
 from ..sampling.distribution import VOCABULARY_LIMIT
 from ..sampling.heads import NO_PROBABILITIES, Heads
 from ..segments import Segment
+from .cut import MASS
 from .rows import RowMemory
 from .vllm_engine import Engine
+
+_BITS = np.uint64(32)  # of a probability, and of an id
 
 
 @dataclass
@@ -97,8 +100,15 @@ class VllmRows(RowMemory):
         for each in fed:
             self._feed(each)
         found = self._passes([each.row for each in fed], interrupt, before)
-        behind = iter(self._asked(each, before[each.row], found[each.row]) for each in fed)
-        return [_joined([next(behind) for _ in segment.rows]) for segment in segments]
+        behind = [found[each.row] for each in fed]
+        last = self._heads(
+            np.concatenate([each.ids for each in behind]), np.concatenate([each.logs for each in behind])
+        )
+        asked = iter(
+            self._asked(each, before[each.row], own, last.at(place))
+            for place, (each, own) in enumerate(zip(fed, behind, strict=True))
+        )
+        return [_joined([next(asked) for _ in segment.rows]) for segment in segments]
 
     def _decodes(self, fed: _Fed) -> bool:
         state = self._rows[fed.row]
@@ -158,9 +168,8 @@ class VllmRows(RowMemory):
         self._rows[row] = _Row(state.ids[:length])
         self.lengths[row] = length
 
-    def _asked(self, fed: _Fed, start: int, behind: _Behind) -> Heads:
-        """What a segment is told of one of its rows, which held `start` tokens."""
-        last = self._head(behind.ids[:, 1:], behind.logs[:, 1:])
+    def _asked(self, fed: _Fed, start: int, behind: _Behind, last: Heads) -> Heads:
+        """What a segment is told of one of its rows, which held `start` tokens; `last` follows all of it."""
         if behind.prompt_logs is None or behind.prompt_ids is None:
             return last
         inside = slice(start, start + len(fed.ids) - 1)
@@ -172,21 +181,24 @@ class VllmRows(RowMemory):
                 given = np.append(given, self._probability(last, fed.given[-1])).astype(np.float32)
         if not fed.every:
             return Heads(last.probabilities, last.ids, given)
-        inner = self._head(behind.prompt_ids[inside, 1:], behind.prompt_logs[inside, 1:])
+        inner = self._heads(behind.prompt_ids[inside], behind.prompt_logs[inside])
         return _joined([inner, Heads(last.probabilities, last.ids, given)])
 
-    def _head(self, ids: NDArray[np.int32], logs: NDArray[np.float32]) -> Heads:
-        """Ids that ascend, with their probabilities; what fills a vocabulary up gets none."""
+    def _heads(self, ids: NDArray[np.int32], logs: NDArray[np.float32]) -> Heads:
+        """Of vLLM's [places, 1 + top], which fall behind the first column, what `cut` gives; all of a short vocabulary.
+
+        What fills a vocabulary up gets no probability.
+        """
+        ids, probabilities = ids[:, 1:], np.exp(logs[:, 1:])
         outside = ids >= self._vocabulary
-        probabilities = np.exp(logs)
         if outside.any():
             filled = np.where(outside, probabilities, 0.0).sum(axis=1, keepdims=True)
-            probabilities = np.where(outside, 0.0, probabilities / (1.0 - filled))
-        order = np.argsort(np.where(probabilities > 0, ids, VOCABULARY_LIMIT), axis=1, kind="stable")
-        return Heads(
-            np.take_along_axis(probabilities, order, axis=1).astype(np.float32, copy=False),
-            np.take_along_axis(ids, order, axis=1).astype(np.int32, copy=False),
-        )
+            probabilities = np.where(outside, 0.0, probabilities / (1.0 - filled)).astype(np.float32)
+        if self._engine.top >= self._vocabulary:
+            return _ascending(ids, probabilities, outside)
+        beyond = (probabilities.cumsum(axis=1) - probabilities >= MASS) | outside
+        width = ids.shape[1] - int(beyond.sum(axis=1).min())
+        return _ascending(ids[:, :width], probabilities[:, :width], beyond[:, :width])
 
     def _probability(self, head: Heads, token: int) -> float:
         """Of a token; of one beyond those that are named the average of what they leave out."""
@@ -205,6 +217,14 @@ def _parsed(output: Any) -> _Behind:  # noqa: ANN401 - vLLM's own
     if prompt is None:
         return _Behind(last.logprob_token_ids, last.logprobs, None, None)
     return _Behind(last.logprob_token_ids, last.logprobs, prompt.logprob_token_ids.numpy(), prompt.logprobs.numpy())
+
+
+def _ascending(ids: NDArray[np.int32], probabilities: NDArray[np.float32], left_out: NDArray[np.bool_]) -> Heads:
+    """One sort of numbers that have an id above and the bits of its probability below."""
+    bits = np.where(left_out, np.float32(0), probabilities).view(np.uint32)
+    pairs = np.where(left_out, VOCABULARY_LIMIT, ids).astype(np.uint64) << _BITS | bits
+    pairs.sort(axis=1)
+    return Heads(pairs.astype(np.uint32).view(np.float32), (pairs >> _BITS).astype(np.int32))
 
 
 def _joined(parts: Sequence[Heads]) -> Heads:

@@ -32,7 +32,7 @@ test-long: install ## run every test, one after another, and some again with a p
 	$(BIN)/python -m pytest -q
 	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
-	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py) tests/tools/test_privacy.py
+	$(BIN)/python -m pytest -q --model smollm2 $(addprefix tests/pair/test_,kills.py cuts.py exactness.py model_on_a_server.py) tests/tools/test_privacy.py
 
 # vLLM needs other versions of some packages, and pictures and sound of none.
 install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm

@@ -47,10 +47,20 @@ def serve(port: int, model: Path = MODEL) -> list[str]:
     return [str(TRANSFORMERS), "serve", str(model), "--device", "cpu", "--dtype", "float32", "--port", str(port)]
 
 
+def vllm_serve(port: int, model: Path) -> list[str]:
+    """The command of vLLM's own server with a model, on a CPU."""
+    small = ["--enforce-eager", "--block-size", "32", "--max-model-len", "1024", "--max-num-seqs", "2"]
+    module = "vllm.entrypoints.openai.api_server"
+    return [sys.executable, "-m", module, "--model", str(model), "--dtype", "float32", "--port", str(port), *small]
+
+
+SERVERS = {"accelerate": serve, "vllm": vllm_serve}  # by a package that each needs
+
+
 @contextmanager
 def started(command: list[str], folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A program, killed at the end; what it says on its error stream lies in `folder`."""
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
     with (
         (folder / "server.log").open("w") as log,
         subprocess.Popen(

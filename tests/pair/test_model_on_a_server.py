@@ -6,6 +6,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from family import Family, family
 from harness import ListRetrieval, Pair, pair
 from reading_server import UNKNOWN, passage, prompt, question, reads, sent, texts
-from real_server import llama_server, needs_llama_server
+from real_server import SERVERS, listens, llama_server, needs_llama_server, started
 from scripted_server import CHUNKED, PLAIN, Scripted, chunked, piece, refusal, reset, serving
 
 from exact import exact
@@ -24,7 +25,8 @@ from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.settings import ModelSettings, ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, ServerEgressSettings, read
 from hocket_lab.bench.canaries import grams
-from waiting import WAIT_S
+from ports import free_port
+from waiting import WAIT_S, until
 
 SCORER = "cosine:test"
 CODES = {"device": ("north", "zebra"), "cloud": ("south", "walrus")}
@@ -257,14 +259,35 @@ def test_a_side_needs_a_server_and_a_tokenizer(made: Pair, tmp_path: Path) -> No
 def test_llama_cpps_own_server_reads_the_passages(made: Pair, tmp_path: Path) -> None:
     """With SmolLM2, as its people have it; the ledger has the bytes of the passages."""
     with llama_server(tmp_path) as (_, port):
-        policy = EgressSettings(passages=True, ledger=str(made.folder / "ledger"))
-        server = ServerSettings(url=f"http://127.0.0.1:{port}", model="smollm2", api="chat")
-        made.start_device(model=remote(made, "device"), server=server, egress=policy)
-        done = made.client().ask(question("north"), alone=True, **ASKED).result()
-        assert "zebra" in done.text
-        assert shares(done)["device device-0"] > 0.9
-        told = f"{passage('north', 'zebra')}\n\n{about_nothing('device')}\n\n"
-        assert ledger(made, "device")["passages"] == len(json.dumps(told)) - 2
+        it_reads_the_passages(made, ServerSettings(url=f"http://127.0.0.1:{port}", model="smollm2", api="chat"))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("package", SERVERS)
+def test_servers_of_others_read_the_passages(
+    made: Pair, published_model: Path | None, tmp_path: Path, package: str
+) -> None:
+    """The same of transformers' and of vLLM's own, with the model of `--model`."""
+    if published_model is None or find_spec(package) is None:
+        pytest.skip(f"needs --model smollm2, and {package}")
+    port = free_port()
+    with started(SERVERS[package](port, published_model), tmp_path) as process:
+        until(lambda: listens(process, port), every_s=0.5)
+        it_reads_the_passages(
+            made, ServerSettings(url=f"http://127.0.0.1:{port}", model=str(published_model), api="chat")
+        )
+
+
+def it_reads_the_passages(made: Pair, server: ServerSettings) -> None:
+    """The answer is right, its source is shown, and the ledger has as many bytes as the passages take."""
+    policy = EgressSettings(passages=True, ledger=str(made.folder / "ledger"))
+    made.start_device(model=remote(made, "device"), server=server, egress=policy)
+    done = made.client().ask(question("north"), alone=True, **ASKED).result()
+    assert "zebra" in done.text
+    assert shares(done)["device device-0"] > 0.9
+    told = f"{passage('north', 'zebra')}\n\n{about_nothing('device')}\n\n"
+    assert ledger(made, "device")["passages"] == len(json.dumps(told)) - 2
 
 
 BOAT = (

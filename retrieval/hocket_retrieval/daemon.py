@@ -6,7 +6,6 @@ questions are answered by a few others meanwhile. Every request ends in one answ
 
 from __future__ import annotations
 
-import logging
 import queue
 import secrets
 import signal
@@ -237,7 +236,6 @@ class Daemon:
 
 def run(config: RetrievalConfig) -> None:
     """Serve until SIGTERM or SIGINT; a second one ends at once. Raises BadConfiguration when it cannot start."""
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a broken file is one line of the report, not ten of the log
     daemon = Daemon(config)
     try:
         daemon.start()

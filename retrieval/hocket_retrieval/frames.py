@@ -21,11 +21,15 @@ class Asked(Struct, frozen=True, array_like=True):
 
 
 class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
-    """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again."""
+    """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again.
+
+    `notice` is a line about what of it is not read.
+    """
 
     title: str
     text: str
     borders: list[int]
+    notice: str = ""
     worn: bool = False
 
 

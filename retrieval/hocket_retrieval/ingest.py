@@ -75,7 +75,8 @@ class Ingester:
             self._store.enqueue(walk.files)
             job.add(walk.files)
             job.report.errors += walk.errors
-            job.report.skipped += walk.skipped
+            job.report.skipped += sum(walk.skipped.values())
+            job.report.notices += walk.notices
             job.advance("", waiting=bool(self._jobs))
             self._arrived.put((job, walk.files))
         self._wake.set()
@@ -171,8 +172,10 @@ class Ingester:
                 self._open(lane, entry, reading)
                 on_open += 1
         if batch := self._turns.take(BATCH_CHUNKS):
-            self._report(batch)
-            self._embed(batch)
+            batch = self._without_removed(batch)
+            if batch:
+                self._report(batch)
+                self._embed(batch)
             for share in batch:
                 if share.is_last:
                     self._finish(share.draft)
@@ -181,6 +184,16 @@ class Ingester:
         elif not on_open:
             self._wake.wait()
         return True
+
+    def _without_removed(self, batch: Sequence[Share]) -> list[Share]:
+        """Of files that were removed while they were read nothing more is embedded."""
+        drafts = {id(share.draft): share.draft for share in batch if not share.draft.file.stale}
+        with self._store.snapshot() as snapshot:
+            gone = [draft for draft in drafts.values() if not snapshot.is_queued(draft.file.name)]
+        for draft in gone:
+            self._turns.drop(draft)
+            self._close(Entry(draft.file, draft.job), unread=True)
+        return [share for share in batch if not any(share.draft is draft for draft in gone)]
 
     def _active(self) -> list[Lane]:
         """What may be read now: alone, at what a process has died before; then what searches wait for; then all."""
@@ -296,6 +309,8 @@ class Ingester:
             parsed = sandbox.read(path, data, self._chunk_words)
         finally:
             self._store.survived(file.name)
+        if parsed.notice:
+            job.report.notices.append(f"{shown(path)}: {parsed.notice}")
         return self._draft(entry, Document(file.name, parsed.title, parsed.text, sha256, self.recipe), parsed.spans)
 
     def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:

@@ -31,7 +31,7 @@ class Progress:
 class Report:
     """What a job did; `errors` are (file, one line), `skipped` files of a folder that are of no known type.
 
-    `removed` documents of a folder are those whose files are gone.
+    `removed` documents of a folder are those whose files are gone. `notices` are lines about what was not read.
     """
 
     added: int = 0
@@ -44,6 +44,7 @@ class Report:
     seconds: float = 0.0
     embedding_s: float = 0.0
     errors: list[tuple[str, str]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
 
 
 OnProgress = Callable[[Progress], None]

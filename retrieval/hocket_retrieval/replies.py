@@ -91,11 +91,15 @@ def progress(made: Progress, request: bytes) -> m.Progress:
     )
 
 
+def _lines(said: Sequence[str]) -> list[str]:
+    lines = [notice_text(line) for line in said[:MAX_FAILURE_LINES]]
+    if len(said) > len(lines):
+        lines[-1] = f"and {len(said) - len(lines) + 1} more"
+    return lines
+
+
 def ingested(report: Report, request: bytes) -> m.Ingested:
-    """What a job has done; of many failures the first MAX_FAILURE_LINES."""
-    lines = [notice_text(line) for _, line in report.errors[:MAX_FAILURE_LINES]]
-    if len(report.errors) > len(lines):
-        lines[-1] = f"and {len(report.errors) - len(lines) + 1} more"
+    """What a job has done; of many failures, and of many notices, the first MAX_FAILURE_LINES."""
     return m.Ingested(
         request=request,
         added=report.added,
@@ -106,6 +110,7 @@ def ingested(report: Report, request: bytes) -> m.Ingested:
         embedded=report.embedded,
         seconds=report.seconds,
         embedding_s=report.embedding_s,
-        failures=lines,
+        failures=_lines([line for _, line in report.errors]),
+        notices=_lines(report.notices),
         removed=report.removed,
     )

@@ -31,15 +31,17 @@ MAX_PROCESSOR_S = 300.0
 PATIENCE = 2.25  # times as long as that it may take where others want the processors, too
 _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
+_ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}  # one for each thread would take most of the addresses that it may have
 _ANSWER = msgspec.msgpack.Decoder(ReadDocument | Refused | Outgrown)
 
 
 class Parsed(NamedTuple):
-    """A document's title, its text, and where its passages start and end."""
+    """A document's title, its text, where its passages start and end, and a line about what of it is not read."""
 
     title: str
     text: str
     spans: list[tuple[int, int]]
+    notice: str
 
 
 class Sandbox:
@@ -113,7 +115,7 @@ def _start() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _KEPT if name in os.environ},
+        env={name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_ARENA,
         cwd="/",
     )
     with _ended_after(process, _START_S, threading.Event()):
@@ -160,7 +162,7 @@ def _checked(path: Path, reading: ReadDocument) -> Parsed:
     grows = all(a < b if number % 2 == 0 else a <= b for number, (a, b) in enumerate(pairwise(borders)))
     if len(borders) % 2 or not grows or (borders and not 0 <= borders[0] < borders[-1] <= len(reading.text)):
         raise _broken(path)
-    return Parsed(reading.title, reading.text, list(zip(borders[::2], borders[1::2], strict=True)))
+    return Parsed(reading.title, reading.text, list(zip(borders[::2], borders[1::2], strict=True)), reading.notice)
 
 
 def _broken(path: Path) -> DocumentError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import io
 import logging
 import os
 import pkgutil
@@ -27,9 +26,9 @@ from .chunking import spans
 from .errors import DocumentError
 from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
 
-WORN_BYTES = 192 << 20  # from here on the memory of one document may be missing for the next
+WORN_BYTES = 288 << 20  # from here on the memory of one document may be missing for the next
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
-_LAZY = ("encodings", "pypdf", "docx")  # they import parts of themselves when those are first used
+_LAZY = ("encodings", "charset_normalizer", "email", "selectolax")  # they import parts of themselves when first used
 _PDF = b"""%PDF-1.4
 1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj 2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
 3 0 obj <</Type /Page /Parent 2 0 R /Contents 4 0 R /Resources <</Font <</F 5 0 R>>>>>> endobj
@@ -38,6 +37,12 @@ _PDF = b"""%PDF-1.4
 startxref
 0
 %%EOF"""
+_MAIL = b"Subject: a\nContent-Type: text/html; charset=utf-8\n\n<p>a"
+_FIRST = {  # of each parser a document
+    ".html": b"<p>a", ".md": b"*a*", ".pdf": _PDF, ".csv": b"a,b\n1,2", ".eml": _MAIL, ".txt": "ä b".encode("cp1252"),
+    ".org": b"* a", ".rtf": rb"{\rtf1 a}",
+    ".ipynb": b'{"cells": [], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}',
+}  # fmt: skip
 
 
 def main() -> None:
@@ -69,24 +74,20 @@ def _answer(question: Asked, data: bytes, memory: int) -> ReadDocument | Refused
             text = f"{readers.shown(path)}: its text is over {MAX_TEXT_BYTES >> 20} MiB"
             return Refused(text, "split it")
         borders = [border for span in spans(content.text, question.words) for border in span]
-        return ReadDocument(content.title, content.text, borders, _is_worn(memory))
+        return ReadDocument(content.title, content.text, borders, content.notice, _is_worn(memory))
     except DocumentError as error:
         return Refused(error.text, error.remedy, _is_worn(memory))
 
 
 def _load_parsers() -> None:
-    """Every codec and parser, and what those import when they are first used."""
-    import docx
-
+    """Every codec and parser, and what those import and begin when they are first used."""
     logging.disable()
     warnings.simplefilter("ignore")
     for name in _LAZY:
         for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
             with suppress(ImportError):  # some are of other systems
                 importlib.import_module(module.name)
-    word = io.BytesIO()
-    docx.Document().save(word)
-    for suffix, data in ((".html", b"<p>a"), (".md", b"*a*"), (".pdf", _PDF), (".docx", word.getvalue())):
+    for suffix, data in _FIRST.items():
         with suppress(DocumentError):
             readers.read(Path(f"a{suffix}"), data)
 

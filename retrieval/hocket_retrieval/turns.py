@@ -63,6 +63,10 @@ class Turns:
                 self._waiting.append(Share(draft, until, last))
         return taken
 
+    def drop(self, draft: Draft) -> None:
+        """Forget what is left of one."""
+        self._waiting = deque(share for share in self._waiting if share.draft is not draft)
+
     def clear(self) -> None:
         """Forget all."""
         self._waiting.clear()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .errors import DocumentError
@@ -13,15 +15,18 @@ from .snapshot import Queued
 
 MAX_FILE_BYTES = 128 << 20
 MAX_NAME_BYTES = 2_000
+IGNORE_FILE = ".hocketignore"  # a name or a pattern in each line, for its folder and all below
+PROGRAMS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "venv", "virtualenv"))
 _NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Walk:
-    """What was found: `files` to read, `skipped` ones of no known type, and `errors`, (file, one line)."""
+    """What was found: `files` to read, how many of each unknown type are `skipped`, and `errors`, (file, one line)."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._found: dict[str, Queued] = {}
-        self.skipped = 0
+        self.skipped: Counter[str] = Counter()
+        self._left_out: list[Path] = []
         self.errors: list[tuple[str, str]] = []
         for path in paths:
             if os.path.isdir(path):  # Path's own raises for a name that is too long
@@ -34,13 +39,32 @@ class Walk:
         """Each once, in their order."""
         return list(self._found.values())
 
+    @property
+    def notices(self) -> list[str]:
+        """Lines about what was passed over."""
+        said = []
+        if self.skipped:
+            types = ", ".join(sorted(filter(None, self.skipped)))
+            said.append(f"{sum(self.skipped.values())} file(s) of other types passed over ({types or 'without one'})")
+        if self._left_out:
+            names = ", ".join(sorted({shown(Path(folder.name)) for folder in self._left_out}))
+            said.append(f"{len(self._left_out)} folder(s) passed over ({names}): name one to read it")
+        return said
+
     def _enter(self, folder: Path) -> None:
         root = os.path.realpath(folder)
-        for file in _files(folder, self._refused):
+        for file in _files(folder, self._refused, self._leave_out):
             if is_supported(file):
                 self._take(file, root)
             else:
-                self.skipped += 1
+                self.skipped[shown(Path(file.suffix.lower()))] += 1
+
+    def _leave_out(self, folder: Path) -> None:
+        if folder.is_symlink():
+            text = f"{shown(folder)}: a link to a folder, which is not followed"
+            self.errors.append((shown(folder), str(DocumentError(text, "name the folder it leads to"))))
+        else:
+            self._left_out.append(folder)
 
     def _refused(self, error: OSError) -> None:
         folder = Path(error.filename)
@@ -119,11 +143,41 @@ def _unreadable(path: Path, error: OSError) -> DocumentError:
     return DocumentError(f"{shown(path)}: {error.strerror or error}", "check the path and its permissions")
 
 
-def _files(folder: Path, refused: Callable[[OSError], None]) -> Iterator[Path]:
-    """Files below a folder; hidden ones are passed over, and folders that may not be listed are `refused`."""
+def _files(folder: Path, refused: Callable[[OSError], None], left_out: Callable[[Path], None]) -> Iterator[Path]:
+    """Files below a folder; hidden ones are passed over, and folders that may not be listed are `refused`.
+
+    Folders of programs, linked ones, and what a `.hocketignore` names are `left_out`.
+    """
+    rules: dict[str, list[str]] = {}  # of the folders above, and of each itself
     for place, folders, names in os.walk(folder, onerror=refused):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
+        own = rules.get(os.path.dirname(place), []) + _rules(Path(place, IGNORE_FILE))
+        rules[place] = own
+        seen = sorted(name for name in folders if not name.startswith("."))
+        kept = [name for name in seen if not _is_left_out(Path(place, name), own)]
+        for name in sorted({*seen} - {*kept}):
+            left_out(Path(place, name))
+        folders[:] = kept
+        yield from (
+            Path(place, name) for name in sorted(names) if not name.startswith(".") and not _matches(name, own, "")
+        )
+
+
+def _is_left_out(folder: Path, rules: Sequence[str]) -> bool:
+    is_program = folder.name in PROGRAMS or (folder / "pyvenv.cfg").is_file()
+    return is_program or folder.is_symlink() or _matches(folder.name, rules, "/")
+
+
+def _matches(name: str, rules: Sequence[str], kind: str) -> bool:
+    """Whether a line of a `.hocketignore` fits a name; those that end in "/" are of folders alone."""
+    return any(fnmatchcase(name, rule.removesuffix("/")) for rule in rules if kind or not rule.endswith("/"))
+
+
+def _rules(file: Path) -> list[str]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def has_entries(path: Path) -> bool:

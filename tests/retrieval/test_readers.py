@@ -52,7 +52,7 @@ def word(paragraphs: list[str], table: list[list[str]], title: str) -> bytes:
 
 def test_text():
     """Plain text comes as it is; its title is the file's name; old encodings and byte order marks are understood."""
-    assert read(Path("note.txt"), "Grüße, 世界.\r\nZwei.".encode()) == ("note", "Grüße, 世界.\nZwei.")
+    assert read(Path("note.txt"), "Grüße, 世界.\r\nZwei.".encode())[:2] == ("note", "Grüße, 世界.\nZwei.")
     assert read(Path("note.txt"), "Grüße".encode("cp1252")).text == "Grüße"
     assert read(Path("note.txt"), "Grüße".encode("utf-16")).text == "Grüße"
     assert read(Path("NOTE.TXT"), "\ufeffGrüße".encode()).text == "Grüße"
@@ -68,13 +68,13 @@ def test_one_damaged_byte_costs_one_character():
 
 
 def test_markdown():
-    """Markup goes, words stay, the first heading is the title."""
+    """Markup goes, words and code stay, the first heading is the title."""
     source = b"# The *Rhine*\n\nIt **flows** past [Cologne](http://a.b/c_(d)).\n\n```py\nx = `1`\n```\n<b>Bold</b>\n"
 
-    title, text = read(Path("a.md"), source)
+    title, text, _ = read(Path("a.md"), source)
 
     assert title == "The Rhine"
-    assert text.split() == ["The", "Rhine", "It", "flows", "past", "Cologne.", "x", "=", "1", "Bold"]
+    assert text.split() == ["The", "Rhine", "It", "flows", "past", "Cologne.", "x", "=", "`1`", "Bold"]
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,18 @@ def test_html():
     <p>First <b>bold</b>
     line.</p><ul><li>One</li><li>Two</li></ul><table><tr><td>a</td><td>b</td></tr></table></body></html>"""
 
-    assert read(Path("a.html"), source) == ("Old Town", "First bold line.\n\nOne\n\nTwo\n\na b")
+    assert read(Path("a.html"), source)[:2] == ("Old Town", "First bold line.\n\nOne\n\nTwo\n\na b")
 
 
 def test_pdf():
     """The text layer and the title of a PDF are read."""
-    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", "(Mill)")) == ("Mill", "The mill burned in 1902.")
+    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", "(Mill)"))[:2] == ("Mill", "The mill burned in 1902.")
 
 
 @pytest.mark.parametrize("title", ["2024", "[1 2]", "null", "<< /A 1 >>", "true"])
 def test_a_title_that_is_no_text(title):
     """A PDF may call itself anything; its text is read all the same, and it has its file's name."""
-    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", title)) == ("a", "The mill burned in 1902.")
+    assert read(Path("a.pdf"), pdf("The mill burned in 1902.", title))[:2] == ("a", "The mill burned in 1902.")
 
 
 @pytest.mark.parametrize("said", [Content(7, "text"), Content("", None), ("title",)])
@@ -132,7 +132,7 @@ def test_docx():
     """Paragraphs and tables of a Word file come in their order."""
     content = read(Path("a.docx"), word(["First.", "Second."], [["Name", "Year"], ["Mill", "1902"]], "Report"))
 
-    assert content == ("Report", "First.\n\nSecond.\n\nName | Year\n\nMill | 1902")
+    assert content[:2] == ("Report", "First.\n\nSecond.\n\nName | Year\n\nMill | 1902")
 
 
 def test_a_merged_cell_is_said_once():

@@ -16,7 +16,7 @@ from processes import with_helpers
 from toys import ToyEmbedder
 
 GOOD = {f"good {n}.txt": f"The good note number {n}." for n in range(5)}
-READ = {"encoding.html", "laughs.html", "number.pdf", "no-space.txt", "line\nbreak.txt", "escape\x1b[2J.md"}
+READ = {"encoding.html", "font.pdf", "laughs.html", "number.pdf", "no-space.txt", "line\nbreak.txt", "escape\x1b[2J.md"}
 
 
 def prepared(folder: Path, *kinds) -> list[str]:

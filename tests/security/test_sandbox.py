@@ -43,8 +43,8 @@ def sandbox():
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_file_is_read_as_outside(sandbox, name):
     """Title, text and passages are the same, though nothing can be imported in there any more."""
-    title, text, spans = sandbox.read(Path(name), SOUND[name], 8)
-    assert (title, text) == read(Path(name), SOUND[name])
+    title, text, spans, notice = sandbox.read(Path(name), SOUND[name], 8)
+    assert (title, text, notice) == read(Path(name), SOUND[name])
     assert [text[start:end] for start, end in spans] == chunk(text, 8)
 
 
@@ -56,6 +56,7 @@ def test_one_process_reads_file_after_file(sandbox):
         with pytest.raises(DocumentError):
             sandbox.read(Path("a.txt"), data, 8)
     assert sandbox.read(Path("a.txt"), b"Two.", 8).text == "Two."
+    assert process is not None
     assert sandbox._process is process
 
 
@@ -81,10 +82,10 @@ def test_nothing_gets_out(attempt):
 
 
 def test_what_takes_too_much_memory_is_refused_and_the_next_file_is_read(sandbox, monkeypatch):
-    """37 KB that become a row of a hundred million cells, on a machine as slow as it likes."""
+    """A sentence of eight million words, on a machine as slow as it likes."""
     monkeypatch.setattr(sandboxes, "PROCESSOR_S", sandboxes.MAX_PROCESSOR_S)
     with pytest.raises(DocumentError, match="needs more than 768 MiB"):
-        sandbox.read(Path("a.docx"), hostile.word(10**8), 64)
+        sandbox.read(Path("a.txt"), hostile.SLOW["letters.txt"](), 64)
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
 
@@ -93,8 +94,9 @@ def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monke
     """By processor time, and by the clock where that says nothing."""
     sandbox.read(Path("a.txt"), b"Begun.", 64)
     monkeypatch.setattr(sandboxes, limit, 0.02)
+    monkeypatch.setattr(sandboxes, "PROCESSOR_S_PER_MIB", 0.0)
     with pytest.raises(DocumentError, match="to be read: split it"):
-        sandbox.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a.html"), hostile.SLOW["attributes.html"](), 64)
     monkeypatch.undo()
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
@@ -105,7 +107,7 @@ def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
     falling = threading.Timer(0.2, os.kill, (sandbox._process.pid, signal.SIGSEGV))
     falling.start()
     with pytest.raises(DocumentError, match="breaks the program") as caught:
-        sandbox.read(Path("a\nb.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a\nb.html"), hostile.SLOW["attributes.html"](), 64)
     assert str(caught.value).isprintable()
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
@@ -124,7 +126,7 @@ def test_an_end_interrupts_a_reading():
     closing = threading.Timer(0.2, sandbox.close)
     closing.start()
     with pytest.raises(Cancelled):
-        sandbox.read(Path("a.html"), hostile.SLOW["nested.html"](), 64)
+        sandbox.read(Path("a.html"), hostile.SLOW["attributes.html"](), 64)
     with pytest.raises(Cancelled):
         sandbox.read(Path("a.txt"), b"Later.", 64)
 
@@ -134,7 +136,7 @@ def test_the_process_dies_with_its_parent():
     code = (
         "import sys; sys.path[:0] = sys.argv[1:]; import hostile; from pathlib import Path;"
         "from hocket_retrieval.sandbox import Sandbox; sandbox = Sandbox(); sandbox.read(Path('a.txt'), b'a', 8);"
-        "print(sandbox._process.pid, flush=True); sandbox.read(Path('a.html'), hostile.SLOW['nested.html'](), 8)"
+        "print(sandbox._process.pid, flush=True); sandbox.read(Path('a.html'), hostile.SLOW['attributes.html'](), 8)"
     )
     command = [sys.executable, "-c", code, str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:

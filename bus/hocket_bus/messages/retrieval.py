@@ -142,8 +142,8 @@ class Progress(Message, frozen=True):
 class Ingested(Message, frozen=True):
     """The end of an ingestion. `failures` are lines for people, one for each file that could not be read.
 
-    `skipped` counts files of folders that are of no known type, `embedded` the chunks whose vectors were not there yet,
-    `removed` the documents of folders whose files are gone.
+    `notices` are lines about what else was passed over. `skipped` counts files of folders that are of no known type,
+    `embedded` the chunks whose vectors were not there yet, `removed` the documents of folders whose files are gone.
     """
 
     request: Id
@@ -157,6 +157,7 @@ class Ingested(Message, frozen=True):
     embedding_s: Seconds
     failures: Annotated[list[Line], Meta(max_length=1_000)] = []
     removed: Count = 0
+    notices: Annotated[list[Line], Meta(max_length=1_000)] = []
 
 
 class ListSubgraphs(Message, frozen=True):

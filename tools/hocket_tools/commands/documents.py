@@ -33,7 +33,10 @@ def register(app: typer.Typer) -> None:
 
 def ingest(
     side: Side,
-    names: Annotated[list[str], typer.Argument(metavar="PATH…", help="Files and folders: txt, md, html, pdf, docx.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH…", help="Files and folders: notes, pdf, office, mail, code."),
+    ],
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,
@@ -187,6 +190,8 @@ def _print_outcome(side: str, ingested: Ingested) -> None:
     for line in ingested.failures:
         shown = escape(console.for_people(console.one_line(line), err))
         err.print(f"[yellow]not read:[/yellow] {shown}", markup=True)
+    for line in ingested.notices:
+        err.print(f"[yellow]note:[/yellow] {escape(console.for_people(console.one_line(line), err))}", markup=True)
 
 
 def _list(caller: Caller) -> Iterator[Document]:

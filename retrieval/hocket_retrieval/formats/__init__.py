@@ -1,0 +1,1 @@
+"""What files of each kind say, from their bytes alone; knows neither files nor stores."""

@@ -1,0 +1,57 @@
+"""Web pages by an HTML5 parser: what a reader sees, paragraph by paragraph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .content import Content
+from .encodings import decoded
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_HEAD_BYTES = 4096  # in which a page declares its encoding
+_SILENT = frozenset(("script", "style", "noscript", "template", "head", "title"))
+_BLOCKS = """
+    p div section article li tr table ul ol dl dt dd pre blockquote h1 h2 h3 h4 h5 h6 header footer main aside nav
+    figure figcaption form fieldset details summary address hr body"""
+_SPACED = frozenset(("br", "td", "th"))
+_BETWEEN = "\n\n"
+
+
+def html(data: bytes) -> Content:
+    """The words of a page. Raises DocumentError."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    declared = _CHARSET.search(data[:_HEAD_BYTES])
+    page = LexborHTMLParser(decoded(data, declared[1].decode("ascii") if declared else ""))
+    title = page.css_first("title")
+    body = page.body
+    text = "".join(_pieces(body)) if body is not None else ""
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
+    return Content(title.text() if title is not None else "", _BETWEEN.join(part for part in paragraphs if part))
+
+
+def _pieces(root: LexborNode) -> Iterator[str]:
+    """Texts in their order, with a blank line around each block: without recursion, however deep a page is."""
+    waiting: list[LexborNode | str] = [root]
+    blocks = frozenset(_BLOCKS.split())
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield node
+        elif node.tag == "-text":
+            yield node.text(deep=False) or ""
+        elif node.tag not in _SILENT and not (node.tag == "nav" and _is_menu(node)):
+            around = _BETWEEN if node.tag in blocks else " " if node.tag in _SPACED else ""
+            yield around
+            waiting.append(around)
+            waiting += reversed(list(node.iter(include_text=True)))
+
+
+def _is_menu(nav: LexborNode) -> bool:
+    """A page whose author forgot to close it has all that it says in there."""
+    return nav.css_first("h1, h2, p, article, main") is None

@@ -1,0 +1,64 @@
+"""Mails with what is attached to them, and boxes of mails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from email import message_from_bytes
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import PurePosixPath
+
+from .content import Content
+from .encodings import decoded
+from .html import html
+
+_FIELDS = ("From", "To", "Cc", "Date", "Subject")
+_BORDER = re.compile(rb"(?m)^From \S.*\r?\n")
+Attached = Callable[[str, bytes], Content | None]  # of a name and bytes; None where nobody reads them
+
+
+def mail(data: bytes, attached: Attached) -> Content:
+    """One mail: its fields, its text and what is attached. Raises DocumentError."""
+    message = message_from_bytes(data, policy=default)
+    assert isinstance(message, EmailMessage)
+    fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
+    parts, unread = ["\n".join(fields), _body(message)], list[str]()
+    for each in message.iter_attachments():
+        name = each.get_filename() or "attachment"
+        found = _attachment(each, name, attached)
+        if found is None:
+            unread.append(name)
+        else:
+            parts.append(f"Attachment {name}:\n\n{found.text}")
+    notice = f"attachments that are not read: {', '.join(unread)}" if unread else ""
+    return Content(str(message["Subject"] or ""), "\n\n".join(filter(None, parts)), notice)
+
+
+def box(data: bytes, attached: Attached) -> Content:
+    """A file of mails, one behind the other. Raises DocumentError."""
+    mails = [mail(part, attached) for part in _BORDER.split(data)[1:]]
+    if not mails:
+        return mail(data, attached)
+    notices = " ".join(filter(None, (each.notice for each in mails)))
+    return Content("", "\n\n".join(each.text for each in mails), notices)
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(preferencelist=("plain", "html"))
+    if part is None:
+        return ""
+    data = part.get_payload(decode=True)
+    if not isinstance(data, bytes):
+        return ""
+    if part.get_content_type() == "text/html":
+        return html(data).text
+    return decoded(data, part.get_content_charset() or "")
+
+
+def _attachment(part: EmailMessage, name: str, attached: Attached) -> Content | None:
+    if part.get_content_type() == "message/rfc822":
+        inner = part.get_content()
+        return mail(inner.as_bytes(), attached) if isinstance(inner, EmailMessage) else None
+    data = part.get_payload(decode=True)
+    return attached(PurePosixPath(name).name, data) if isinstance(data, bytes) else None

@@ -1,0 +1,66 @@
+"""Tables as rows that say what each of their values is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+
+from .content import Content
+from .encodings import decoded
+
+_DELIMITERS = ",;\t|"
+_NAME = re.compile(r"[^\W\d_][^.!?]*")
+_PIPE, _ESCAPED, _RULE = re.compile(r"(?<!\\)\|"), re.compile(r"\\([|])"), re.compile(r":?-+:?")
+MAX_SHORT_ROWS = 8  # which a passage holds together with the names of the columns
+MIN_COLUMNS, MIN_ROWS = 3, 3  # of a text that is a table by its form alone
+
+
+def separated(data: bytes) -> Content:
+    """A table whose first row names its columns. Raises DocumentError."""
+    text = decoded(data)
+    return Content("", _with_names(text, _delimiter(text)))
+
+
+def plain(data: bytes) -> Content:
+    """A text as it is, or a table where every line of it has as many values as the first. Raises DocumentError."""
+    text = decoded(data)
+    for delimiter in _DELIMITERS:
+        lines = text.strip().splitlines()
+        counts = {line.count(delimiter) for line in lines}
+        is_even = len(lines) >= MIN_ROWS and len(counts) == 1 and counts.pop() >= MIN_COLUMNS - 1
+        if is_even and _has_names(lines[0], delimiter):
+            return Content("", _with_names(text, delimiter))
+    return Content("", text)
+
+
+def _has_names(line: str, delimiter: str) -> bool:
+    """Whether a line looks like names of columns: each begins with a letter, and none ends a sentence."""
+    return all(_NAME.fullmatch(field.strip()) for field in line.split(delimiter))
+
+
+def _delimiter(text: str) -> str:
+    first = text.lstrip("\ufeff\r\n").split("\n", 1)[0]
+    return max(_DELIMITERS, key=first.count)
+
+
+def _with_names(text: str, delimiter: str) -> str:
+    return named(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+
+
+def named(rows: Sequence[Sequence[str]]) -> str:
+    """Each row behind the first as a paragraph, `name: value` of all values that are there."""
+    names, *others = [[value.strip() for value in row] for row in rows] or [[]]
+    said = []
+    for row in others:
+        values = [f"{name}: {value}" if name else value for name, value in zip(names, row, strict=False) if value]
+        said.append(", ".join([*values, *filter(None, row[len(names) :])]))
+    return "\n\n".join(filter(None, said)) or " | ".join(names)
+
+
+def piped(lines: Sequence[str]) -> str:
+    """A table of lines such as `| a | b |`: of a short one its rows as they are, of a long one with their names."""
+    rows = [[_ESCAPED.sub(r"\1", cell).strip() for cell in _PIPE.split(line.strip().strip("|"))] for line in lines]
+    said = [row[:1] if len({*row}) == 1 else row for row in rows if not all(map(_RULE.fullmatch, row))]  # a merged cell
+    return named(said) if len(said) > MAX_SHORT_ROWS else "\n\n".join(" | ".join(row) for row in said)

@@ -30,12 +30,12 @@ def html(data: bytes) -> Content:
     page = LexborHTMLParser(decoded(data, declared[1].decode("ascii") if declared else ""))
     title = page.css_first("title")
     body = page.body
-    text = "".join(_pieces(body)) if body is not None else ""
+    text = "".join(_texts(body)) if body is not None else ""
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
     return Content(title.text() if title is not None else "", _BETWEEN.join(part for part in paragraphs if part))
 
 
-def _pieces(root: LexborNode) -> Iterator[str]:
+def _texts(root: LexborNode) -> Iterator[str]:
     """Texts in their order, with a blank line around each block: without recursion, however deep a page is."""
     waiting: list[LexborNode | str] = [root]
     blocks = frozenset(_BLOCKS.split())

@@ -33,9 +33,11 @@ from hocket_tools.commands import (
     model,
     pair,
     profile,
+    search,
     serve,
     top,
     train,
+    watch,
 )
 from hocket_tools.laboratory import add_commands
 from hocket_tools.pair.hints import shortened_in
@@ -65,7 +67,7 @@ def shown_under(task: str) -> Iterator[None]:
 TASKS = {
     "Begin": (demo,),
     "Ask and write": (ask, compose, lsp, explain, forget),
-    "Documents": (documents, graph),
+    "Documents": (documents, watch, search, graph),
     "The pair": (pair, machines, keys, members),
     "Models": (model, train),
     "Look": (top, audit, profile),

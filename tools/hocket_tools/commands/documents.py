@@ -60,7 +60,7 @@ def ingest(
     if missing and not elsewhere:
         raise typer.BadParameter(f"{missing[0]} does not exist", param_hint="PATH")
     with leaving(_going_on(side, names, endpoint, home)):
-        ingested = read_in(_endpoint(side, endpoint, home), files, paths.keys(home))
+        ingested = read_in(endpoint_of(side, endpoint, home), files, paths.keys(home))
     if json_object:
         import msgspec
 
@@ -68,7 +68,7 @@ def ingest(
         del fields["request"]
         typer.echo(json.dumps(fields, ensure_ascii=False))
     else:
-        _print_outcome(side, ingested)
+        print_outcome(side, ingested)
     if ingested.failures:
         raise typer.Exit(1)
 
@@ -88,7 +88,7 @@ def documents(
     from hocket_tools.caller import Caller
 
     _check_names(remove or [], "--remove")
-    with Caller(_endpoint(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
+    with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         if remove:
             with leaving(f"some of it may still be removed: see hocket documents{home_flag(home)} --side {side}"):
                 _remove(caller, side, remove, json_object=json_object)
@@ -159,7 +159,8 @@ def _check_names(names: list[str], option: str) -> None:
             raise typer.BadParameter("a name must not be empty", param_hint=option)
 
 
-def _endpoint(side: str, endpoint: str | None, home: Path | None) -> str:
+def endpoint_of(side: str, endpoint: str | None, home: Path | None) -> str:
+    """Where a side's retrieval daemon listens. Raises BadConfiguration."""
     from hocket_tools.pair.home import Home
 
     return endpoint or Home.find(home).listening(f"{side}-retrieval")
@@ -174,7 +175,8 @@ def _going_on(side: str, names: list[str], endpoint: str | None, home: Path | No
     return f"the {side}'s retrieval daemon goes on reading: {shown}{undone} undoes it"
 
 
-def _print_outcome(side: str, ingested: Ingested) -> None:
+def print_outcome(side: str, ingested: Ingested) -> None:
+    """Say what an ingestion has done, and line by line what it has not."""
     from rich.markup import escape
 
     from hocket_tools import console

@@ -1,0 +1,51 @@
+"""`hocket search`: the passages that fit a question, as a side finds them and without any model's answer."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Annotated
+
+import typer
+
+from hocket_tools.commands.documents import Endpoint, Home, Json, Side, endpoint_of
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("search", epilog='Example: hocket search --side device "Who services the boiler?"')(search)
+
+
+def search(
+    side: Side,
+    query: Annotated[str, typer.Argument(metavar="QUESTION", help="A question, a name or some words.")],
+    *,
+    passages: Annotated[int, typer.Option("--passages", "-n", min=1, max=64, help="How many to show.")] = 5,
+    endpoint: Endpoint = None,
+    home: Home = None,
+    json_object: Json = False,
+) -> None:
+    """Show the passages that a side finds, best first, with their scores and texts."""
+    import msgspec
+
+    from hocket_bus import messages as m
+    from hocket_bus import paths
+    from hocket_tools import console
+    from hocket_tools.caller import Caller
+
+    if not query.strip():
+        raise typer.BadParameter("is empty", param_hint="QUESTION")
+    with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
+        found = caller.ask(m.Search(request=os.urandom(16), query=query, k=passages), m.Passages)
+    if json_object:
+        records = [msgspec.structs.asdict(passage) for passage in found.passages]
+        typer.echo(json.dumps({"side": side, "scorer": found.scorer, "passages": records}, ensure_ascii=False))
+        return
+    out = console.out()
+    for passage in found.passages:
+        name = console.for_people(console.one_line(passage.document), out)
+        out.print(f"{passage.score:6.3f}  {name}, chunk {passage.ordinal}", markup=False)
+        out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
+    if not found.passages:
+        what = "nothing is found" if found.documents_total else "nothing is read yet"
+        console.err().print(f"{side}: {what}; add documents with: hocket ingest --side {side} PATH…", markup=False)

@@ -128,8 +128,9 @@ def test_a_daemon_that_is_away_is_waited_for(
 
     monkeypatch.setattr(watching, "RETRY_S", 0.0)
     tries = []
-    counts = dict.fromkeys(("added", "unchanged", "replaced", "skipped", "chunks", "embedded"), 1)
-    done = Ingested(request=bytes(16), seconds=0.1, embedding_s=0.0, **counts)
+    done = Ingested(
+        request=bytes(16), added=1, unchanged=0, replaced=0, skipped=0, chunks=1, embedded=1, seconds=0.1, embedding_s=0
+    )
 
     def read_all() -> Ingested:
         tries.append(1)

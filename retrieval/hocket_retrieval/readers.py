@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import DocumentError
+from .normalization import normalize
 
 
 class Content(NamedTuple):
@@ -66,8 +67,8 @@ def _line(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without characters that are neither text nor white space, lone surrogates, and a table's wide padding."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    """Normalized, without control characters, lone surrogates, and a table's wide padding."""
+    text = normalize(text.encode("utf-8", "replace").decode("utf-8"))
     text = re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     for white, less in ((r"[^\S\n]{32,}", " "), (r"(?:[^\S\n]*\n){3,}", "\n\n")):
         text = re.sub(white, less, text)

@@ -109,6 +109,10 @@ STOP_WORDS = {
 _OF_SCRIPTS = {"ARABIC": "arabic", "ARMENIAN": "armenian", "CYRILLIC": "russian", "DEVANAGARI": "hindi"}
 _OF_SCRIPTS |= {"GREEK": "greek", "TAMIL": "tamil"}
 
+_OF_LETTERS = {"ı": "turkish", "ğ": "turkish", "ş": "turkish", "ß": "german", "ñ": "spanish", "ã": "portuguese"}
+_OF_LETTERS |= {"å": "swedish", "ø": "danish", "ł": "polish", "ř": "czech", "ě": "czech", "ő": "hungarian"}
+_OF_LETTERS |= {"ă": "romanian", "ț": "romanian", "ђ": "serbian", "ћ": "serbian", "پ": "persian", "گ": "persian"}
+
 
 class _Stemmer(Protocol):
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - Snowball's name
@@ -118,10 +122,15 @@ _lock = threading.Lock()  # a stemmer holds the word that it works on
 
 
 def detect(words: Sequence[str]) -> str:
-    """The language that most of the case folded `words` are small words of; where none is, by the first's script."""
+    """The language that most of the case folded `words` are small words of.
+
+    Where none is, the first letter of one language tells, or else the script of the first word.
+    """
     counts = Counter(language for word in words for language in _languages().get(word, ()))
     if counts:
         return max(counts, key=lambda language: (counts[language], language == DEFAULT))
+    if own := next((_OF_LETTERS[letter] for word in words for letter in word if letter in _OF_LETTERS), None):
+        return own
     return _OF_SCRIPTS.get(unicodedata.name(words[0][0], "").partition(" ")[0], DEFAULT) if words else DEFAULT
 
 

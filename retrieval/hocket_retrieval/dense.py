@@ -49,13 +49,12 @@ class DenseIndex:
             else:
                 self._rebuild(snapshot.vectors(self.dimension))
 
-    def search(self, vector: Vectors, limit: int) -> Ids:
-        """Ids of the nearest chunks, nearest first."""
+    def search(self, vector: Vectors, limit: int) -> dict[int, float]:
+        """Cosines of the nearest chunks by their ids, nearest first."""
         faiss.omp_set_num_threads(1)  # per calling thread; more would only wait for each other in one scan
         with self._lock:
-            _, ids = self._index.search(vector[None, :], limit)
-        found: Ids = ids[0][ids[0] >= 0]
-        return found
+            cosines, ids = self._index.search(vector[None, :], limit)
+        return {id: cosine for id, cosine in zip(ids[0].tolist(), cosines[0].tolist(), strict=True) if id >= 0}
 
     def change(self, removed: Ids, added: Iterable[tuple[Ids, Vectors]], state: str) -> None:
         """Follow a change of the store."""

@@ -14,6 +14,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+from .lexical import quote, whole_words, words
+
 SCHEMA = """
 CREATE TABLE subgraphs (id INTEGER PRIMARY KEY AUTOINCREMENT, version INTEGER NOT NULL DEFAULT 0,
     summary TEXT NOT NULL DEFAULT '');
@@ -202,9 +204,10 @@ class Tables:
         within = "SELECT c.document FROM words w JOIN chunks c ON c.id = w.rowid WHERE words MATCH ?"
         begun = """SELECT p.document, p.text FROM words w JOIN chunks c ON c.id = w.rowid
                    JOIN chunks p ON p.document = c.document AND p.ordinal = c.ordinal - 1 WHERE words MATCH ?"""
-        documents = {row[0] for row in self._connection.execute(within, (f'"{one} {other}"',))}
-        rows = self._connection.execute(begun, (f'^ "{other}"',))
-        documents |= {document for document, text in rows if one in text[-2 * len(one) :].lower()}
+        in_row, behind = " ".join(words(f"{one} {other}")), " ".join(words(other))
+        documents = {row[0] for row in self._connection.execute(within, (f"plain : {quote(in_row)}",))}
+        rows = self._connection.execute(begun, (f"plain : ^ {quote(behind)}",))
+        documents |= {document for document, text in rows if one in whole_words(text)[-1:]}
         sql = "SELECT text FROM documents WHERE id = ?"
         return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
 

@@ -1,30 +1,149 @@
-"""A question as an FTS5 expression: its telling words, joined by OR; knows no tables."""
+"""The words of a text as they are searched, in any script, and a question as an FTS5 expression; knows no tables.
+
+Text in a script without spaces is searched by overlapping pairs of characters. Every other word is searched whole and
+by its stem, and a name with signs in it, as `node.js` or `C#`, is one word beside its parts.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from .languages import STEMMER, STOP_WORDS, detect, stem
+from .normalization import fold, fold_case
 
 MAX_TERMS = 16
-
-# Words that occur in many chunks: they rank little and cost the most, as do the single letters that apostrophes leave.
-_STOP_WORDS = """
-    about after all also although am an and any are around as at be because been before being between both but by
-    can could did do does doing during each either even ever few for from further get gets got had has have having
-    he her here hers him his how however if in into is it its itself just let like made make makes many may me
-    might more most much must my new no nor not of off on once one ones only or other our out over own said same
-    see several she should since so some still such take than that the their them then there these they this those
-    through to too under until up upon use used using very was we well were what when where whether which while who
-    whom whose why will with within without would yet you your"""
+DETECTED_CHARS = 20_000  # of a document tell its language
+# Two columns of an FTS5 table. Its tokenizer cuts at spaces alone: what is beyond ASCII it takes for letters.
+COLUMNS = "plain, forms"
+TOKENIZER = "ascii tokenchars ''!#$%&''''()*+,-./:;<=>?@[\\]^_`{|}~''"
+RECIPE = f"1, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
 
 
-def match_expression(query: str) -> str | None:
-    """An FTS5 MATCH expression of at most 16 words; None when no word tells anything (meaning must find it then)."""
-    longest = sorted(content_words(query), key=len, reverse=True)[:MAX_TERMS]
-    return " OR ".join(f'"{word}"' for word in longest) or None
+def _class_of_marks() -> str:
+    """All combining marks; Python takes them for no part of a word."""
+    marks = (code for code in range(0x300, 0x1E950) if unicodedata.category(chr(code))[0] == "M")
+    runs = [[code for _, code in run] for _, run in groupby(enumerate(marks), lambda pair: pair[1] - pair[0])]
+    return "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+
+
+_MARKS = _class_of_marks()
+# Thai to Khmer, kana, Hangul and the Han ideographs.
+_PAIRED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_WORD = rf"(?:[^\W_]|[{_MARKS}])+"
+_WORDS = re.compile(_WORD)
+# What stands between spaces: a word, or several that signs join, perhaps with a dot before it or with # or + behind it.
+_NAME = re.compile(rf"(?:(?<![^\s(\"'])\.)?{_WORD}(?:(?:[.&@/:_-]|\+\+?|#){_WORD})*(?:#|\+\+?)?")
+_RUNS = re.compile(rf"[{_PAIRED}][{_PAIRED}{_MARKS}]*")
+_CLUSTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
+
+
+class Indexed(NamedTuple):
+    """A text's two columns: its words in their order; their stems and the names with signs. Each is cut at spaces."""
+
+    plain: str
+    forms: str
+
+
+def whole_words(text: str) -> list[str]:
+    """The words of a text, folded, in its order; a run of a script without spaces is one."""
+    return [word for found in _WORDS.findall(fold_case(text)) if (word := fold(found))]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as they are searched, in its order: pairs where a script has no spaces."""
+    return [part for word in whole_words(text) for part in _parts(word)]
 
 
 def content_words(query: str) -> list[str]:
-    """The words that tell what a question is about, in lower case and in its order, each once."""
-    words = dict.fromkeys(re.findall(r"[^\W_]+", query.lower()))
-    stop_words = _STOP_WORDS.split()
-    return [word for word in words if word not in stop_words and not ("a" <= word <= "z" and len(word) == 1)]
+    """The words that tell what a question is about, in its order, each once.
+
+    Where none tells anything, nor any name with signs, all words of the question are these.
+    """
+    return list(dict.fromkeys(words(" ".join(_telling(query)))))
+
+
+def language_of(text: str) -> str:
+    """The language whose stems are searched, by the beginning of the text."""
+    return detect(_WORDS.findall(fold_case(text[:DETECTED_CHARS])))
+
+
+def indexed(text: str, language: str) -> Indexed:
+    """What an index holds of a text in a language."""
+    forms = [*_stems(_WORDS.findall(fold_case(text)), language), *_names(text), *_last_characters(text)]
+    return Indexed(" ".join(words(text)), " ".join(forms))
+
+
+def match_expression(query: str) -> str | None:
+    """An FTS5 MATCH expression for COLUMNS, of at most MAX_TERMS words and as many forms; None where no word is."""
+    plain = content_words(query)
+    singles = [word for word in plain if _is_single(word)]
+    forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
+    asked = {
+        "plain": [quote(word) + "*" * (word in singles) for word in _longest(plain)],  # it may begin a pair
+        "forms": list(map(quote, _longest(forms))),
+    }
+    return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
+
+
+def is_spaced(character: str) -> bool:
+    """Whether its script has spaces between words."""
+    return _RUNS.match(character) is None
+
+
+def quote(term: str) -> str:
+    """A term, or several in a row, as text of an FTS5 expression."""
+    return f'"{term}"'
+
+
+def _telling(query: str) -> list[str]:
+    """Case folded, with accents. Frequent words rank little and cost the most; apostrophes leave single letters."""
+    folded = fold_case(query)
+    found = _WORDS.findall(folded)
+    stop_words = STOP_WORDS[detect(found)]
+    telling = [word for word in found if word not in stop_words and not ("a" <= word <= "z" and len(word) == 1)]
+    return telling or ([] if any(_names(query)) else found)
+
+
+def _longest(terms: Iterable[str]) -> list[str]:
+    return sorted(dict.fromkeys(terms), key=len, reverse=True)[:MAX_TERMS]
+
+
+def _stems(case_folded: Iterable[str], language: str) -> Iterator[str]:
+    return (fold(stem(word, language)) for word in case_folded if not word[0].isdigit() and not _RUNS.search(word))
+
+
+def _names(text: str) -> Iterator[str]:
+    """What signs tell apart from a plain word."""
+    return (fold(name) for name in _NAME.findall(fold_case(text)) if not _WORDS.fullmatch(name))
+
+
+def _parts(word: str) -> Iterator[str]:
+    """A word cut where scripts change between those with spaces and those without."""
+    at = 0
+    for run in _RUNS.finditer(word):
+        yield from filter(None, [word[at : run.start()]])
+        yield from _pairs(_CLUSTER.findall(run[0]))
+        at = run.end()
+    yield from filter(None, [word[at:]])
+
+
+def _pairs(characters: list[str]) -> Iterator[str]:
+    yield from map("".join, pairwise(characters)) if len(characters) > 1 else characters
+
+
+def _last_characters(text: str) -> Iterator[str]:
+    """The character that begins no pair, of each run of several."""
+    for run in _RUNS.findall(fold(text)):
+        if len(characters := _CLUSTER.findall(run)) > 1:
+            yield characters[-1]
+
+
+def _is_single(word: str) -> bool:
+    return _RUNS.fullmatch(word) is not None and len(_CLUSTER.findall(word)) == 1

@@ -18,6 +18,7 @@ from .formats.markdown import markdown
 from .formats.office import TYPES, office
 from .formats.pdf import pdf
 from .formats.table import plain, separated
+from .normalization import normalize
 
 _SCANS = "a scan needs text recognition (OCR) first"
 _CODE = """
@@ -71,8 +72,8 @@ def _line(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without characters that are neither text nor white space, lone surrogates, and a table's wide padding."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    """Normalized, without control characters, lone surrogates, and a table's wide padding."""
+    text = normalize(text.encode("utf-8", "replace").decode("utf-8"))
     text = re.sub(r"[\x00-\x08\x0e-\x1f\x7f\ufeff]", "", text.replace("\r\n", "\n").replace("\r", "\n"))
     for white, less in ((r"[^\S\n]{32,}", " "), (r"(?:[^\S\n]*\n){3,}", "\n\n")):
         text = re.sub(white, less, text)

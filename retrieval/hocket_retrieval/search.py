@@ -1,15 +1,15 @@
-"""One query, ranked passages: words and meaning searched apart, fused by rank, scored by meaning.
+"""One query, ranked passages: words and meaning searched apart, fused by their scores, scored by meaning.
 
-The order is reciprocal rank fusion of the BM25 and the dense ranking, a passage's weight being the sum of
-1 / (60 + rank) (Cormack, Clarke and Buettcher, SIGIR 2009), or the re-ranker's where there is one. `score` is no fused
-rank but the cosine of query and chunk in [-1, 1], or the re-ranker's probability in [0, 1]: it means the same on every
-machine with the same `scorer`. A daemon with a re-ranker offers its embedder's scores as well, for a pair of which
-only one side re-ranks.
+The order is a convex combination of BM25, as a share of its best, and the cosine, half and half (Bruch, Gai and Ingber,
+TOIS 2023), or the re-ranker's where there is one. `score` is no fused score but the cosine
+of query and chunk in [-1, 1], or the re-ranker's probability in [0, 1]: it means the same on every machine with the
+same `scorer`. A daemon with a re-ranker offers its embedder's scores as well, for a pair of which only one side
+re-ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -24,7 +24,6 @@ from .store import Store
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64
-RRF_K = 60
 CANDIDATES = 100  # taken from each ranking
 RERANKED = 24
 
@@ -70,7 +69,7 @@ class Searcher:
         with self._store.snapshot() as snapshot:
             total = snapshot.totals()[0]
             expression = match_expression(query)
-            by_words = snapshot.by_words(expression, CANDIDATES) if expression else ()
+            by_words = snapshot.by_words(expression, CANDIDATES) if expression else {}
             by_meaning = self._index.search(vector, CANDIDATES)
             wanted = max(k, RERANKED) if reranker else k
             chunks = list(islice(_different(snapshot.chunks(fuse(by_words, by_meaning))), wanted))
@@ -138,12 +137,13 @@ def check_query(query: str, k: int) -> str:
     return query
 
 
-def fuse(*rankings: Iterable[int]) -> list[int]:
-    """Reciprocal rank fusion: ids by the sum of 1 / (60 + rank), rank counted from 1; ties by the first ranking."""
-    weights: dict[int, float] = {}
-    for ranking in rankings:
-        for rank, id in enumerate(ranking, start=1):
-            weights[int(id)] = weights.get(int(id), 0.0) + 1 / (RRF_K + rank)
+def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list[int]:
+    """Ids by the sum of cosine and BM25, the latter as a share of its best; ties by the words' ranking.
+
+    What is not among the nearest has the cosine of the last of these: it has no more.
+    """
+    best, least = max(by_words.values(), default=1.0), min(by_meaning.values(), default=0.0)
+    weights = {id: by_words.get(id, 0.0) / best + by_meaning.get(id, least) for id in {**by_words, **by_meaning}}
     return sorted(weights, key=lambda id: -weights[id])
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .graph_tables import subgraph_of
+from .word_index import RANK
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -107,10 +108,10 @@ class Snapshot:
         sql = "SELECT 1 FROM vectors WHERE digest = ?"
         return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
 
-    def by_words(self, expression: str, limit: int) -> Ids:
-        """Chunk ids that match the FTS5 expression, best BM25 first."""
-        sql = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
-        return ids_of(self._connection.execute(sql, (expression, limit)))
+    def by_words(self, expression: str, limit: int) -> dict[int, float]:
+        """BM25, above 0, of the chunks that match the FTS5 expression, by their ids, best first."""
+        sql = f"SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ? ORDER BY bm25 DESC, rowid LIMIT ?"
+        return dict(self._connection.execute(sql, (expression, limit)).fetchall())
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
@@ -155,6 +156,6 @@ class Snapshot:
         return [row[0] for row in self._connection.execute(sql, values)]
 
 
-def ids_of(rows: Iterable[tuple[int]]) -> Ids:
+def ids_of(rows: Iterable[tuple[Any, ...]]) -> Ids:
     """The first column of `rows`, as an array of their number."""
     return np.array([row[0] for row in rows], dtype=np.int64)

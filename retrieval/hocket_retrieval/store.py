@@ -24,16 +24,19 @@ import numpy as np
 from hocket_bus.private import keep_private
 
 from . import graph_tables as graph
+from . import word_index
 from .errors import StoreError, StoreFull
+from .lexical import indexed, language_of
 from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, sha256 BLOB NOT NULL,
-    recipe TEXT NOT NULL, chunks INTEGER NOT NULL, ingested_at REAL NOT NULL, text TEXT NOT NULL);
+    recipe TEXT NOT NULL, chunks INTEGER NOT NULL, ingested_at REAL NOT NULL, text TEXT NOT NULL,
+    language TEXT NOT NULL DEFAULT '');
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
@@ -42,12 +45,6 @@ CREATE TABLE chunks (
 CREATE INDEX chunks_by_vector ON chunks (vector);
 CREATE TABLE queue (name TEXT PRIMARY KEY, root TEXT NOT NULL DEFAULT '', size INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0);
-CREATE VIRTUAL TABLE words USING fts5 (
-    text, content = 'chunks', content_rowid = 'id', tokenize = 'porter unicode61 remove_diacritics 2');
-CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
-    INSERT INTO words (rowid, text) VALUES (new.id, new.text); END;
-CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
-    INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text); END;
 CREATE TRIGGER document_added AFTER INSERT ON documents BEGIN
     UPDATE facts SET value = value + 1 WHERE name = 'documents';
     UPDATE facts SET value = value + new.chunks WHERE name = 'chunks'; END;
@@ -61,6 +58,12 @@ _FROM_1 = """
 ALTER TABLE queue ADD COLUMN root TEXT NOT NULL DEFAULT '';
 ALTER TABLE queue ADD COLUMN size INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE queue ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+"""
+_FROM_4 = """
+DROP TRIGGER IF EXISTS chunk_added;
+DROP TRIGGER IF EXISTS chunk_removed;
+DROP TABLE IF EXISTS words;
+ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT '';
 """
 
 Wanted = Literal["queue", "documents"]
@@ -179,14 +182,16 @@ class Store:
 
         With `wanted`, nothing happens unless that table has the name still: it may have been removed meanwhile.
         """
+        language = language_of(document.text)
+        words = [indexed(text, language) for text, _ in chunks]
         with self.write() as connection:
             if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
                 return Change(_NONE, _NONE, Snapshot(connection).state())
             removed = _delete(connection, document.name)
             cursor = connection.execute(
-                "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (*document, len(chunks), time.time()),
+                "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at, language)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*document, len(chunks), time.time(), language),
             )
             key = cursor.lastrowid
             connection.executemany(
@@ -194,8 +199,9 @@ class Store:
                 " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?)",
                 ((key, ordinal, digest, piece) for ordinal, (piece, digest) in enumerate(chunks)),
             )
-            added = connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,))
-            return Change(removed, ids_of(added), _next_state(connection))
+            added = ids_of(connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,)))
+            word_index.add(connection, zip(added.tolist(), words, strict=True))
+            return Change(removed, added, _next_state(connection))
 
     def remove(self, names: Sequence[str]) -> Change:
         """Remove documents, and names from the queue; unknown ones are passed over."""
@@ -242,19 +248,22 @@ class Store:
 
     def _prepare(self) -> None:
         version = self._writer.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            self._make(_SCHEMA, graph.SCHEMA, graph.BY_ENGINES)
-        elif version == 1:
-            self._make(_FROM_1, graph.SCHEMA, graph.BY_ENGINES)
-        elif version == 2:
-            self._make(graph.SCHEMA, graph.BY_ENGINES)
-        elif version == 3:
-            self._make(graph.BY_ENGINES)
-        elif version != SCHEMA_VERSION:
+        if version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self.path}: store version {version}, this hocket reads {SCHEMA_VERSION}",
                 "use the hocket that wrote it, or move it away and ingest again",
             )
+        steps = {
+            0: (_SCHEMA, graph.SCHEMA, graph.BY_ENGINES, word_index.SCHEMA),
+            1: (_FROM_1, graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
+            2: (graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
+            3: (graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
+            4: (_FROM_4, word_index.SCHEMA),
+        }
+        if version in steps:
+            self._make(*steps[version])
+        with self.write(durable=True) as connection:
+            word_index.renew(connection)
         # A new store has none yet, and neither has one that an earlier hocket wrote.
         self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
         self._writer.execute("INSERT OR IGNORE INTO facts VALUES ('number', hex(randomblob(8)))")
@@ -270,10 +279,11 @@ def digest(fingerprint: str, text: str) -> bytes:
 
 
 def _delete(connection: sqlite3.Connection, name: str) -> Ids:
-    sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ?"
-    ids = ids_of(connection.execute(sql, (name,)))
+    sql = "SELECT c.id, c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ?"
+    chunks = connection.execute(sql, (name,)).fetchall()
+    word_index.remove(connection, chunks)
     connection.execute("DELETE FROM documents WHERE name = ?", (name,))
-    return ids
+    return ids_of(chunks)
 
 
 def _next_state(connection: sqlite3.Connection) -> str:

@@ -95,18 +95,23 @@ def test_no_more_is_read_than_is_wanted(filled):
     assert list(asked) == ids[2:]
 
 
-def test_fusion_is_by_reciprocal_rank():
-    """An id's weight is the sum of 1 / (60 + rank): found by both beats first in one."""
-    assert fuse([1, 2, 3], [4, 2, 5]) == [2, 1, 4, 3, 5]
-    assert fuse([], [7, 8]) == [7, 8]
-    assert fuse([9], [9]) == [9]
+def test_fusion_adds_the_scores():
+    """An id's weight is its cosine and its share of the best BM25; what is not near is as near as the last."""
+    assert fuse({1: 8.0, 2: 6.0, 3: 2.0}, {4: 0.9, 2: 0.8, 5: 0.1}) == [2, 1, 4, 3, 5]
+    assert fuse({}, {7: 0.2, 8: -0.1}) == [7, 8]
+    assert fuse({9: 1e-6}, {9: 0.5}) == [9]
+    assert fuse({1: 3.0}, {}) == [1]
 
 
 def test_only_telling_words_are_searched():
-    """Stop words are left out, each word comes once, and a query of stop words alone leaves it to the meaning."""
-    assert match_expression("Who's built the old OLD harbour?") == '"harbour" OR "built" OR "old"'
-    assert match_expression("to be or not to be") is None
-    assert match_expression(" ".join(f"word{n}" for n in range(100))).count(" OR ") == 15
+    """Stop words are left out unless there is nothing else, each word comes once, and a name with signs is a word."""
+    plain, forms = match_expression("Who's built the old OLD harbours?").split(" OR forms : ")
+    assert plain == 'plain : ("harbours" OR "built" OR "old")'
+    assert forms == '("harbour" OR "built" OR "old")'
+    assert '"not" OR "to" OR "be"' in match_expression("to be or not to be")
+    assert match_expression("what is C#?") == 'forms : ("c#")'
+    assert match_expression("???") is None
+    assert match_expression(" ".join(f"word{n}" for n in range(100))).count(" OR ") == 31
 
 
 def test_the_reranker_orders_and_scores(filled):

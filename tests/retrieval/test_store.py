@@ -12,6 +12,7 @@ from hocket_retrieval.collection import Collection
 from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
 from hocket_retrieval.graph_tables import Tables
+from hocket_retrieval.lexical import match_expression
 from hocket_retrieval.snapshot import Document
 from hocket_retrieval.store import Store, digest
 
@@ -180,7 +181,8 @@ def test_a_store_from_before_engines_gets_their_tables(tmp_path, toy):
     with Store(tmp_path / "documents.sqlite") as old:
         put(old, toy, "a", "red brick")
         old._writer.executescript(
-            "DROP TABLE stated; DROP TABLE fallen; DELETE FROM facts WHERE name = 'extractor'; PRAGMA user_version = 3"
+            "DROP TABLE stated; DROP TABLE fallen; DELETE FROM facts WHERE name IN ('extractor', 'words');"
+            "ALTER TABLE documents DROP COLUMN language; PRAGMA user_version = 3"
         )
     for _ in range(2):
         with Store(tmp_path / "documents.sqlite") as again, again.reading() as connection:
@@ -188,6 +190,31 @@ def test_a_store_from_before_engines_gets_their_tables(tmp_path, toy):
             assert Tables(connection).fallen_count() == 0
             assert connection.execute("SELECT value FROM facts WHERE name = 'extractor'").fetchone() == ("rules",)
             assert Tables(connection).unread_count() == 1
+
+
+def test_a_store_from_before_pairs_gets_an_index_of_its_words(tmp_path, toy):
+    """Its texts are found by words of any script, none is embedded again, and what is removed then is not found."""
+    with Store(tmp_path / "documents.sqlite") as old:
+        put(old, toy, "a", "red bricks", "\u6570\u636e\u5e93\u5927\u697c")
+        old._writer.executescript(
+            """DROP TABLE words; DELETE FROM facts WHERE name = 'words'; ALTER TABLE documents DROP COLUMN language;
+            CREATE VIRTUAL TABLE words USING fts5 (text, content = 'chunks', content_rowid = 'id');
+            CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
+                INSERT INTO words (rowid, text) VALUES (new.id, new.text); END;
+            CREATE TRIGGER chunk_removed AFTER DELETE ON chunks BEGIN
+                INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text); END;
+            INSERT INTO words (words) VALUES ('rebuild'); PRAGMA user_version = 4"""
+        )
+    for recipe in ("of version 4", "of another stemmer"):
+        with Store(tmp_path / "documents.sqlite") as again:
+            with again.snapshot() as snapshot:
+                for query in ("brick", "\u636e\u5e93"):
+                    assert len(snapshot.by_words(match_expression(query), 9)) == 1, recipe
+            again._writer.execute("UPDATE facts SET value = 'another' WHERE name = 'words'")
+    with Store(tmp_path / "documents.sqlite") as again:
+        put(again, toy, "a", "blue slate")
+        with again.snapshot() as snapshot:
+            assert not snapshot.by_words(match_expression("bricks"), 9)
 
 
 def test_the_index_follows_changes(store, toy, tmp_path):

@@ -12,9 +12,8 @@ from math import exp
 from typing import NamedTuple
 
 from hocket_bus.messages import GateDecision, Passages, Verdict
-from hocket_retrieval.lexical import content_words
+from hocket_retrieval.lexical import content_words, words
 
-_WORD = re.compile(r"[^\W_]+")
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][^\W_]*|\b\w*\d\w*")
 
 
@@ -40,15 +39,15 @@ class Calibration(NamedTuple):
 def inputs(question: str, found: Passages) -> Inputs:
     """Of the passages found at home for a question, best first."""
     scores = sorted((passage.score for passage in found.passages), reverse=True)
-    texts = [frozenset(map(str.lower, _WORD.findall(passage.text))) for passage in found.passages]
+    texts = [frozenset(words(passage.text)) for passage in found.passages]
     together = frozenset[str]().union(*texts)
-    words = content_words(question)
-    names = [name.lower() for name in _NAME.findall(question)]
+    asked = content_words(question)
+    names = words(" ".join(_NAME.findall(question)))
     return Inputs(
         best=scores[0] if scores else -1.0,
         second=scores[1] if len(scores) > 1 else -1.0,
-        words=_covered(words, together),
-        words_in_best=max((_covered(words, text) for text in texts), default=0.0),
+        words=_covered(asked, together),
+        words_in_best=max((_covered(asked, text) for text in texts), default=0.0),
         names=_covered(names, together),
     )
 

@@ -277,7 +277,7 @@ def _rankings(folder: Path, embedder: Embedder, queries: dict[str, str]) -> dict
             by_words = snapshot.by_words(expression or NOTHING, CANDIDATES)
             by_meaning = index.search(embedder.query(query), CANDIDATES)
             for system, ids in (("BM25", by_words), ("dense", by_meaning), ("hybrid", fuse(by_words, by_meaning))):
-                ranked[system][name] = [chunk.document for chunk in snapshot.chunks(ids[:10])]
+                ranked[system][name] = [chunk.document for chunk in snapshot.chunks(list(ids)[:10])]
     return ranked
 
 

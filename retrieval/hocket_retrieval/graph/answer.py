@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hocket_bus.web.dialect import PLAIN, Dialect
 
+from ..lexical import is_spaced
 from .phrases import (
     MAX_MENTIONS,
     MAX_NAME_WORDS,
@@ -127,7 +128,8 @@ def _spelled(name: str, text: str) -> str | None:
     if not _ENTITY.fullmatch(entity):
         return None
     pattern = r"\s+".join(re.escape(word) for word in entity.split())
-    found = list(re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
+    before, behind = r"(?<!\w)" * is_spaced(entity[0]), r"(?!\w)" * is_spaced(entity[-1])
+    found = list(re.finditer(before + pattern + behind, text, re.IGNORECASE))
     if not found:
         return None
     inside = [each for each in found if not _OPENS_SENTENCE.search(text, 0, each.start())]

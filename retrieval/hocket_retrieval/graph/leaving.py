@@ -6,15 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ..graph_tables import NamedEntity, Tables
+from ..lexical import whole_words
 
 QUOTE_WORDS = 5  # that a document has in a row
-_WORD = re.compile(r"\w+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-
-
-def words_of(text: str) -> list[str]:
-    """Its words, whatever their case and the marks between them."""
-    return _WORD.findall(text.lower())
 
 
 def may_leave(text: str) -> bool:
@@ -22,7 +17,7 @@ def may_leave(text: str) -> bool:
 
     Of numbers it may hold one: a year, or two digits, beside a word that is not all capitals.
     """
-    if "@" in text or "://" in text or len(words_of(text)) >= QUOTE_WORDS:
+    if "@" in text or "://" in text or len(whole_words(text)) >= QUOTE_WORDS:
         return False
     numbers = re.findall(r"\d+", text)
     if not numbers:
@@ -55,5 +50,5 @@ class Quotes:
     def _with(self, one: str, other: str) -> list[str]:
         if (one, other) not in self._texts:
             texts = self._tables.texts_with(one, other)
-            self._texts[one, other] = [f" {' '.join(words_of(text))} " for text in texts]
+            self._texts[one, other] = [f" {' '.join(whole_words(text))} " for text in texts]
         return self._texts[one, other]

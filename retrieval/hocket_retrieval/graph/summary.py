@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from ..graph_tables import NamedEntity
-from .leaving import words_of
+from ..lexical import whole_words
 from .network import Network
 from .phrases import is_name
 
@@ -30,7 +30,7 @@ def summary(named_entities: Sequence[NamedEntity], relations: Iterable[tuple[int
     lines: list[str] = []
     written: list[str] = []  # words
     for title, items in (("Names", names), ("Topics", topics), ("Together", pairs)):
-        written += words_of(title)
+        written += whole_words(title)
         if kept := [RELATED.join(item) for item in items if _unquoted(item, written, cross)]:
             lines.append(f"{title}: {'; '.join(kept)}.")
     return "\n".join(lines)[:MAX_CHARS]
@@ -53,7 +53,7 @@ def _unquoted(item: Sequence[str], written: list[str], cross: Cross) -> bool:
     """Whether an item, of one text or of two, may stand behind what is written; it is written then."""
     run = list(written)
     for text in item:
-        words = words_of(text)
+        words = whole_words(text)
         if cross(run, words):
             return False
         run += words

@@ -6,7 +6,6 @@ each by how few of the summaries have it: names find what meaning blurs.
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 import time
@@ -24,7 +23,7 @@ from hocket_bus.private import keep_private
 
 from ..embedder import Embedder
 from ..errors import QueryError, StoreError
-from ..lexical import content_words
+from ..lexical import content_words, words
 
 WORDS_WEIGHT = 0.5  # of the shared words, beside a cosine
 _SCHEMA = """
@@ -137,8 +136,8 @@ class SummaryIndex:
         searched = {name: device for name in devices if (device := self._device(name)).ids}
         if not searched:
             return []
-        vector, words = self._embedder.query(query), content_words(query)
-        rarity = _rarity(words, [each for device in searched.values() for each in device.words])
+        vector, asked = self._embedder.query(query), content_words(query)
+        rarity = _rarity(asked, [each for device in searched.values() for each in device.words])
         found = [
             Match(name, id, float(cosine + WORDS_WEIGHT * _share(rarity, known)))
             for name, device in searched.items()
@@ -189,12 +188,7 @@ class SummaryIndex:
         new = dict(zip((row[0] for row in other), self._embedded([row[1] for row in other]), strict=True))
         vectors = [new[row[0]] if row[0] in new else np.frombuffer(row[3], np.float16) for row in rows]
         stacked = np.array(vectors, np.float32).reshape(len(rows), self._embedder.dimension)
-        return _Device([row[0] for row in rows], stacked, [words_of(row[1]) for row in rows])
-
-
-def words_of(text: str) -> frozenset[str]:
-    """Its words in lower case."""
-    return frozenset(re.findall(r"[^\W_]+", text.lower()))
+        return _Device([row[0] for row in rows], stacked, [frozenset(words(row[1])) for row in rows])
 
 
 def _rarity(words: Sequence[str], texts: Sequence[frozenset[str]]) -> dict[str, float]:

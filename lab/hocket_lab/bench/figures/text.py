@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hocket_lab.data_folder import require
 from hocket_retrieval.chunking import chunk
-from hocket_retrieval.lexical import match_expression
+from hocket_retrieval.lexical import COLUMNS, TOKENIZER, indexed, language_of, match_expression
 from hocket_tools.train.wikitext import plain, wikitext
 
 TRAIN, TEST = Path("wikitext2/wiki.train.tokens"), Path("wikitext2/wiki.test.raw")
@@ -20,9 +20,11 @@ class Library:
         """`articles`: only the first so many; 0 means all. Raises BadRequest when the corpus is not there."""
         texts = [plain(document.text) for document in wikitext(_corpus(data, TRAIN))]
         self._words = sqlite3.connect(":memory:")
-        self._words.execute("CREATE VIRTUAL TABLE chunks USING fts5 (text, tokenize = 'porter unicode61')")
-        chunks = ((part,) for text in texts[: articles or None] for part in chunk(text, chunk_words))
-        self._words.executemany("INSERT INTO chunks VALUES (?)", chunks)
+        table = f"CREATE VIRTUAL TABLE chunks USING fts5 (text UNINDEXED, {COLUMNS}, tokenize = '{TOKENIZER}')"
+        self._words.execute(table)
+        chunks = (part for text in texts[: articles or None] for part in chunk(text, chunk_words))
+        rows = ((part, *indexed(part, language_of(part))) for part in chunks)
+        self._words.executemany("INSERT INTO chunks VALUES (?, ?, ?)", rows)
 
     def search(self, query: str, number: int) -> list[str]:
         """At most `number` chunks, best first."""

@@ -1,0 +1,62 @@
+"""The index of words in the store's file: an FTS5 table that holds no text, kept by those who write chunks.
+
+To forget a chunk it has to be told the words that it was told; so it is made anew where words are made by another
+recipe. Knows no files and no models.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import structlog
+
+from .lexical import COLUMNS, DETECTED_CHARS, RECIPE, TOKENIZER, Indexed, indexed, language_of
+
+BATCH = 5_000  # chunks between two signs of progress
+SCHEMA = f"""
+CREATE VIRTUAL TABLE words USING fts5 ({COLUMNS}, content = '', tokenize = '{TOKENIZER}');
+"""
+RANK = "bm25(words, 0.05, 1.0)"  # what is found by its stem and its form is hardly better than by its stem
+log = structlog.get_logger(__name__)
+
+
+def add(connection: sqlite3.Connection, rows: Iterable[tuple[int, Indexed]]) -> None:
+    """Index chunks by their ids."""
+    connection.executemany(
+        f"INSERT INTO words (rowid, {COLUMNS}) VALUES (?, ?, ?)", ((id, *columns) for id, columns in rows)
+    )
+
+
+def remove(connection: sqlite3.Connection, chunks: Iterable[tuple[int, str, str]]) -> None:
+    """Forget chunks: (id, text, language) as they were indexed."""
+    connection.executemany(
+        f"INSERT INTO words (words, rowid, {COLUMNS}) VALUES ('delete', ?, ?, ?)",
+        ((id, *indexed(text, language)) for id, text, language in chunks),
+    )
+
+
+def renew(connection: sqlite3.Connection) -> None:
+    """Index every chunk anew where words were made by another recipe; no vector is made again."""
+    known = connection.execute("SELECT value FROM facts WHERE name = 'words'").fetchone()
+    if known == (RECIPE,):
+        return
+    connection.execute("INSERT INTO words (words) VALUES ('delete-all')")
+    for (id,) in connection.execute("SELECT id FROM documents").fetchall():
+        text = connection.execute(
+            "SELECT substr(text, 1, ?) FROM documents WHERE id = ?", (DETECTED_CHARS, id)
+        ).fetchone()
+        connection.execute("UPDATE documents SET language = ? WHERE id = ?", (language_of(*text), id))
+    total = connection.execute("SELECT count(*) FROM chunks").fetchone()[0]
+    done, last = 0, 0
+    while rows := _following(connection, last):
+        add(connection, ((id, indexed(text, language)) for id, text, language in rows))
+        done, last = done + len(rows), rows[-1][0]
+        log.info("indexing the words of what is stored", chunks=done, of=total)
+    connection.execute("INSERT OR REPLACE INTO facts VALUES ('words', ?)", (RECIPE,))
+
+
+def _following(connection: sqlite3.Connection, last: int) -> Sequence[tuple[int, str, str]]:
+    sql = """SELECT c.id, c.text, d.language FROM chunks c JOIN documents d ON d.id = c.document
+             WHERE c.id > ? ORDER BY c.id LIMIT ?"""
+    return connection.execute(sql, (last, BATCH)).fetchall()

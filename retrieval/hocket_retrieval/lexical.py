@@ -92,6 +92,11 @@ def match_expression(query: str) -> str | None:
     return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
 
 
+def term(word: str) -> str:
+    """An FTS5 expression for the texts that have a word of `content_words`."""
+    return f"plain : {quote(word)}"
+
+
 def is_spaced(character: str) -> bool:
     """Whether its script has spaces between words."""
     return _RUNS.match(character) is None

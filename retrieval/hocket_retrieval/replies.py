@@ -34,6 +34,7 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
         scorer=found.scorer,
         scorers=scorers,
         documents_total=found.documents_total,
+        matched=found.matched,
         seconds=seconds,
     )
 

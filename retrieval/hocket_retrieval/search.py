@@ -12,19 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import log
 
 import numpy as np
 
 from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .lexical import match_expression
+from .lexical import MAX_TERMS, content_words, match_expression, words
 from .snapshot import Chunk, Vectors
 from .store import Store
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64
 CANDIDATES = 100  # taken from each ranking
+MAX_COUNTED = 1_000  # chunks of a word
 RERANKED = 24
 
 
@@ -45,11 +47,15 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean."""
+    """Passages, best first. None where `documents_total` is 0; `scorer` says what their scores mean.
+
+    `matched`, in [0, 1], is how much of what the question's words tell is in one of them: see `_matched`.
+    """
 
     passages: tuple[Passage, ...]
     scorer: str
     documents_total: int
+    matched: float
 
 
 class Searcher:
@@ -67,15 +73,16 @@ class Searcher:
         query, reranker = check_query(query, k), self._reranker_of(scorer)
         vector = self._embedder.query(query)
         with self._store.snapshot() as snapshot:
-            total = snapshot.totals()[0]
+            total, chunks_total = snapshot.totals()
             expression = match_expression(query)
             by_words = snapshot.by_words(expression, CANDIDATES) if expression else {}
             by_meaning = self._index.search(vector, CANDIDATES)
             wanted = max(k, RERANKED) if reranker else k
             chunks = list(islice(_different(snapshot.chunks(fuse(by_words, by_meaning))), wanted))
+            frequencies = {word: snapshot.frequency(word, MAX_COUNTED) for word in content_words(query)[:MAX_TERMS]}
         passages = _scored(query, vector, chunks, reranker)[:k]
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
-        return SearchResult(tuple(passages), used, total)
+        return SearchResult(tuple(passages), used, total, _matched(passages, frequencies, chunks_total))
 
     def score(self, query: str, places: Sequence[tuple[str, int]], scorer: str = "") -> list[float]:
         """Scores of chunks by (document, ordinal), as `search` gives them by `scorer`, or by the best of `scorers`.
@@ -145,6 +152,21 @@ def fuse(by_words: Mapping[int, float], by_meaning: Mapping[int, float]) -> list
     best, least = max(by_words.values(), default=1.0), min(by_meaning.values(), default=0.0)
     weights = {id: by_words.get(id, 0.0) / best + by_meaning.get(id, least) for id in {**by_words, **by_meaning}}
     return sorted(weights, key=lambda id: -weights[id])
+
+
+def _matched(passages: Sequence[Passage], frequencies: Mapping[str, int], chunks: int) -> float:
+    """The largest share that a passage has of the words' inverse document frequencies; 0 without a rare word in it.
+
+    A word that stands nowhere counts most. `frequencies` are those of the question's words over all `chunks`.
+    """
+    weights = {word: log((chunks + 2) / (frequency + 1)) for word, frequency in frequencies.items()}
+    rare = {word for word, frequency in frequencies.items() if frequency <= min(max(2, chunks // 100), MAX_COUNTED - 1)}
+    shares = [0.0]
+    for passage in passages:
+        found = weights.keys() & {*words(passage.text)}
+        if found & rare:
+            shares.append(sum(weights[word] for word in found) / sum(weights.values()))
+    return max(shares)
 
 
 def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .graph_tables import subgraph_of
+from .lexical import term
 from .word_index import RANK
 
 Ids = NDArray[np.int64]
@@ -112,6 +113,11 @@ class Snapshot:
         """BM25, above 0, of the chunks that match the FTS5 expression, by their ids, best first."""
         sql = f"SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ? ORDER BY bm25 DESC, rowid LIMIT ?"
         return dict(self._connection.execute(sql, (expression, limit)).fetchall())
+
+    def frequency(self, word: str, limit: int) -> int:
+        """How many chunks have a word of `content_words`, counted up to `limit`."""
+        sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+        return int(self._connection.execute(sql, (term(word), limit)).fetchone()[0])
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""

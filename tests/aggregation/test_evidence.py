@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from hocket_bus.messages import Begin, Passage, Passages, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
+from hocket_daemon.serving.evidence import MATCHED, is_about, nearest
 
 MINIMUM = 0.35
 COSINE = "cosine:0123"
@@ -71,3 +73,14 @@ def test_nothing_is_told_where_the_bound_means_nothing() -> None:
     Evidence(begin(), MINIMUM, heard.append).look(own(0.0), ready(0.0, scorer="rerank:1"), alone=False)
     Evidence(begin(), -1.0, heard.append).look(own(-0.9), ready(-1.0), alone=False)
     assert heard == []
+
+
+@pytest.mark.parametrize(("matched", "about"), [(0.0, False), (MATCHED - 0.01, False), (MATCHED, True), (1.0, True)])
+def test_a_passage_with_the_questions_rare_words_is_about_it_whatever_its_cosine(matched: float, about: bool) -> None:
+    """A name in two documents has a cosine of 0.2; what the other side is told of it is on the same scale."""
+    found = replace(own(0.2), matched=matched)
+    assert is_about(found, MINIMUM) is about
+    assert nearest(found) == (matched if about else 0.2)
+    heard: list[str] = []
+    Evidence(begin(), MINIMUM, heard.append).look(found, None, alone=True)
+    assert bool(heard) is not about

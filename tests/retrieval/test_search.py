@@ -12,6 +12,7 @@ from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError, QueryError
 from hocket_retrieval.lexical import match_expression
 from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, _different, fuse
+from toys import ToyEmbedder
 
 
 @pytest.fixture
@@ -215,3 +216,35 @@ def test_an_unknown_model_is_a_clear_error(tmp_path):
     for kind in (Embedder, Reranker):
         with pytest.raises(ModelError, match="sentence-transformers folder"):
             kind(str(tmp_path))
+
+
+def test_words_are_evidence_where_the_rare_ones_of_a_question_stand_in_a_passage(tmp_path):
+    """Of a name that is there half counts at least, of one that is nowhere less, however common the other words are."""
+    notes = {f"{number}.txt": f"The boiler of house {number} was serviced in the spring." for number in range(30)}
+    notes["vale.txt"] = "The spare key hangs at Ingrid Vale's."
+    (tmp_path / "notes").mkdir()
+    for name, text in notes.items():
+        (tmp_path / "notes" / name).write_text(text)
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([tmp_path / "notes"])
+        asked = (
+            "Ingrid Vale",
+            "What hangs at Ingrid Vale's?",
+            "Who is Edda Kron?",
+            "the boiler of Edda Kron",
+            "of the",
+        )
+        matched = {query: collection.search(query, 3).matched for query in asked}
+    assert all(0 <= value <= 1 for value in matched.values())
+    assert matched["Ingrid Vale"] == pytest.approx(1)
+    assert matched["What hangs at Ingrid Vale's?"] >= 0.5
+    assert max(matched["Who is Edda Kron?"], matched["the boiler of Edda Kron"]) < 0.5
+
+
+def test_a_store_of_one_passage_has_evidence_too(tmp_path):
+    """Where every word stands in all that there is, none is told apart by its rarity."""
+    (tmp_path / "a.txt").write_text("Ingrid Vale")
+    with Collection(tmp_path / "state", ToyEmbedder(dimension=8)) as collection:
+        collection.ingest([tmp_path / "a.txt"])
+        assert collection.search("Ingrid Vale", 1).matched == pytest.approx(1)
+        assert collection.search("Edda Kron", 1).matched == 0

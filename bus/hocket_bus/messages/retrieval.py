@@ -38,7 +38,8 @@ class Passage(Record, frozen=True):
 class Passages(Message, frozen=True):
     """The answer to Search, best first. `documents_total` is 0 where nothing is ingested.
 
-    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first.
+    `scorer` names what the scores mean, `scorers` all that could have been asked for, the best first. `matched` is how
+    much of what the question's words tell is in one of the passages, by their rarity, 0 where no rare word is.
     """
 
     request: Id
@@ -47,6 +48,7 @@ class Passages(Message, frozen=True):
     scorers: Scorers
     documents_total: Count
     seconds: Seconds
+    matched: Annotated[float, Meta(ge=0, le=1)] = 0.0
 
 
 class Place(Record, frozen=True):

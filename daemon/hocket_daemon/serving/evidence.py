@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from hocket_bus.messages import Passages
 
 _CALIBRATED = "cosine:"  # what scorers are called whose scores the bound is for
+MATCHED = 0.5  # of the question's words by their rarity, from where on a passage is about it whatever its cosine
 
 
 def scores_of(found: Passages) -> list[tuple[str, float]]:
-    """Scorer and score of each passage."""
-    return [(found.scorer, passage.score) for passage in found.passages]
+    """Scorer and evidence, none where there is no passage."""
+    return [(found.scorer, nearest(found))] if found.passages else []
 
 
 def nearest(found: Passages) -> float:
-    """The best score, -1 where there is no passage."""
-    return max((passage.score for passage in found.passages), default=-1.0)
+    """The best score, or how much a passage has of the question's words where it has most; -1 without a passage."""
+    best = max((passage.score for passage in found.passages), default=-1.0)
+    return max(best, found.matched) if found.matched >= MATCHED else best
 
 
 def is_about(found: Passages, minimum: float) -> bool:

@@ -17,7 +17,7 @@ from .formats.mail import box, mail
 from .formats.markdown import markdown
 from .formats.office import TYPES, office
 from .formats.pdf import pdf
-from .formats.table import plain, separated
+from .formats.table import as_written, plain, separated
 from .normalization import normalize
 
 _SCANS = "a scan needs text recognition (OCR) first"
@@ -83,8 +83,7 @@ def _clean(text: str) -> str:
 def _attached(name: str, data: bytes) -> Content | None:
     """What is attached to a mail, where somebody reads it; a mail in a mail is no file of its own."""
     path = Path(name)
-    reads = _READERS.get(path.suffix.lower())
-    if reads is None or path.suffix.lower() in _MAILS:
+    if not is_supported(path) or path.suffix.lower() in _MAILS:
         return None
     try:
         return read(path, data)
@@ -97,7 +96,8 @@ _MAILS: dict[str, Callable[[bytes], Content]] = {
     ".mbox": partial(box, attached=_attached),
 }
 _READERS: dict[str, Callable[[bytes], Content]] = {
-    **dict.fromkeys((".txt", ".text", ".log", *(f".{suffix}" for suffix in _CODE.split())), plain),
+    **dict.fromkeys((".txt", ".text"), plain),
+    **dict.fromkeys((".log", *(f".{suffix}" for suffix in _CODE.split())), as_written),
     **dict.fromkeys((".md", ".markdown"), markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml"), html),
     **dict.fromkeys((".csv", ".tsv"), separated),

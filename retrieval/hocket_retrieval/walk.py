@@ -16,6 +16,7 @@ from .snapshot import Queued
 MAX_FILE_BYTES = 128 << 20
 MAX_NAME_BYTES = 2_000
 IGNORE_FILE = ".hocketignore"  # a name or a pattern in each line, for its folder and all below
+MAX_IGNORE_BYTES = 64 << 10
 PROGRAMS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages", "venv", "virtualenv"))
 _NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -60,7 +61,7 @@ class Walk:
                 self.skipped[shown(Path(file.suffix.lower()))] += 1
 
     def _leave_out(self, folder: Path) -> None:
-        if folder.is_symlink():
+        if os.path.islink(folder):
             text = f"{shown(folder)}: a link to a folder, which is not followed"
             self.errors.append((shown(folder), str(DocumentError(text, "name the folder it leads to"))))
         else:
@@ -163,8 +164,9 @@ def _files(folder: Path, refused: Callable[[OSError], None], left_out: Callable[
 
 
 def _is_left_out(folder: Path, rules: Sequence[str]) -> bool:
-    is_program = folder.name in PROGRAMS or (folder / "pyvenv.cfg").is_file()
-    return is_program or folder.is_symlink() or _matches(folder.name, rules, "/")
+    # os.path's, since Path's raise where a folder may be listed and not entered.
+    is_program = folder.name in PROGRAMS or os.path.isfile(folder / "pyvenv.cfg")
+    return is_program or os.path.islink(folder) or _matches(folder.name, rules, "/")
 
 
 def _matches(name: str, rules: Sequence[str], kind: str) -> bool:
@@ -173,8 +175,11 @@ def _matches(name: str, rules: Sequence[str], kind: str) -> bool:
 
 
 def _rules(file: Path) -> list[str]:
+    if not os.path.isfile(file):  # a pipe might never end
+        return []
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        with open(file, "rb", opener=lambda name, _: os.open(name, _NO_WAITING)) as rules:
+            lines = rules.read(MAX_IGNORE_BYTES).decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return []
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -43,15 +43,19 @@ def _types(**parts: str) -> str:
     return f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{rels}{each}</Types>'
 
 
+def _package(kinds: dict[str, str], parts: dict[str, str]) -> bytes:
+    """A package of these parts, of whose `kinds` the first is the document's."""
+    heads = {
+        "[Content_Types].xml": _types(**kinds),
+        "_rels/.rels": _relations(r1=("officeDocument", next(iter(kinds)))),
+    }
+    return _zipped(heads | {name: part if part.startswith(_XML) else _XML + part for name, part in parts.items()})
+
+
 def docx(body: str) -> bytes:
     """A Word file with this inside its body; `w:` is its namespace."""
-    return _zipped(
-        {
-            "[Content_Types].xml": _types(**{"word/document.xml": "wordprocessingml.document.main"}),
-            "_rels/.rels": _relations(r1=("officeDocument", "word/document.xml")),
-            "word/document.xml": f'{_XML}<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>',
-        }
-    )
+    document = f'<w:document xmlns:w="{_WORD}"><w:body>{body}</w:body></w:document>'
+    return _package({"word/document.xml": "wordprocessingml.document.main"}, {"word/document.xml": document})
 
 
 def xlsx(name: str, rows: Sequence[Sequence[str]]) -> bytes:
@@ -59,20 +63,13 @@ def xlsx(name: str, rows: Sequence[Sequence[str]]) -> bytes:
     cells = [[f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>' for value in row] for row in rows]
     lines = "".join(f"<row>{''.join(row)}</row>" for row in cells)
     sheets = f'<sheets><sheet name="{name}" sheetId="1" r:id="r1"/></sheets>'
-    return _zipped(
-        {
-            "[Content_Types].xml": _types(
-                **{
-                    "xl/workbook.xml": "spreadsheetml.sheet.main",
-                    "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet",
-                }
-            ),
-            "_rels/.rels": _relations(r1=("officeDocument", "xl/workbook.xml")),
-            "xl/workbook.xml": f'{_XML}<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}">{sheets}</workbook>',
-            "xl/_rels/workbook.xml.rels": _relations(r1=("worksheet", "worksheets/sheet1.xml")),
-            "xl/worksheets/sheet1.xml": f'{_XML}<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData></worksheet>',
-        }
-    )
+    kinds = {"xl/workbook.xml": "spreadsheetml.sheet.main", "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet"}
+    parts = {
+        "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}">{sheets}</workbook>',
+        "xl/_rels/workbook.xml.rels": _relations(r1=("worksheet", "worksheets/sheet1.xml")),
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData></worksheet>',
+    }
+    return _package(kinds, parts)
 
 
 def pptx(text: str) -> bytes:
@@ -82,20 +79,16 @@ def pptx(text: str) -> bytes:
     shape = f"<p:sp>{named}<p:txBody><a:bodyPr/>{said}</p:txBody></p:sp>"
     listed = '<p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst>'
     spaces = f'xmlns:p="{_SLIDE}" xmlns:a="{_DRAWN}" xmlns:r="{_OFFICE}"'
-    return _zipped(
-        {
-            "[Content_Types].xml": _types(
-                **{
-                    "ppt/presentation.xml": "presentationml.presentation.main",
-                    "ppt/slides/slide1.xml": "presentationml.slide",
-                }
-            ),
-            "_rels/.rels": _relations(r1=("officeDocument", "ppt/presentation.xml")),
-            "ppt/presentation.xml": f"{_XML}<p:presentation {spaces}>{listed}</p:presentation>",
-            "ppt/_rels/presentation.xml.rels": _relations(r1=("slide", "slides/slide1.xml")),
-            "ppt/slides/slide1.xml": f"{_XML}<p:sld {spaces}><p:cSld><p:spTree>{shape}</p:spTree></p:cSld></p:sld>",
-        }
-    )
+    kinds = {
+        "ppt/presentation.xml": "presentationml.presentation.main",
+        "ppt/slides/slide1.xml": "presentationml.slide",
+    }
+    parts = {
+        "ppt/presentation.xml": f"<p:presentation {spaces}>{listed}</p:presentation>",
+        "ppt/_rels/presentation.xml.rels": _relations(r1=("slide", "slides/slide1.xml")),
+        "ppt/slides/slide1.xml": f"<p:sld {spaces}><p:cSld><p:spTree>{shape}</p:spTree></p:cSld></p:sld>",
+    }
+    return _package(kinds, parts)
 
 
 def odt(text: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -111,6 +112,23 @@ def test_each_passage_of_a_long_table_names_the_columns(name: str, rows: int) ->
         assert all(f"{column}: " in piece for column in names)
 
 
+def test_a_table_with_missing_values_keeps_its_columns_and_code_is_no_table() -> None:
+    """A value that is a bar or a line of dashes is one; source that looks like a table stays as it is."""
+    rows = "| a | b | c |\n|---|:-:|---|\n| | x | |\n| - | - | y\\| |\n"
+    said = text_of("a.md", rows.encode()).split("\n\n")
+    assert [row.strip() for row in said] == ["a | b | c", "| x |", "- | - | y|"]
+    code = "alpha, beta, gamma\none, two, three\nfour, five, six"
+    assert text_of("a.py", code.encode()) == code
+    assert "alpha: one" in text_of("a.txt", code.encode())
+
+
+def test_a_sentence_that_begins_as_mails_of_a_box_do_divides_none() -> None:
+    said = "Dear Ben,\n\nFrom here on all is well."
+    found = read(Path("a.mbox"), FROM + mail("One", said, {}))
+    assert found.text.count("Subject: One") == 1
+    assert "From here on all is well." in found.text
+
+
 def test_a_text_with_commas_is_no_table() -> None:
     text = "First, we went home, all of us.\nThen, we ate, as one does.\nLast, we slept, and dreamt."
     assert text_of("a.txt", text.encode()) == text
@@ -164,6 +182,7 @@ def test_what_a_walk_passes_over_it_names(tmp_path: Path) -> None:
     (tmp_path / "env/pyvenv.cfg").write_text("home = /usr\n")
     (tmp_path / IGNORE_FILE).write_text("# not these\nold/\ndraft*\n")
     (tmp_path / "linked").symlink_to(tmp_path.parent)
+    os.mkfifo(tmp_path / "sub" / IGNORE_FILE)
     walk = Walk([tmp_path])
     assert [Path(file.name).name for file in walk.files] == ["a.md", "c.md"]
     assert dict(walk.skipped) == {".zip": 1}

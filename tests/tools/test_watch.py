@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -138,5 +137,5 @@ def test_a_daemon_that_is_away_is_waited_for(
             raise Unavailable("no daemon answers", "start it")
         return done
 
-    assert watching._until_read(read_all, threading.Event()) is done
+    assert watching._until_read(read_all) is done
     assert capsys.readouterr().err.count("waiting for it") == 1

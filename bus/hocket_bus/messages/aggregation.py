@@ -85,7 +85,7 @@ class Begin(Message, frozen=True):
 class Ready(Message, frozen=True):
     """The cloud has searched and read `documents` passages; `scorer` and `scorers` are as in its Passages.
 
-    `best` is the score of the nearest one by the question, -1 where there is none. `matched` are devices that may know
+    `best` is how near the nearest one is to the question, -1 where there is none. `matched` are devices that may know
     more, best first, and `notices` what the reader should know of them.
     """
 

@@ -14,7 +14,7 @@ from .encodings import decoded
 from .html import html
 
 _FIELDS = ("From", "To", "Cc", "Date", "Subject")
-_BORDER = re.compile(rb"(?m)^From \S.*\r?\n")
+_BORDER = re.compile(rb"(?m)^From \S+ +\w{3} \w{3} +\d.*\r?\n")  # a sender and a day: else it is a sentence
 Attached = Callable[[str, bytes], Content | None]  # of a name and bytes; None where nobody reads them
 
 

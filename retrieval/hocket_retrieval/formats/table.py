@@ -26,13 +26,18 @@ def separated(data: bytes) -> Content:
 def plain(data: bytes) -> Content:
     """A text as it is, or a table where every line of it has as many values as the first. Raises DocumentError."""
     text = decoded(data)
-    for delimiter in _DELIMITERS:
+    first = text.strip().partition("\n")[0]
+    delimiter = next((sign for sign in _DELIMITERS if first.count(sign) >= MIN_COLUMNS - 1), "")
+    if delimiter and _has_names(first, delimiter):
         lines = text.strip().splitlines()
-        counts = {line.count(delimiter) for line in lines}
-        is_even = len(lines) >= MIN_ROWS and len(counts) == 1 and counts.pop() >= MIN_COLUMNS - 1
-        if is_even and _has_names(lines[0], delimiter):
+        if len(lines) >= MIN_ROWS and all(line.count(delimiter) == first.count(delimiter) for line in lines):
             return Content("", _with_names(text, delimiter))
     return Content("", text)
+
+
+def as_written(data: bytes) -> Content:
+    """A text, whatever it looks like. Raises DocumentError."""
+    return Content("", decoded(data))
 
 
 def _has_names(line: str, delimiter: str) -> bool:
@@ -61,6 +66,13 @@ def named(rows: Sequence[Sequence[str]]) -> str:
 
 def piped(lines: Sequence[str]) -> str:
     """A table of lines such as `| a | b |`: of a short one its rows as they are, of a long one with their names."""
-    rows = [[_ESCAPED.sub(r"\1", cell).strip() for cell in _PIPE.split(line.strip().strip("|"))] for line in lines]
-    said = [row[:1] if len({*row}) == 1 else row for row in rows if not all(map(_RULE.fullmatch, row))]  # a merged cell
+    rows = [[_ESCAPED.sub(r"\1", cell).strip() for cell in _PIPE.split(_inner(line.strip()))] for line in lines]
+    if len(rows) > 1 and all(map(_RULE.fullmatch, rows[1])):
+        del rows[1]
+    said = [row[:1] if len({*row}) == 1 else row for row in rows]  # a merged cell stands in each of its columns
     return named(said) if len(said) > MAX_SHORT_ROWS else "\n\n".join(" | ".join(row) for row in said)
+
+
+def _inner(line: str) -> str:
+    """Without the bars at its ends: a value there may be missing, or end with one."""
+    return line.removeprefix("|").removesuffix("" if line.endswith("\\|") else "|")

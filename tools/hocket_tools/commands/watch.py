@@ -6,7 +6,7 @@ gone. So whatever was missed, by a restart or on a disk that tells of no changes
 
 from __future__ import annotations
 
-import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hocket_bus.messages import Ingested
 
 GATHERED_MS = 1_500  # of changes that come together are one
+LOOK_MS = 1_000
 AGAIN_S = 300.0  # without a change, for disks that tell of none
 RETRY_S = 5.0  # where the retrieval daemon does not answer
 
@@ -46,22 +47,22 @@ def watch(
     folders = [paths.expanded(Path(name)).resolve() for name in names]
     if missing := [folder for folder in folders if not folder.is_dir()]:
         raise typer.BadParameter(f"{missing[0]} is no folder of this machine", param_hint="FOLDER")
-    stop = threading.Event()
 
     def read_all() -> Ingested:
         return read_in(endpoint_of(side, endpoint, home), folders, paths.keys(home))
 
-    seen = changes(
-        *folders, debounce=GATHERED_MS, rust_timeout=int(1000 * AGAIN_S), yield_on_timeout=True, stop_event=stop
-    )
-    print_outcome(side, _until_read(read_all, stop))
-    for _ in seen:
-        found = _until_read(read_all, stop)
-        if found.added or found.replaced or found.removed or found.failures:
-            print_outcome(side, found)
+    due_s, said_before = 0.0, False
+    # The first look comes when changes are watched for already, so none falls between the first reading and that.
+    for changed in changes(*folders, debounce=GATHERED_MS, rust_timeout=LOOK_MS, yield_on_timeout=True):
+        if changed or time.monotonic() >= due_s:
+            found = _until_read(read_all)
+            due_s = time.monotonic() + AGAIN_S
+            if not said_before or found.added or found.replaced or found.removed or found.failures:
+                print_outcome(side, found)
+                said_before = True
 
 
-def _until_read(read_all: Callable[[], Ingested], stop: threading.Event) -> Ingested:
+def _until_read(read_all: Callable[[], Ingested]) -> Ingested:
     """A daemon that is away is waited for: what changes meanwhile is read with the rest."""
     from hocket_bus.errors import Unavailable
     from hocket_tools import console
@@ -74,4 +75,4 @@ def _until_read(read_all: Callable[[], Ingested], stop: threading.Event) -> Inge
             if not told:
                 console.err().print(f"{error}; waiting for it", markup=False)
             told = True
-            stop.wait(RETRY_S)
+            time.sleep(RETRY_S)

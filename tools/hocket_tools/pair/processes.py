@@ -47,9 +47,17 @@ def start(home: Home, name: str, program: str = PROGRAM) -> int:
     ]
     with uninterrupted(), _inside(home.at):
         pid = os.posix_spawn(sys.executable, arguments, environment, file_actions=actions, setsid=True)
+        _wait_seen(pid)
     with suppress(OSError):  # for people and their scripts: nothing here reads it
         home.pid(name).write_text(f"{pid}\n", encoding="utf-8")
     return pid
+
+
+def _wait_seen(pid: int) -> None:
+    """Until /proc shows the command line of a new process, which it does a moment after spawning has returned."""
+    deadline = Deadline.after(END_S)
+    while _configuration(pid) is None and _started(pid) and not deadline.passed:
+        time.sleep(POLL_S / 100)
 
 
 @contextmanager

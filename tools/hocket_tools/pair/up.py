@@ -111,18 +111,20 @@ def _unsettled(states: Iterable[DaemonState], *, pair: bool) -> list[str]:
 
 
 def _check_alive(home: Home, name: str, started: dict[str, int]) -> None:
-    status = processes.exit_status(started[name]) if name in started else None
+    if name in started:  # a child: what /proc lists of it for a moment does not count
+        status = processes.exit_status(started[name])
+    else:
+        status = None if processes.running(home, name) else 1
     if status is not None:
         raise _dead(home, name, status)
-    if processes.running(home, name) is None:
-        raise _dead(home, name, 1)
 
 
 def _dead(home: Home, name: str, status: int) -> HocketError:
     lines = processes.last_lines(home.log(name))
     if status == CONFIGURATION_STATUS and lines:
         return BadConfiguration(lines[-1].removeprefix("hocket: "))
-    return StartFailed(f"the {name} daemon ended at its start (status {status})", f"see {home.log(name)}", lines)
+    last = f": {lines[-1].strip()}" if lines else ""
+    return StartFailed(f"the {name} daemon ended at its start (status {status}){last}", f"see {home.log(name)}", lines)
 
 
 def _silent(home: Home, state: DaemonState) -> HocketError:

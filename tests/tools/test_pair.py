@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -295,14 +295,18 @@ def test_a_pid_taken_by_another_program_is_not_ours(tmp_path: Path) -> None:
     assert not home.pid("device").exists()
 
 
-def test_a_daemon_is_seen_from_the_moment_it_is_started(empty: Home) -> None:
+def test_a_daemon_is_seen_from_the_moment_it_is_started(
+    empty: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else `up` takes it for dead, and a Ctrl-C leaves it behind."""
+    (tmp_path / "hocket_idle.py").write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for _ in range(100):
-        pid = processes.start(empty, "device", "hocket_that_is_not_there")
-        seen = processes.pids(empty).get("device")
-        assert seen == [pid] or processes.exit_status(pid) is not None
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0)
+        pid = processes.start(empty, "device", "hocket_idle")
+        seen = processes.pids(empty)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        assert seen == {"device": [pid]}
 
 
 def test_a_process_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,12 +111,12 @@ def _unsettled(states: Iterable[DaemonState], *, pair: bool) -> list[str]:
 
 
 def _check_alive(home: Home, name: str, started: dict[str, int]) -> None:
-    if name in started:  # a child: what /proc lists of it for a moment does not count
+    if name in started:
         status = processes.exit_status(started[name])
-    else:
-        status = None if processes.running(home, name) else 1
-    if status is not None:
-        raise _dead(home, name, status)
+        if status is not None:
+            raise _dead(home, name, status)
+    elif processes.running(home, name) is None:
+        raise _dead(home, name, 1)
 
 
 def _dead(home: Home, name: str, status: int) -> HocketError:

@@ -28,7 +28,7 @@ from .job import Job, Report
 from .lanes import Entry, Lane
 from .readers import shown
 from .sandbox import Sandbox
-from .snapshot import Document, Queued
+from .snapshot import Document, NewChunk, Queued
 from .store import Change, Store, Wanted, digest
 from .turns import Draft, Share, Turns
 from .walk import Walk, read_bytes
@@ -333,8 +333,8 @@ class Ingester:
         return document is not None and (document.sha256, document.recipe) == (sha256, self.recipe)
 
 
-def _rows(draft: Draft) -> list[tuple[str, bytes]]:
-    return [(draft.chunk(number), key) for number, key in enumerate(draft.digests)]
+def _rows(draft: Draft) -> list[NewChunk]:
+    return [NewChunk(draft.chunk(number), key) for number, key in enumerate(draft.digests)]
 
 
 def _count(report: Report, draft: Draft, change: Change) -> None:

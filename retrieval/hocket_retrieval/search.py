@@ -32,7 +32,7 @@ RERANKED = 24
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk that answers. `document` is its name, `ordinal` its place there, counted from 0.
+    """A chunk that answers. `document` is its name, `ordinal` its number there from 0 on, `place` where it begins.
 
     `subgraph` is the one that most of its entities are in; 0 where it has none.
     """
@@ -43,6 +43,7 @@ class Passage:
     text: str
     score: float
     subgraph: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +185,4 @@ def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 
 
 def _passage(chunk: Chunk, score: float) -> Passage:
-    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score), chunk.subgraph)
+    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score), chunk.subgraph, chunk.place)

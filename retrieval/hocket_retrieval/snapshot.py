@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,29 +16,46 @@ from .word_index import RANK
 
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
+Outline = tuple[tuple[int, str], ...]
 
 
 class Chunk(NamedTuple):
-    """One stored chunk; `vector_id` is equal for chunks of equal text, `subgraph` 0 where there is none."""
+    """One stored chunk; `vector_id` is equal for chunks of equal text, `subgraph` 0 where there is none.
+
+    `place` says where in its document it begins, such as "p. 3, § Deposit"; empty where nothing is known of it.
+    """
 
     id: int
     document: str
     title: str
     ordinal: int
     text: str
+    place: str
     vector_id: int
     vector: Vectors
     subgraph: int
 
 
+class NewChunk(NamedTuple):
+    """A chunk to store: its text, the digest of its vector, and its place."""
+
+    text: str
+    digest: bytes
+    place: str = ""
+
+
 class Document(NamedTuple):
-    """A document as it is stored: `sha256` of its source, `recipe` of its chunks."""
+    """A document as it is stored: `sha256` of its source, `recipe` of its chunks.
+
+    `outline` are places, each with the offset in `text` from where it holds: pages, sheets, slides, headings.
+    """
 
     name: str
     title: str
     text: str
     sha256: bytes
     recipe: str
+    outline: Outline = ()
 
 
 class Queued(NamedTuple):
@@ -100,9 +118,9 @@ class Snapshot:
 
     def document(self, name: str) -> Document | None:
         """The document of this name; None when it is not here."""
-        sql = "SELECT name, title, text, sha256, recipe FROM documents WHERE name = ?"
+        sql = "SELECT name, title, text, sha256, recipe, outline FROM documents WHERE name = ?"
         row = self._connection.execute(sql, (name,)).fetchone()
-        return Document(*row) if row else None
+        return Document(*row[:-1])._replace(outline=outline_of(row[-1])) if row else None
 
     def missing(self, digests: Sequence[bytes]) -> set[bytes]:
         """Those digests that have no vector yet."""
@@ -123,7 +141,7 @@ class Snapshot:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
         for id in ids:
             if row := self._chunk(id):
-                yield Chunk(*row[:6], np.frombuffer(row[6], np.float32), subgraph_of(self._connection, row[0]))
+                yield Chunk(*row[:7], np.frombuffer(row[7], np.float32), subgraph_of(self._connection, row[0]))
 
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
@@ -148,10 +166,11 @@ class Snapshot:
             flat = np.frombuffer(b"".join(row[1] for row in rows), np.float32)
             yield np.array([row[0] for row in rows], dtype=np.int64), flat.reshape(len(rows), dimension)
 
-    def _chunk(self, id: int) -> tuple[int, str, str, int, str, int, bytes] | None:
-        sql = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.vector, v.vector FROM chunks c
+    def _chunk(self, id: int) -> tuple[int, str, str, int, str, str, int, bytes] | None:
+        sql = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.place, c.vector, v.vector FROM chunks c
                  JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector WHERE c.id = ?"""
-        row: tuple[int, str, str, int, str, int, bytes] | None = self._connection.execute(sql, (int(id),)).fetchone()
+        row: tuple[int, str, str, int, str, str, int, bytes] | None
+        row = self._connection.execute(sql, (int(id),)).fetchone()
         return row
 
     def _fact(self, name: str) -> str:
@@ -165,3 +184,13 @@ class Snapshot:
 def ids_of(rows: Iterable[tuple[Any, ...]]) -> Ids:
     """The first column of `rows`, as an array of their number."""
     return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def outline_text(outline: Outline) -> str:
+    """An outline as it is stored."""
+    return json.dumps(outline, ensure_ascii=False) if outline else ""
+
+
+def outline_of(text: str) -> Outline:
+    """The outline of a stored text."""
+    return tuple((offset, place) for offset, place in json.loads(text)) if text else ()

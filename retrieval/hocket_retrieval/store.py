@@ -27,21 +27,21 @@ from . import graph_tables as graph
 from . import word_index
 from .errors import StoreError, StoreFull
 from .lexical import indexed, language_of
-from .snapshot import Document, Ids, Queued, Snapshot, Vectors, ids_of
+from .snapshot import Document, Ids, NewChunk, Queued, Snapshot, Vectors, ids_of, outline_text
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _BUSY_S = 30.0
 _SCHEMA = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, sha256 BLOB NOT NULL,
     recipe TEXT NOT NULL, chunks INTEGER NOT NULL, ingested_at REAL NOT NULL, text TEXT NOT NULL,
-    language TEXT NOT NULL DEFAULT '');
+    language TEXT NOT NULL DEFAULT '', outline TEXT NOT NULL DEFAULT '');
 CREATE TABLE vectors (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, vector BLOB NOT NULL);
 CREATE TABLE chunks (
     id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
     ordinal INTEGER NOT NULL, vector INTEGER NOT NULL REFERENCES vectors (id), text TEXT NOT NULL,
-    UNIQUE (document, ordinal));
+    place TEXT NOT NULL DEFAULT '', UNIQUE (document, ordinal));
 CREATE INDEX chunks_by_vector ON chunks (vector);
 CREATE TABLE queue (name TEXT PRIMARY KEY, root TEXT NOT NULL DEFAULT '', size INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0);
@@ -64,6 +64,11 @@ DROP TRIGGER IF EXISTS chunk_added;
 DROP TRIGGER IF EXISTS chunk_removed;
 DROP TABLE IF EXISTS words;
 ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT '';
+"""
+
+_FROM_5 = """
+ALTER TABLE documents ADD COLUMN outline TEXT NOT NULL DEFAULT '';
+ALTER TABLE chunks ADD COLUMN place TEXT NOT NULL DEFAULT '';
 """
 
 Wanted = Literal["queue", "documents"]
@@ -175,29 +180,27 @@ class Store:
         with self.write() as connection:
             connection.executemany("INSERT OR IGNORE INTO vectors (digest, vector) VALUES (?, ?)", rows)
 
-    def put_document(
-        self, document: Document, chunks: Sequence[tuple[str, bytes]], wanted: Wanted | None = None
-    ) -> Change:
-        """Add the document, in place of its old version if there is one; `chunks` are (text, digest of its vector).
+    def put_document(self, document: Document, chunks: Sequence[NewChunk], wanted: Wanted | None = None) -> Change:
+        """Add the document, in place of its old version if there is one.
 
         With `wanted`, nothing happens unless that table has the name still: it may have been removed meanwhile.
         """
         language = language_of(document.text)
-        words = [indexed(text, language) for text, _ in chunks]
+        words = [indexed(chunk.text, language) for chunk in chunks]
         with self.write() as connection:
             if wanted and not connection.execute(_KNOWN_IN[wanted], (document.name,)).fetchone():
                 return Change(_NONE, _NONE, Snapshot(connection).state())
             removed = _delete(connection, document.name)
             cursor = connection.execute(
-                "INSERT INTO documents (name, title, text, sha256, recipe, chunks, ingested_at, language)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*document, len(chunks), time.time(), language),
+                "INSERT INTO documents (name, title, text, sha256, recipe, outline, chunks, ingested_at, language)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*document[:5], outline_text(document.outline), len(chunks), time.time(), language),
             )
             key = cursor.lastrowid
             connection.executemany(
-                "INSERT INTO chunks (document, ordinal, vector, text)"
-                " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?)",
-                ((key, ordinal, digest, piece) for ordinal, (piece, digest) in enumerate(chunks)),
+                "INSERT INTO chunks (document, ordinal, vector, text, place)"
+                " VALUES (?, ?, (SELECT id FROM vectors WHERE digest = ?), ?, ?)",
+                ((key, ordinal, new.digest, new.text, new.place) for ordinal, new in enumerate(chunks)),
             )
             added = ids_of(connection.execute("SELECT id FROM chunks WHERE document = ? ORDER BY ordinal", (key,)))
             word_index.add(connection, zip(added.tolist(), words, strict=True))
@@ -255,10 +258,11 @@ class Store:
             )
         steps = {
             0: (_SCHEMA, graph.SCHEMA, graph.BY_ENGINES, word_index.SCHEMA),
-            1: (_FROM_1, graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
-            2: (graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
-            3: (graph.BY_ENGINES, _FROM_4, word_index.SCHEMA),
-            4: (_FROM_4, word_index.SCHEMA),
+            1: (_FROM_1, graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA, _FROM_5),
+            2: (graph.SCHEMA, graph.BY_ENGINES, _FROM_4, word_index.SCHEMA, _FROM_5),
+            3: (graph.BY_ENGINES, _FROM_4, word_index.SCHEMA, _FROM_5),
+            4: (_FROM_4, word_index.SCHEMA, _FROM_5),
+            5: (_FROM_5,),
         }
         if version in steps:
             self._make(*steps[version])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from questions_in_languages import TEXTS
 
 from hocket_retrieval.lexical import indexed, language_of, match_expression, whole_words, words
-from hocket_retrieval.snapshot import Document
+from hocket_retrieval.snapshot import Document, NewChunk
 from hocket_retrieval.store import Store, digest
 
 SCRIPTS = "abcxyzäöüßéèñøşıİçğčžабвёйґαβςώאבשأبتحدقहिन्दीकथதமிழ்กขำไ่ລາວមបမြ漢字数据库かなカナ한국어ԱԲաაბ"
@@ -27,7 +27,7 @@ class Searched:
         for place, text in enumerate(texts):
             key = digest("none", str(place))
             self._store.put_vectors([key], np.ones((1, 4), np.float32))
-            self._store.put_document(Document(str(place), "", text, b"", ""), [(text, key)])
+            self._store.put_document(Document(str(place), "", text, b"", ""), [NewChunk(text, key)])
 
     def __call__(self, query):
         expression = match_expression(query)

@@ -104,7 +104,8 @@ def test_a_store_of_version_1_is_taken_over(tmp_path, toy):
     start, end = _SCHEMA.index("CREATE TABLE queue"), _SCHEMA.index("CREATE TRIGGER document_added")
     old.executescript(f"{_SCHEMA[:start]}CREATE TABLE queue (name TEXT PRIMARY KEY);{_SCHEMA[end:]}")
     old.execute("INSERT INTO queue VALUES (?)", (str(tmp_path / "a.txt"),))
-    old.execute("ALTER TABLE documents DROP COLUMN language")
+    for table, column in (("documents", "language"), ("documents", "outline"), ("chunks", "place")):
+        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     old.execute("PRAGMA user_version = 1")
     old.commit()
     old.close()

@@ -13,8 +13,10 @@ from hocket_retrieval.dense import DenseIndex
 from hocket_retrieval.errors import StoreError, StoreFull
 from hocket_retrieval.graph_tables import Tables
 from hocket_retrieval.lexical import match_expression
-from hocket_retrieval.snapshot import Document
+from hocket_retrieval.snapshot import Document, NewChunk
 from hocket_retrieval.store import Store, digest
+
+BEFORE_PLACES = "ALTER TABLE documents DROP COLUMN outline; ALTER TABLE chunks DROP COLUMN place;"
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def store(tmp_path):
 def put(store, toy, name, *pieces):
     digests = [digest(toy.fingerprint, piece) for piece in pieces]
     store.put_vectors(digests, toy.documents(list(pieces)))
-    rows = list(zip(pieces, digests, strict=True))
+    rows = [NewChunk(*row) for row in zip(pieces, digests, strict=True)]
     return store.put_document(Document(name, name, " ".join(pieces), b"", "recipe"), rows)
 
 
@@ -47,7 +49,7 @@ def test_a_failed_put_changes_nothing(store, toy):
     put(store, toy, "a", "red brick")
 
     with pytest.raises(sqlite3.IntegrityError):
-        store.put_document(Document("a", "a", "x", b"", "recipe"), [("new text", digest("no", "vector"))])
+        store.put_document(Document("a", "a", "x", b"", "recipe"), [NewChunk("new text", digest("no", "vector"))])
 
     with store.snapshot() as snapshot:
         assert [chunk.text for chunk in snapshot.chunks(snapshot.by_words('"brick"', 9))] == ["red brick"]
@@ -182,7 +184,7 @@ def test_a_store_from_before_engines_gets_their_tables(tmp_path, toy):
         put(old, toy, "a", "red brick")
         old._writer.executescript(
             "DROP TABLE stated; DROP TABLE fallen; DELETE FROM facts WHERE name IN ('extractor', 'words');"
-            "ALTER TABLE documents DROP COLUMN language; PRAGMA user_version = 3"
+            f"{BEFORE_PLACES} ALTER TABLE documents DROP COLUMN language; PRAGMA user_version = 3"
         )
     for _ in range(2):
         with Store(tmp_path / "documents.sqlite") as again, again.reading() as connection:
@@ -197,7 +199,8 @@ def test_a_store_from_before_pairs_gets_an_index_of_its_words(tmp_path, toy):
     with Store(tmp_path / "documents.sqlite") as old:
         put(old, toy, "a", "red bricks", "\u6570\u636e\u5e93\u5927\u697c")
         old._writer.executescript(
-            """DROP TABLE words; DELETE FROM facts WHERE name = 'words'; ALTER TABLE documents DROP COLUMN language;
+            f"""DROP TABLE words; DELETE FROM facts WHERE name = 'words'; {BEFORE_PLACES}
+            ALTER TABLE documents DROP COLUMN language;
             CREATE VIRTUAL TABLE words USING fts5 (text, content = 'chunks', content_rowid = 'id');
             CREATE TRIGGER chunk_added AFTER INSERT ON chunks BEGIN
                 INSERT INTO words (rowid, text) VALUES (new.id, new.text); END;

@@ -1,0 +1,73 @@
+"""What a store of documents holds, as its callers give and get it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+Outline = tuple[tuple[int, str], ...]
+
+
+class Document(NamedTuple):
+    """A document as it is stored: `sha256` of its source, `recipe` of its chunks.
+
+    `outline` are places, each with the offset in `text` from where it holds: pages, sheets, slides, headings.
+    """
+
+    name: str
+    title: str
+    text: str
+    sha256: bytes
+    recipe: str
+    outline: Outline = ()
+
+
+class NewChunk(NamedTuple):
+    """A chunk to store: its text, the digest of its vector, and its place."""
+
+    text: str
+    digest: bytes
+    place: str = ""
+
+
+class Chunk(NamedTuple):
+    """One stored chunk; `vector_id` is equal for chunks of equal text.
+
+    `place` says where in its document it begins, such as "p. 3, § Deposit"; empty where nothing is known of it.
+    """
+
+    id: int
+    document: str
+    title: str
+    ordinal: int
+    text: str
+    place: str
+    vector_id: int
+    vector: Vectors
+
+
+class DocumentInfo(NamedTuple):
+    """One stored document; `ingested_at` in seconds of the wall clock, for display."""
+
+    name: str
+    title: str
+    chunks: int
+    ingested_at: float
+
+
+class Change(NamedTuple):
+    """What a write did to the chunks: ids that went, ids that came, and the state that it led to."""
+
+    removed: Ids
+    added: Ids
+    state: str
+
+
+def digest(fingerprint: str, text: str) -> bytes:
+    """The key of a text's vector under an embedder."""
+    return hashlib.sha256(f"{fingerprint}\0{text}".encode()).digest()[:16]

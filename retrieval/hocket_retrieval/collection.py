@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -18,7 +19,7 @@ from hocket_bus.private import keep_private, lock, private_folder
 
 from .chunking import DEFAULT_WORDS
 from .config import GraphConfig
-from .dense import DenseIndex
+from .earlier import take_over
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
 from .graph.build import Graph
@@ -28,8 +29,9 @@ from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .sentences import Sentence, extract
-from .snapshot import DocumentInfo
-from .store import Change, Store
+from .stores.records import Change, Document, DocumentInfo, NewChunk
+from .stores.sqlite import SqliteStore
+from .waiting import WaitingFiles
 from .walk import has_entries, is_gone
 
 DEFAULT_GRAPH = GraphConfig()
@@ -71,39 +73,47 @@ class Collection:
         """
         extractor = extractor_of(graph)
         self._lock_file = _claim(folder)
-        try:
-            self._store = Store(folder / "documents.sqlite")
-        except StoreError:
-            self._lock_file.close()
-            raise
-        self._index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
-        self._index.open(self._store)
+        self._folder = folder
+        with ExitStack() as opened:
+            opened.callback(self._lock_file.close)
+            take_over(folder)
+            self._waiting = WaitingFiles(folder / "queue.sqlite")
+            opened.callback(self._waiting.close)
+            self._store = SqliteStore(folder, embedder.fingerprint, embedder.dimension)
+            opened.callback(self._store.close)
+            path = folder / "graph.sqlite"
+            self.graph = Graph(path, self._store, extractor, graph.entities, graph.min_documents)
+            opened.callback(self.graph.close)
+            self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
+            opened.callback(self.summaries.close)
+            self._opened = opened.pop_all()
         self.embedder = embedder
-        self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
-        self._searcher = Searcher(self._store, self._index, embedder, reranker)
-        self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
-        self.graph = Graph(self._store, extractor, graph.entities, graph.min_documents)
-        self._changing = threading.Lock()  # store and index change together
+        self._searcher = Searcher(self._store, embedder, reranker, self.graph.subgraphs_of)
+        self._ingester = Ingester(self._store, self._waiting, embedder, chunk_words, self._commit)
+        self._changing = threading.Lock()  # queue and store change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
         self._replaced = False  # since the last purge
 
     @property
     def number(self) -> str:
-        """The collection's own, from its first day on."""
-        return self._store.number
+        """The graph's own, from its first day on."""
+        return self.graph.number
 
     @property
     def scorers(self) -> list[str]:
         """Names of what passages can be scored by, the best first."""
         return self._searcher.scorers
 
-    def search(self, query: str, k: int, scorer: str = "") -> SearchResult:
-        """The best `k` passages; none when nothing is ingested. Raises QueryError, IndexBuilding."""
+    def search(self, query: str, k: int, scorer: str = "", within: str = "") -> SearchResult:
+        """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
+
+        Raises QueryError, IndexBuilding.
+        """
         query = check_query(query, k)
         if not self._renewed:
             self._check_renewed()
-        result = self._searcher.search(query, k, scorer)
+        result = self._searcher.search(query, k, scorer, within)
         if not result.documents_total:
             self._check_empty()
         return result
@@ -151,7 +161,7 @@ class Collection:
                 self._ingester.run(rest)
                 self._forget()
             finally:
-                self._index.save()
+                self._store.save()
         return rest.report
 
     def build(self, interrupted: Callable[[], bool] = lambda: False) -> None:
@@ -167,23 +177,25 @@ class Collection:
         with self._working:
             for name, title, text in texts:
                 self._ingester.add(name, title, text, report)
-            self._index.save()
+            self._store.save()
         report.seconds = time.perf_counter() - started
         return report
 
     def remove(self, paths: Iterable[str]) -> Removal:
         """Remove documents by name, or by the folder they lie in; no page on the disk holds their text afterwards."""
         wanted = list(dict.fromkeys(paths))
-        with self._store.snapshot() as snapshot:
-            known = [document.name for document in snapshot.documents()]
-            known += [file.name for file in snapshot.queued()]
+        with self._store.moment() as moment:
+            known = [document.name for document in moment.documents()]
+        known += [file.name for file in self._waiting.files()]
         gone = [name for name in dict.fromkeys(known) if any(_below(name, path) for path in wanted)]
         if gone:
-            self._commit(lambda: self._store.remove(gone))
+            with self._changing:
+                self._waiting.dequeue(gone)
+                self._store.remove(gone)
             if self._working.acquire(blocking=False):  # a job under way sweeps at its end
                 try:
                     self._store.sweep()
-                    self._index.save()
+                    self._store.save()
                 finally:
                     self._working.release()
             self.graph.forget()
@@ -193,19 +205,19 @@ class Collection:
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
-        with self._store.snapshot() as snapshot:
-            return snapshot.documents()
+        with self._store.moment() as moment:
+            return moment.documents()
 
     def texts(self, after: int, limit: int) -> tuple[int, list[tuple[int, str]]]:
         """The collection's version, and (id, text) of the next `limit` chunks behind the id `after`."""
-        with self._store.snapshot() as snapshot:
-            return snapshot.generation(), snapshot.texts(after, limit)
+        with self._store.moment() as moment:
+            return moment.generation(), moment.texts(after, limit)
 
     def status(self) -> CollectionStatus:
         """How the collection is now."""
-        with self._store.snapshot() as snapshot:
-            stale, queued = snapshot.stale(self._ingester.recipe), snapshot.queued()
-            return CollectionStatus(*snapshot.totals(), len(stale), len(queued))
+        with self._store.moment() as moment:
+            stale = moment.stale(self._ingester.recipe)
+            return CollectionStatus(*moment.totals(), len(stale), len(self._waiting.files()))
 
     def stop(self) -> None:
         """End the job under way, and every later one, at its next batch; what it did is kept."""
@@ -215,14 +227,12 @@ class Collection:
         """Stop, save the index and let the folder go; a job that does not end in time goes down with its process."""
         self.stop()
         if not self._working.acquire(timeout=CLOSE_S):
-            log.warning("left in the middle of a file", folder=str(self._store.path.parent))
+            log.warning("left in the middle of a file", folder=str(self._folder))
             return
         try:
             self._ingester.close()
-            self._index.save()
-            self._store.close()
-            self.summaries.close()
-            self._lock_file.close()
+            self._store.save()
+            self._opened.close()
         finally:
             self._working.release()
 
@@ -236,23 +246,20 @@ class Collection:
         """What changed documents said before is not kept on the disk either."""
         if self._replaced:
             self._replaced = False
+            self.graph.forget()
             self._store.purge()
 
-    def _commit(self, write: Callable[[], Change]) -> Change:
-        """Make a change in the store and let the index follow before the next change."""
+    def _commit(self, document: Document, chunks: Sequence[NewChunk], is_wanted: Callable[[], bool]) -> Change | None:
+        """Put a document, unless nobody wants it any more: it may have been removed meanwhile."""
         with self._changing:
-            change = write()
-            with self._store.snapshot() as snapshot:
-                span = (int(change.added[0]), int(change.added[-1])) if len(change.added) else (1, 0)
-                blocks = snapshot.vectors(self._index.dimension, *span)
-                self._index.change(change.removed, blocks, change.state)
-        self._replaced |= bool(len(change.removed))
+            change = self._store.put_document(document, chunks) if is_wanted() else None
+        self._replaced |= change is not None and len(change.removed) > 0
         return change
 
     def _gone(self, folders: Sequence[str]) -> list[str]:
         """The documents below these folders whose files are there no more."""
-        with self._store.snapshot() as snapshot:
-            names = [document.name for document in snapshot.documents()]
+        with self._store.moment() as moment:
+            names = [document.name for document in moment.documents()]
         return [name for name in names if any(_below(name, folder) for folder in folders) and is_gone(Path(name))]
 
     def _check_renewed(self) -> None:

@@ -1,8 +1,8 @@
 """Files into the store: read in a sandbox, cut, embed, put. Knows nothing of searching.
 
-What is to do lies in the store's queue and what is done in its tables, so a process that dies in the middle is followed
-by one that goes on: a file leaves the queue when it is in the store, and vectors are kept batch by batch. A file at
-which the process died twice is read no more.
+What is to do lies in the queue and what is done in the store, so a process that dies in the middle is followed by one
+that goes on: a file leaves the queue when it is in the store, and vectors are kept batch by batch. A file at which the
+process died twice is read no more.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from .job import Job, Report
 from .lanes import Entry, Lane
 from .readers import shown
 from .sandbox import Sandbox
-from .snapshot import Document, NewChunk, Queued
-from .store import Change, Store, Wanted, digest
+from .stores.protocol import DocumentStore
+from .stores.records import Change, Document, NewChunk, digest
 from .turns import Draft, Share, Turns
+from .waiting import Queued, WaitingFiles
 from .walk import Walk, read_bytes
 
 BATCH_CHUNKS = 128
@@ -39,16 +40,18 @@ CHARS_PER_BYTE = 4  # a text that is longer for its file goes where texts of its
 # Bytes that a file of a lane has at most, and how many of its files may be open at once.
 LANES = ((64 << 10, 32), (1 << 20, 2), (inf, 1))
 
+Commit = Callable[[Document, Sequence[NewChunk], Callable[[], bool]], Change | None]
 log = structlog.get_logger(__name__)
 
 
 class Ingester:
-    """Reads what is accepted, on the thread that calls `run`. `commit` makes a change and tells the index of it."""
+    """Reads what is accepted, on the thread that calls `run`. `commit` puts a document that is still wanted."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, chunk_words: int, commit: Callable[[Callable[[], Change]], Change]
+        self, store: DocumentStore, waiting: WaitingFiles, embedder: Embedder, chunk_words: int, commit: Commit
     ) -> None:
         self._store = store
+        self._waiting = waiting
         self._embedder = embedder
         self._chunk_words = chunk_words
         self._commit = commit
@@ -72,7 +75,7 @@ class Ingester:
         """
         walk = Walk(paths)
         with self._accepting:
-            self._store.enqueue(walk.files)
+            self._waiting.enqueue(walk.files)
             job.add(walk.files)
             job.report.errors += walk.errors
             job.report.skipped += sum(walk.skipped.values())
@@ -125,8 +128,7 @@ class Ingester:
         self._turns.add(draft)
         while batch := self._turns.take(BATCH_CHUNKS):
             self._embed(batch)
-        change = self._commit(lambda: self._store.put_document(document, _rows(draft)))
-        _count(report, draft, change)
+        _count(report, draft, self._commit(document, _rows(draft), lambda: True))
 
     # --- on the thread of `run` -------------------------------------------------------------------------------------
 
@@ -134,8 +136,8 @@ class Ingester:
         """Take up what the store still has to do."""
         with self._accepting:
             self._arrive()
-            with self._store.snapshot() as snapshot:
-                stale, queued = snapshot.stale(self.recipe), snapshot.queued()
+            with self._store.moment() as moment:
+                stale, queued = moment.stale(self.recipe), self._waiting.files()
         files = [Queued(name, stale=True) for name in stale]
         files += [file for file in queued if not self._wanted[file.name]]
         rest.add(files)
@@ -188,8 +190,7 @@ class Ingester:
     def _without_removed(self, batch: Sequence[Share]) -> list[Share]:
         """Of files that were removed while they were read nothing more is embedded."""
         drafts = {id(share.draft): share.draft for share in batch if not share.draft.file.stale}
-        with self._store.snapshot() as snapshot:
-            gone = [draft for draft in drafts.values() if not snapshot.is_queued(draft.file.name)]
+        gone = [draft for draft in drafts.values() if draft.file.name not in self._waiting]
         for draft in gone:
             self._turns.drop(draft)
             self._close(Entry(draft.file, draft.job), unread=True)
@@ -221,9 +222,9 @@ class Ingester:
 
     def _finish(self, draft: Draft) -> None:
         self._check_stop()
-        wanted: Wanted = "documents" if draft.file.stale else "queue"
-        change = self._commit(lambda: self._store.put_document(draft.document, _rows(draft), wanted))
-        _count(draft.job.report, draft, change)
+        name = draft.file.name
+        is_wanted = (lambda: self._is_here(name)) if draft.file.stale else (lambda: name in self._waiting)
+        _count(draft.job.report, draft, self._commit(draft.document, _rows(draft), is_wanted))
         self._close(Entry(draft.file, draft.job), unread=False)
 
     def _close(self, entry: Entry, *, unread: bool) -> None:
@@ -234,7 +235,9 @@ class Ingester:
             self._wanted[file.name] -= 1
             if not self._wanted[file.name]:
                 del self._wanted[file.name]
-                self._store.dequeue(file.name, durable=job.is_done)
+                if job.is_done:
+                    self._store.sync()
+                self._waiting.dequeue([file.name])
         job.advance(file.name)
         self._end_jobs()
 
@@ -266,8 +269,8 @@ class Ingester:
     def _embed(self, batch: Sequence[Share]) -> None:
         """Make the vectors that are missing, and keep them at once."""
         texts = {share.draft.digests[n]: (share.draft, n) for share in batch for n in range(share.first, share.last)}
-        with self._store.snapshot() as snapshot:
-            missing = snapshot.missing(list(texts))
+        with self._store.moment() as moment:
+            missing = moment.missing(list(texts))
         todo = [(key, *place) for key, place in texts.items() if key in missing]
         if todo:
             started = time.perf_counter()
@@ -293,9 +296,8 @@ class Ingester:
         """A file as a draft; None when there is nothing to do. Raises DocumentError."""
         file, job = entry
         path = Path(file.name)
-        with self._store.snapshot() as snapshot:
-            if not snapshot.is_queued(file.name):  # removed meanwhile
-                return None
+        if file.name not in self._waiting:  # removed meanwhile
+            return None
         if file.attempts >= ATTEMPTS:
             text = f"{shown(path)}: the daemon ended {file.attempts} times while reading it"
             raise DocumentError(text, "save it in another form, then ingest it again")
@@ -304,19 +306,19 @@ class Ingester:
         if self._is_stored(file.name, sha256):
             job.report.unchanged += 1
             return None
-        self._store.attempt(file.name)
+        self._waiting.attempt(file.name)
         try:
             parsed = sandbox.read(path, data, self._chunk_words)
         finally:
-            self._store.survived(file.name)
+            self._waiting.survived(file.name)
         if parsed.notice:
             job.report.notices.append(f"{shown(path)}: {parsed.notice}")
         return self._draft(entry, Document(file.name, parsed.title, parsed.text, sha256, self.recipe), parsed.spans)
 
     def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
         """A stored document as a draft, without its file; None when it was removed meanwhile."""
-        with self._store.snapshot() as snapshot:
-            document = snapshot.document(entry.file.name)
+        with self._store.moment() as moment:
+            document = moment.document(entry.file.name)
         if document is None:
             return None
         parts = list(spans(document.text, self._chunk_words))
@@ -327,9 +329,13 @@ class Ingester:
         digests = [digest(fingerprint, text[start:end]) for start, end in parts]
         return Draft(entry.file, entry.job, document, parts, digests)
 
+    def _is_here(self, name: str) -> bool:
+        with self._store.moment() as moment:
+            return moment.document(name) is not None
+
     def _is_stored(self, name: str, sha256: bytes) -> bool:
-        with self._store.snapshot() as snapshot:
-            document = snapshot.document(name)
+        with self._store.moment() as moment:
+            document = moment.document(name)
         return document is not None and (document.sha256, document.recipe) == (sha256, self.recipe)
 
 
@@ -337,8 +343,8 @@ def _rows(draft: Draft) -> list[NewChunk]:
     return [NewChunk(draft.chunk(number), key) for number, key in enumerate(draft.digests)]
 
 
-def _count(report: Report, draft: Draft, change: Change) -> None:
-    if len(change.added):  # else it was removed meanwhile
+def _count(report: Report, draft: Draft, change: Change | None) -> None:
+    if change:  # else it was removed meanwhile
         report.replaced += bool(len(change.removed))
         report.added += not len(change.removed)
         report.chunks += len(draft.spans)

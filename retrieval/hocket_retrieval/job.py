@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .snapshot import Queued
+from .waiting import Queued
 
 _CHUNKS_PER_BYTE = 1 / 400  # of plain text, until a job knows its own
 

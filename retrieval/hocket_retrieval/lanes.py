@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from .job import Job
 from .sandbox import Sandbox
-from .snapshot import Queued
 from .turns import Draft
+from .waiting import Queued
 
 
 class Entry(NamedTuple):

@@ -1,4 +1,4 @@
-"""The words of a text as they are searched, in any script, and a question as an FTS5 expression; knows no tables.
+"""The words of a text as they are searched, in any script, and the terms of a question; knows no index.
 
 Text in a script without spaces is searched by overlapping pairs of characters. Every other word is searched whole and
 by its stem, and a name with signs in it, as `node.js` or `C#`, is one word beside its parts.
@@ -17,9 +17,6 @@ from .normalization import fold, fold_case
 
 MAX_TERMS = 16
 DETECTED_CHARS = 20_000  # of a document tell its language
-# Two columns of an FTS5 table. Its tokenizer cuts at spaces alone: what is beyond ASCII it takes for letters.
-COLUMNS = "plain, forms"
-TOKENIZER = "ascii tokenchars ''!#$%&''''()*+,-./:;<=>?@[\\]^_`{|}~''"
 RECIPE = f"1, {STEMMER}, Unicode {unicodedata.unidata_version}"  # a store that was made by another one is indexed anew
 
 
@@ -51,6 +48,14 @@ class Indexed(NamedTuple):
     forms: str
 
 
+class QueryTerms(NamedTuple):
+    """Words to find among the plain ones; those of them that may also begin one; and words to find among the forms."""
+
+    plain: list[str]
+    prefixes: list[str]
+    forms: list[str]
+
+
 def whole_words(text: str) -> list[str]:
     """The words of a text, folded, in its order; a run of a script without spaces is one."""
     return [word for found in _WORDS.findall(fold_case(text)) if (word := fold(found))]
@@ -80,31 +85,18 @@ def indexed(text: str, language: str) -> Indexed:
     return Indexed(" ".join(words(text)), " ".join(forms))
 
 
-def match_expression(query: str) -> str | None:
-    """An FTS5 MATCH expression for COLUMNS, of at most MAX_TERMS words and as many forms; None where no word is."""
+def query_terms(query: str) -> QueryTerms:
+    """What of a question is searched: the longest MAX_TERMS of each kind; all empty where no word is."""
     plain = content_words(query)
     singles = [word for word in plain if _is_single(word)]
     forms = [*singles, *_names(query), *_stems(_telling(query), language_of(query))]
-    asked = {
-        "plain": [quote(word) + "*" * (word in singles) for word in _longest(plain)],  # it may begin a pair
-        "forms": list(map(quote, _longest(forms))),
-    }
-    return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
-
-
-def term(word: str) -> str:
-    """An FTS5 expression for the texts that have a word of `content_words`."""
-    return f"plain : {quote(word)}"
+    longest = _longest(plain)
+    return QueryTerms(longest, [word for word in longest if word in singles], _longest(forms))
 
 
 def is_spaced(character: str) -> bool:
     """Whether its script has spaces between words."""
     return _RUNS.match(character) is None
-
-
-def quote(term: str) -> str:
-    """A term, or several in a row, as text of an FTS5 expression."""
-    return f'"{term}"'
 
 
 def _telling(query: str) -> list[str]:

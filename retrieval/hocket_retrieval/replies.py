@@ -8,11 +8,11 @@ from itertools import accumulate
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
-from .graph_tables import GraphInfo, SubgraphInfo
+from .graph.tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
 from .search import SearchResult
 from .sentences import Sentence
-from .snapshot import DocumentInfo
+from .stores.records import DocumentInfo
 
 PAGE_DOCUMENTS = 200
 PAGE_SUBGRAPHS = 200

@@ -9,19 +9,18 @@ re-ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import log
 
 import numpy as np
 
-from .dense import DenseIndex
 from .embedder import Embedder, Reranker
 from .errors import PassageGone, QueryError
-from .lexical import MAX_TERMS, content_words, match_expression, words
-from .snapshot import Chunk, Vectors
-from .store import Store
+from .lexical import MAX_TERMS, content_words, words
+from .stores.protocol import DocumentStore
+from .stores.records import Chunk, Vectors
 
 MAX_QUERY_CHARS = 8_000
 MAX_PASSAGES = 64
@@ -60,28 +59,37 @@ class SearchResult:
 
 
 class Searcher:
-    """Answers queries from a store and its index; from any thread."""
+    """Answers queries from a store; from any thread. `subgraphs_of` tells the subgraphs of chunks."""
 
-    def __init__(self, store: Store, index: DenseIndex, embedder: Embedder, reranker: Reranker | None = None) -> None:
+    def __init__(
+        self,
+        store: DocumentStore,
+        embedder: Embedder,
+        reranker: Reranker | None = None,
+        subgraphs_of: Callable[[Sequence[int]], Sequence[int]] = lambda ids: [0] * len(ids),
+    ) -> None:
         self._store = store
-        self._index = index
+        self._subgraphs_of = subgraphs_of
         self._embedder = embedder
         self._reranker = reranker
         self.scorers = [model.fingerprint for model in (reranker, embedder) if model]
 
-    def search(self, query: str, k: int, scorer: str = "") -> SearchResult:
-        """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError."""
+    def search(self, query: str, k: int, scorer: str = "", within: str = "") -> SearchResult:
+        """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError.
+
+        `within` is a folder, or a document, that alone is searched; empty: all are.
+        """
         query, reranker = check_query(query, k), self._reranker_of(scorer)
         vector = self._embedder.query(query)
-        with self._store.snapshot() as snapshot:
-            total, chunks_total = snapshot.totals()
-            expression = match_expression(query)
-            by_words = snapshot.by_words(expression, CANDIDATES) if expression else {}
-            by_meaning = self._index.search(vector, CANDIDATES)
+        with self._store.moment() as moment:
+            total, chunks_total = moment.totals()
+            by_words = moment.by_words(query, CANDIDATES, within)
+            by_meaning = moment.by_meaning(vector, CANDIDATES, within)
             wanted = max(k, RERANKED) if reranker else k
-            chunks = list(islice(_different(snapshot.chunks(fuse(by_words, by_meaning))), wanted))
-            frequencies = {word: snapshot.frequency(word, MAX_COUNTED) for word in content_words(query)[:MAX_TERMS]}
-        passages = _scored(query, vector, chunks, reranker)[:k]
+            chunks = list(islice(_different(moment.chunks(fuse(by_words, by_meaning))), wanted))
+            frequencies = {word: moment.frequency(word, MAX_COUNTED) for word in content_words(query)[:MAX_TERMS]}
+        subgraphs = self._subgraphs_of([chunk.id for chunk in chunks])
+        passages = _scored(query, vector, chunks, subgraphs, reranker)[:k]
         used = reranker.fingerprint if reranker else self._embedder.fingerprint
         return SearchResult(tuple(passages), used, total, _matched(passages, frequencies, chunks_total))
 
@@ -93,8 +101,8 @@ class Searcher:
         query = check_query(query, len(places))
         if scorer and scorer not in self.scorers:
             raise QueryError("the scorer that found these passages is not offered here", "search again")
-        with self._store.snapshot() as snapshot:
-            chunks = [snapshot.chunk_at(*place) for place in places]
+        with self._store.moment() as moment:
+            chunks = [moment.chunk_at(*place) for place in places]
         found = [chunk for chunk in chunks if chunk is not None]
         if len(found) < len(chunks):
             gone = next(name for (name, _), chunk in zip(places, chunks, strict=True) if chunk is None)
@@ -123,13 +131,14 @@ class Searcher:
         return None if scorer == self._embedder.fingerprint else self._reranker
 
 
-def _scored(query: str, vector: Vectors, chunks: list[Chunk], reranker: Reranker | None) -> list[Passage]:
+def _scored(
+    query: str, vector: Vectors, chunks: list[Chunk], subgraphs: Sequence[int], reranker: Reranker | None
+) -> list[Passage]:
     if not chunks:
         return []
     if reranker is None:
-        return [_passage(*pair) for pair in zip(chunks, _cosines(vector, chunks), strict=True)]
-    scores = reranker.score(query, [chunk.text for chunk in chunks])
-    passages = [_passage(*pair) for pair in zip(chunks, scores, strict=True)]
+        return list(map(_passage, chunks, _cosines(vector, chunks), subgraphs))
+    passages = list(map(_passage, chunks, reranker.score(query, [chunk.text for chunk in chunks]), subgraphs))
     return sorted(passages, key=lambda passage: -passage.score)
 
 
@@ -184,5 +193,5 @@ def _different(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
             yield chunk
 
 
-def _passage(chunk: Chunk, score: float) -> Passage:
-    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score), chunk.subgraph, chunk.place)
+def _passage(chunk: Chunk, score: float, subgraph: int) -> Passage:
+    return Passage(chunk.document, chunk.title, chunk.ordinal, chunk.text, float(score), subgraph, chunk.place)

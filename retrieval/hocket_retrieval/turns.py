@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .job import Job
-from .snapshot import Document, Queued
+from .stores.records import Document
+from .waiting import Queued
 
 SHARE = 32  # chunks of a document, each time it is its turn
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .errors import DocumentError
 from .readers import is_supported, reader_of, shown
-from .snapshot import Queued
+from .waiting import Queued
 
 MAX_FILE_BYTES = 128 << 20
 MAX_NAME_BYTES = 2_000

@@ -1,4 +1,4 @@
-"""Run by the test of a killed builder: builds a store's graph, and kills itself before the N-th statement of SQL.
+"""Run by the test of a killed builder: builds the graph of a store, and kills itself before the N-th statement of SQL.
 
 Without a number it lives, and says how many there were.
 """
@@ -12,13 +12,13 @@ from hocket_retrieval.config import GraphConfig
 from hocket_retrieval.graph.build import Graph
 from hocket_retrieval.graph.engine import extractor_of
 from hocket_retrieval.graph.reading import Rules
-from hocket_retrieval.store import Store
+from hocket_retrieval.stores.sqlite import SqliteStore
 
 Rules.at_once = 3
 
 
 def main() -> None:
-    path, url, last = sys.argv[1:]
+    folder, path, url, last = sys.argv[1:]
     statements = 0
 
     def count(_: str) -> None:
@@ -27,9 +27,11 @@ def main() -> None:
         if statements == int(last or 0):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with Store(Path(path)) as store:
-        store._writer.set_trace_callback(count)
-        Graph(store, extractor_of(GraphConfig(engine=url, model="m" if url else "")), 8, 1).build(lambda: False)
+    with SqliteStore(Path(folder), "toy", 8) as store:
+        extractor = extractor_of(GraphConfig(engine=url, model="m" if url else ""))
+        graph = Graph(Path(path), store, extractor, 8, 1)
+        graph._file._writer.set_trace_callback(count)
+        graph.build(lambda: False)
     sys.stdout.write(f"{statements}")
 
 

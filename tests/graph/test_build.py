@@ -55,7 +55,7 @@ def test_what_is_removed_is_named_nowhere(collection):
     assert any("Quixo Zbrand" in summary for summary in summaries(collection).values())
     collection.remove(["secret"])
     assert not any("Quixo" in summary for summary in summaries(collection).values())
-    with collection._store.reading() as connection:
+    with collection.graph._file.reading() as connection:
         assert connection.execute("SELECT count(*) FROM spellings WHERE text LIKE '%Quixo%'").fetchone() == (0,)
     collection.remove([name for name, _, _ in written(20)])
     info = collection.graph.info()

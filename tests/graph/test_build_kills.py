@@ -20,8 +20,8 @@ from toys import ToyEmbedder
 from waiting import WAIT_S
 
 TABLES = (
-    "entities", "spellings", "mentions", "stated", "subgraphs", "facts", "pending", "gone", "changed", "fallen",
-    "sqlite_sequence",
+    "chunks", "entities", "spellings", "mentions", "stated", "subgraphs", "facts", "pending", "gone", "changed",
+    "fallen", "sqlite_sequence",
 )  # fmt: skip
 PEOPLE = (
     "Ada Merrow", "Tomas Quill", "Ines Harker", "Bram Oakes", "Lena Voss", "Piet Maar", "Dora Finch", "Hugo Lamb",
@@ -45,11 +45,12 @@ def written(folder: Path) -> Path:
         collection.build()
         collection.remove(["03", "04"])
         collection.add((f"{number:02}", "", text()) for number in range(8, 20))
-    return folder / "documents.sqlite"
+    return folder
 
 
-def built(path: Path, url: str, last: int | str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(Path(__file__).with_name("build_killed.py")), str(path), url, str(last)]
+def built(folder: Path, path: Path, url: str, last: int | str = "") -> subprocess.CompletedProcess[str]:
+    program = Path(__file__).with_name("build_killed.py")
+    command = [sys.executable, str(program), str(folder), str(path), url, str(last)]
     return subprocess.run(command, check=False, env=with_helpers(), stdout=subprocess.PIPE, text=True, timeout=WAIT_S)
 
 
@@ -74,21 +75,21 @@ def test_a_killed_builder_is_followed_by_one_that_does_the_same(tmp_path, url, k
     """Within transactions and between them, ids, versions and figures included."""
     draw = random.Random(kills)
     begun = written(tmp_path / "state")
-    whole = Path(shutil.copyfile(begun, tmp_path / "whole.sqlite"))
-    statements = int(built(whole, url).stdout)
+    whole = Path(shutil.copyfile(begun / "graph.sqlite", tmp_path / "whole.sqlite"))
+    statements = int(built(begun, whole, url).stdout)
     expected = graph(whole)
     assert not expected["pending"] + expected["changed"] + expected["fallen"]
     assert bool(expected["stated"]) == bool(url)
     assert len(expected["subgraphs"]) > 1
     killed = 0
     while killed < kills:
-        broken = Path(shutil.copyfile(begun, tmp_path / "broken.sqlite"))
+        broken = Path(shutil.copyfile(begun / "graph.sqlite", tmp_path / "broken.sqlite"))
         for _ in range(4):
-            ended = built(broken, url, draw.randint(1, statements))
+            ended = built(begun, broken, url, draw.randint(1, statements))
             if ended.returncode != -signal.SIGKILL:
                 break
             killed += 1
-        assert built(broken, url).returncode == 0
+        assert built(begun, broken, url).returncode == 0
         assert graph(broken) == expected
         for each in tmp_path.glob("broken.sqlite*"):
             each.unlink()

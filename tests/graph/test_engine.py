@@ -223,7 +223,7 @@ def test_a_real_server_answers_every_passage(tmp_path):
             collection.add(TEXTS)
             collection.build()
             assert collection.graph.extraction().unread == 0
-            with collection._store.reading() as connection:
+            with collection.graph._file.reading() as connection:
                 assert connection.execute("SELECT count(*) FROM fallen WHERE NOT answered").fetchone() == (0,)
             assert summary(collection).splitlines()[0] == PEOPLE
 

@@ -186,8 +186,8 @@ def test_what_is_removed_during_a_job_does_not_come_back(tmp_path, toys, files, 
         assert told == [([removed], [])]
         assert names(collection) == sorted({"bakery", "garden", "harbour"} - {Path(removed).stem})
         assert collection.status().queued == 0
-        assert len(collection._index) == 2
-        assert collection._store._writer.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
+        assert len(collection._store._index) == 2
+        assert collection._store._file._writer.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
 
 
 def test_an_embedder_of_another_width_may_be_interrupted(tmp_path, toys, files):
@@ -199,7 +199,7 @@ def test_an_embedder_of_another_width_may_be_interrupted(tmp_path, toys, files):
     with Collection(tmp_path / "state", toys("wide", 96)) as collection:
         assert collection.status().stale == 2
         collection.resume()
-        assert len(collection._index) == 3
+        assert len(collection._store._index) == 3
         assert "Fendwick" in first(collection, "Fendwick harbour").text
 
 

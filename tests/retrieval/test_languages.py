@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions_in_languages import TEXTS
 
-from hocket_retrieval.lexical import indexed, language_of, match_expression, whole_words, words
-from hocket_retrieval.snapshot import Document, NewChunk
-from hocket_retrieval.store import Store, digest
+from hocket_retrieval.lexical import indexed, language_of, whole_words, words
+from hocket_retrieval.stores.records import Document, NewChunk, digest
+from hocket_retrieval.stores.sqlite import SqliteStore
 
 SCRIPTS = "abcxyzäöüßéèñøşıİçğčžабвёйґαβςώאבשأبتحدقहिन्दीकथதமிழ்กขำไ่ລາວមបမြ漢字数据库かなカナ한국어ԱԲաაბ"
 SENTENCES = st.lists(st.text(st.sampled_from(SCRIPTS + "09.+-' "), min_size=1, max_size=12), min_size=1, max_size=9)
@@ -23,17 +23,15 @@ class Searched:
 
     def __init__(self, texts):
         self._folder = tempfile.TemporaryDirectory()
-        self._store = Store(Path(self._folder.name, "documents.sqlite"))
+        self._store = SqliteStore(Path(self._folder.name), "none", 4)
         for place, text in enumerate(texts):
             key = digest("none", str(place))
             self._store.put_vectors([key], np.ones((1, 4), np.float32))
             self._store.put_document(Document(str(place), "", text, b"", ""), [NewChunk(text, key)])
 
     def __call__(self, query):
-        expression = match_expression(query)
-        with self._store.snapshot() as snapshot:
-            found = snapshot.by_words(expression, 9) if expression else {}
-            return [int(chunk.document) for chunk in snapshot.chunks(found)]
+        with self._store.moment() as moment:
+            return [int(chunk.document) for chunk in moment.chunks(moment.by_words(query, 9))]
 
     def __enter__(self):
         return self

@@ -2,7 +2,6 @@
 
 import os
 import random
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from hocket_bus.errors import BadConfiguration
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import StoreError
 from hocket_retrieval.job import Job
-from hocket_retrieval.store import _SCHEMA, Store
 from toys import ToyEmbedder
 
 SECRET = "Quixomel Zbrandovar"
@@ -63,7 +61,7 @@ def test_state_is_its_owner_s_alone(tmp_path):
         with Collection(state, ToyEmbedder()) as collection:
             collection.add([("a", "", "The old mill.")])
             modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
-            assert len(list(state.iterdir())) == 6
+            assert len(list(state.iterdir())) == 12
     finally:
         os.umask(mask)
     assert (state.stat().st_mode & 0o777, modes) == (0o700, {0o600})
@@ -96,40 +94,25 @@ def test_a_damaged_page_is_one_line(tmp_path):
             use(opened)
 
 
-def test_a_store_of_version_1_is_taken_over(tmp_path, toy):
-    """What it had still to read is read."""
-    (tmp_path / "state").mkdir()
-    (tmp_path / "a.txt").write_text("The old mill.")
-    old = sqlite3.connect(tmp_path / "state" / "documents.sqlite")
-    start, end = _SCHEMA.index("CREATE TABLE queue"), _SCHEMA.index("CREATE TRIGGER document_added")
-    old.executescript(f"{_SCHEMA[:start]}CREATE TABLE queue (name TEXT PRIMARY KEY);{_SCHEMA[end:]}")
-    old.execute("INSERT INTO queue VALUES (?)", (str(tmp_path / "a.txt"),))
-    for table, column in (("documents", "language"), ("documents", "outline"), ("chunks", "place")):
-        old.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    old.execute("PRAGMA user_version = 1")
-    old.commit()
-    old.close()
-    for added in (1, 0):
-        with Collection(tmp_path / "state", toy) as collection:
-            assert (collection.status().queued, collection.resume().added) == (added, added)
-
-
 def test_what_is_accepted_is_on_the_disk_and_so_is_what_is_done(tmp_path, toy):
     """Before the first progress is told, and before the end of a job, the log is written through to the disk."""
     (tmp_path / "a.txt").write_text("The old mill.")
     said, told = [], []
 
     def note(*_):
-        told.append([statement for statement in said if "synchronous" in statement or statement == "COMMIT"][-2:])
+        told.append([statement for statement in said if "FULL" in statement or "DELETE FROM queue" in statement][-2:])
 
     with Collection(tmp_path / "state", toy) as collection:
-        collection._store._writer.set_trace_callback(said.append)
+        for file in (collection._store._file, collection._waiting._file):
+            file._writer.set_trace_callback(said.append)
         collection.accept([tmp_path / "a.txt"], Job(note, note))
         collection.work(Job())
-    assert told[0] == told[-1] == ["PRAGMA synchronous = FULL", "COMMIT"]
+    assert told[0] == ["PRAGMA synchronous = FULL"]
+    assert told[-1] == ["PRAGMA synchronous = FULL", f"DELETE FROM queue WHERE name = '{tmp_path / 'a.txt'}'"]
     assert len(told) > 2
-    with Store(tmp_path / "state" / "documents.sqlite") as store:
-        assert store._writer.execute("PRAGMA secure_delete").fetchone() == (1,)
+    with Collection(tmp_path / "state", toy) as collection:
+        for file in (collection._store._file, collection._waiting._file, collection.graph._file):
+            assert file._writer.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
 def test_a_deleted_file_goes_when_its_folder_is_read_again(tmp_path):

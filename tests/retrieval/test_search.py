@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError, QueryError
-from hocket_retrieval.lexical import match_expression
 from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, _different, fuse
+from hocket_retrieval.stores.word_index import match_expression
 from toys import ToyEmbedder
 
 
@@ -89,10 +89,10 @@ def test_copies_take_no_other_passage_s_place(collection, copies):
 
 def test_no_more_is_read_than_is_wanted(filled):
     """Chunks are read one by one, until there are enough of different text."""
-    with filled._store.snapshot() as snapshot:
-        ids = [int(id) for ids, _ in snapshot.vectors(filled._index.dimension) for id in ids]
+    with filled._store.moment() as moment:
+        ids = moment.ids().tolist()
         asked = iter(ids)
-        assert len(list(islice(_different(snapshot.chunks(asked)), 2))) == 2
+        assert len(list(islice(_different(moment.chunks(asked)), 2))) == 2
     assert list(asked) == ids[2:]
 
 
@@ -125,7 +125,7 @@ def test_the_reranker_orders_and_scores(filled):
             return np.array([1 / len(text) for text in texts], dtype=np.float32)
 
     own = filled._searcher
-    both = Searcher(own._store, own._index, own._embedder, Lengths())
+    both = Searcher(own._store, own._embedder, Lengths())
     result = both.search("harbour", 2)
 
     assert result.scorer == "sigmoid:test"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import queue
 import random
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from slow_daemon import BATCH
 
 from hocket_bus import messages as m
 from hocket_bus.sockets import Bus, LinkUp, Received
-from hocket_retrieval.store import Store
 from processes import with_helpers
 from waiting import WAIT_S, until
 
@@ -78,12 +78,13 @@ def folders(base: Path) -> list[Path]:
 
 def stored(state: Path) -> tuple[int, int, int, int]:
     """Documents, chunks, vectors and files still to read."""
-    with Store(state / "documents.sqlite") as store:
-        counts = [store._writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES]
-    return tuple(counts)
+    with closing(sqlite3.connect(state / "documents.sqlite")) as documents:
+        counts = [documents.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES]
+    with closing(sqlite3.connect(state / "queue.sqlite")) as queue:
+        return *counts, queue.execute("SELECT count(*) FROM queue").fetchone()[0]
 
 
-TABLES = ("documents", "chunks", "vectors", "queue")
+TABLES = ("documents", "chunks", "vectors")
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.long)])

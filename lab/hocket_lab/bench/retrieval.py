@@ -177,11 +177,11 @@ class Search(NamedTuple):
 @contextmanager
 def _timed() -> Iterator[dict[str, list[float]]]:
     """Seconds of every call, within the context, of what a search is made of; fusing is the rest of it."""
-    from hocket_retrieval.dense import DenseIndex
     from hocket_retrieval.embedder import Embedder
-    from hocket_retrieval.snapshot import Snapshot
+    from hocket_retrieval.stores.dense import DenseIndex
+    from hocket_retrieval.stores.sqlite_moment import SqliteMoment
 
-    methods = {"embedding": (Embedder, "query"), "words": (Snapshot, "by_words"), "dense": (DenseIndex, "search")}
+    methods = {"embedding": (Embedder, "query"), "words": (SqliteMoment, "by_words"), "dense": (DenseIndex, "search")}
     times: dict[str, list[float]] = {part: [] for part in methods}
     with ExitStack() as stack:
         for part, (owner, name) in methods.items():
@@ -263,21 +263,16 @@ def _measure_scifact(report: Report, data: Path, settings: Settings, embedder: E
 
 def _rankings(folder: Path, embedder: Embedder, queries: dict[str, str]) -> dict[str, dict[str, list[str]]]:
     """Per system and query the document names, best first; the daemon's own searches, one by one and fused."""
-    from hocket_retrieval.dense import DenseIndex
-    from hocket_retrieval.lexical import match_expression
     from hocket_retrieval.search import CANDIDATES, fuse
-    from hocket_retrieval.store import Store
+    from hocket_retrieval.stores.sqlite import SqliteStore
 
     ranked: dict[str, dict[str, list[str]]] = {system: {} for system in PUBLISHED}
-    with Store(folder / "documents.sqlite") as store, store.snapshot() as snapshot:
-        index = DenseIndex(folder, embedder.fingerprint, embedder.dimension)
-        index.open(store)
+    with SqliteStore(folder, embedder.fingerprint, embedder.dimension) as store, store.moment() as moment:
         for name, query in queries.items():
-            expression = match_expression(query)
-            by_words = snapshot.by_words(expression or NOTHING, CANDIDATES)
-            by_meaning = index.search(embedder.query(query), CANDIDATES)
+            by_words = moment.by_words(query, CANDIDATES)
+            by_meaning = moment.by_meaning(embedder.query(query), CANDIDATES)
             for system, ids in (("BM25", by_words), ("dense", by_meaning), ("hybrid", fuse(by_words, by_meaning))):
-                ranked[system][name] = [chunk.document for chunk in snapshot.chunks(list(ids)[:10])]
+                ranked[system][name] = [chunk.document for chunk in moment.chunks(list(ids)[:10])]
     return ranked
 
 

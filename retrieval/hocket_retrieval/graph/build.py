@@ -1,4 +1,4 @@
-"""The graph follows the documents: chunks are read one batch after another, then who has changed finds a place.
+"""The graph follows the store: chunks are read one batch after another, then who has changed finds a place.
 
 What is still to do lies in the tables, and each step is one transaction, which waits for nobody: chunks are read before
 it. The network in memory is made from the tables when it is first wanted, and dropped when a step fails.
@@ -11,10 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from ..graph_tables import GraphInfo, Spelling, SubgraphInfo, Tables, Unread
-from ..store import Store
+import numpy as np
+
+from ..sqlite_file import SqliteFile
+from ..stores.protocol import DocumentStore, Moment
 from .leaving import Quotes, shareable
 from .moves import Moves
 from .network import Network
@@ -23,6 +26,7 @@ from .phrases import is_name
 from .reading import Extractor, Reading
 from .resolve import Keys, key_of
 from .summary import strongest, summary
+from .tables import SCHEMA, SCHEMA_VERSION, GraphInfo, Spelling, SubgraphInfo, Tables
 
 
 class Extraction(NamedTuple):
@@ -48,41 +52,54 @@ class Graph:
     A summary names what at least `min_documents` documents hold. `build` is for one thread at a time.
     """
 
-    def __init__(self, store: Store, extractor: Extractor, entities: int, min_documents: int) -> None:
+    def __init__(
+        self, path: Path, store: DocumentStore, extractor: Extractor, entities: int, min_documents: int
+    ) -> None:
+        """Open, or make, the file at `path`. Raises StoreError when it is damaged or of a later version."""
+        self._file = SqliteFile(path, SCHEMA_VERSION, lambda _: SCHEMA, "move it away: it is made anew")
         self._store = store
         self._extractor = extractor
         self._limit = entities
         self._min_documents = min_documents
         self._changing = threading.Lock()
         self._held: Memory | None = None
-        with store.write() as connection:
-            Tables(connection).read_by(extractor.name)
+        with self._file.writing() as connection:
+            tables = Tables(connection)
+            tables.read_by(extractor.name)
+            self.number = tables.number()
+
+    def close(self) -> None:
+        """Nothing may be called any more."""
+        self._file.close()
 
     def build(self, interrupted: Callable[[], bool]) -> None:
         """Read what is still to read, and let the graph follow; what is left when `interrupted` is for another time."""
         while not interrupted():
-            unread = self._next()
-            readings = list(self._readings(unread, interrupted))
-            with self._step() as (tables, memory):
+            self._catch_up()
+            waiting = self._waiting()
+            readings = list(self._readings(waiting, interrupted))
+            with self._step() as (tables, memory, moment):
                 for chunk, reading in readings:
                     _take(tables, memory, chunk, reading)
-                if not unread:
-                    self._follow(tables, memory)
+                if not waiting:
+                    self._follow(tables, memory, moment)
                     return
 
     def forget(self) -> None:
-        """Let nothing be named any more that no document holds."""
-        with self._step() as (tables, memory):
-            self._follow(tables, memory)
+        """Let nothing be named any more that no document holds, nor be on the disk."""
+        self._catch_up()
+        with self._step() as (tables, memory, moment):
+            self._follow(tables, memory, moment)
+        self._file.purge()
 
     def info(self) -> GraphInfo:
         """How the graph is."""
-        with self._store.reading() as connection:
-            return Tables(connection).info()
+        with self._file.reading() as connection:
+            return self._info(Tables(connection))
 
     def extraction(self) -> Extraction:
         """How far reading is, and who reads."""
-        with self._store.reading() as connection:
+        with self._file.reading() as connection:
             tables = Tables(connection)
             unread, fallen = tables.unread_count(), tables.fallen_count()
         in_its_place = f"; {fallen} read by rules in its place" if fallen else ""
@@ -90,33 +107,59 @@ class Graph:
 
     def page(self, offset: int, limit: int) -> tuple[GraphInfo, list[SubgraphInfo]]:
         """How the graph is, and its subgraphs from the `offset`-th on."""
-        with self._store.reading() as connection:
+        with self._file.reading() as connection:
             tables = Tables(connection)
-            return tables.info(), tables.subgraphs(offset, limit)
+            return self._info(tables), tables.subgraphs(offset, limit)
 
-    def _next(self) -> list[Unread]:
-        with self._store.reading() as connection:
-            return Tables(connection).unread(self._extractor.at_once)
+    def subgraphs_of(self, chunks: Iterable[int]) -> list[int]:
+        """By chunk the subgraph that most of its entities live in; 0 where it has none."""
+        with self._file.reading() as connection:
+            return list(map(Tables(connection).subgraph_of, chunks))
 
-    def _readings(self, unread: Iterable[Unread], interrupted: Callable[[], bool]) -> Iterator[tuple[int, Reading]]:
+    def _info(self, tables: Tables) -> GraphInfo:
+        info = tables.info()
+        with self._store.moment() as moment:
+            return info._replace(building=info.building or moment.state() != tables.state())
+
+    def _catch_up(self) -> None:
+        """Take over what changed in the store since the state that the tables are of."""
+        with self._changing, self._file.writing() as connection, self._store.moment() as moment:
+            tables, state = Tables(connection), moment.state()
+            if tables.state() == state:
+                return
+            known, ids = tables.chunks(), moment.ids()
+            new = np.setdiff1d(ids, known, assume_unique=True)
+            tables.follow(np.setdiff1d(known, ids, assume_unique=True), moment.located(new), state)
+
+    def _waiting(self) -> list[tuple[int, str]]:
+        """The next chunks to read, and their texts; of one that has gone meanwhile there is none."""
+        with self._file.reading() as connection:
+            ids = Tables(connection).unread(self._extractor.at_once)
+        with self._store.moment() as moment:
+            texts = {chunk.id: chunk.text for chunk in moment.chunks(ids)}
+        return [(id, texts.get(id, "")) for id in ids]
+
+    def _readings(
+        self, waiting: Iterable[tuple[int, str]], interrupted: Callable[[], bool]
+    ) -> Iterator[tuple[int, Reading]]:
         """What chunks say, up to the one at which it is interrupted."""
-        for chunk, text in unread:
+        for chunk, text in waiting:
             reading = self._extractor.read(text, interrupted)
             if reading is None:
                 return
             yield chunk, reading
 
     @contextmanager
-    def _step(self) -> Iterator[tuple[Tables, Memory]]:
+    def _step(self) -> Iterator[tuple[Tables, Memory, Moment]]:
         with self._changing:
             held, self._held = self._held, None
-            with self._store.write() as connection:
+            with self._file.writing() as connection, self._store.moment() as moment:
                 tables = Tables(connection)
                 held = held or load(tables)
-                yield tables, held
+                yield tables, held, moment
             self._held = held
 
-    def _follow(self, tables: Tables, memory: Memory) -> None:
+    def _follow(self, tables: Tables, memory: Memory, moment: Moment) -> None:
         """What is gone goes from the network; who has changed finds a place, unless there is more to read first."""
         network = memory.network
         for chunk in tables.gone():
@@ -134,7 +177,7 @@ class Graph:
             tables.drop_empty()
         else:
             stale |= self._place(tables, network, changed)
-        quotes = Quotes(tables)
+        quotes = Quotes(moment)
         for subgraph in sorted(stale & network.members.keys()):
             named_entities = shareable(tables.named_entities(subgraph), self._min_documents)
             text = summary(named_entities, strongest(network, network.members[subgraph]), quotes.cross)

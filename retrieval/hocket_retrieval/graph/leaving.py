@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..graph_tables import NamedEntity, Tables
 from ..lexical import whole_words
+from ..stores.protocol import Moment
+from .tables import NamedEntity
 
 QUOTE_WORDS = 5  # that a document has in a row
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -34,8 +35,8 @@ def shareable(named_entities: Iterable[NamedEntity], min_documents: int) -> list
 class Quotes:
     """Whether words behind others make QUOTE_WORDS in a row that a document has, too."""
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
+    def __init__(self, moment: Moment) -> None:
+        self._moment = moment
         self._texts: dict[tuple[str, str], list[str]] = {}  # by two words: the documents with these in a row
 
     def cross(self, before: Sequence[str], behind: Sequence[str]) -> bool:
@@ -49,6 +50,7 @@ class Quotes:
 
     def _with(self, one: str, other: str) -> list[str]:
         if (one, other) not in self._texts:
-            texts = self._tables.texts_with(one, other)
+            found = map(self._moment.document, self._moment.documents_with(one, other))
+            texts = (document.text for document in found if document)
             self._texts[one, other] = [f" {' '.join(whole_words(text))} " for text in texts]
         return self._texts[one, other]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from ..graph_tables import NamedEntity
 from ..lexical import whole_words
 from .network import Network
 from .phrases import is_name
+from .tables import NamedEntity
 
 Cross = Callable[[Sequence[str], Sequence[str]], bool]  # whether words behind others make a quote
 

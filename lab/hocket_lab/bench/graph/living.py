@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import random
+import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -26,8 +28,7 @@ from hocket_retrieval.graph.build import load
 from hocket_retrieval.graph.moves import Moves
 from hocket_retrieval.graph.network import Network
 from hocket_retrieval.graph.partition import divide
-from hocket_retrieval.graph_tables import Tables
-from hocket_retrieval.store import Store
+from hocket_retrieval.graph.tables import Tables
 from hocket_tools import console
 from hocket_tools.embedding import FlatEmbedder
 from hocket_tools.train.wikitext import Document
@@ -54,11 +55,11 @@ def measure(report: Report, sets: Sets, seed: int) -> None:
     with tempfile.TemporaryDirectory(prefix="hocket-graph-") as folder:
         with Collection(Path(folder) / "documents", FlatEmbedder()) as collection:
             collection.add(passages[:PASSAGES])
-            with Store(Path(folder) / "documents" / "documents.sqlite") as store:
-                rows = [_pace(collection, store, limit)]
-                before = _State(_versions(collection), _members(_network(store)))
+            with closing(sqlite3.connect(Path(folder) / "documents" / "graph.sqlite")) as graph:
+                rows = [_pace(collection, graph, limit)]
+                before = _State(_versions(collection), _members(_network(graph)))
                 for kind, change in track(list(_changes(passages, rng)), "changes", console=console.err()):
-                    row, before, network = _changed(collection, store, kind, change, before)
+                    row, before, network = _changed(collection, graph, kind, change, before)
                     rows.append(row | {"rebuilt": _divided(network, limit)})
         report.extend(rows)
 
@@ -101,14 +102,14 @@ def claim(report: Report) -> None:
     report.claim("chunks a second of one core", f">= {MIN_PACE}", pace, pace >= MIN_PACE)
 
 
-def _pace(collection: Collection, store: Store, limit: int) -> Row:
+def _pace(collection: Collection, graph: sqlite3.Connection, limit: int) -> Row:
     """Extraction, graph and partition in processor time, with their tables; and how long all took with summaries."""
     chunks, started = collection.status().chunks, time.process_time()
     collection.graph.build(lambda: collection.graph.extraction().unread == 0)
     read = time.process_time()
     collection.build()
     whole = time.process_time()
-    network = _network(store)
+    network = _network(graph)
     loaded = time.process_time()
     _divided(network, limit)
     seconds = read - started + time.process_time() - loaded
@@ -144,7 +145,7 @@ class _State(NamedTuple):
 
 
 def _changed(
-    collection: Collection, store: Store, kind: str, after: Document, before: _State
+    collection: Collection, graph: sqlite3.Connection, kind: str, after: Document, before: _State
 ) -> tuple[Row, _State, Network]:
     """Make a change; what it did, and how the graph is now."""
     started = time.perf_counter()
@@ -154,7 +155,7 @@ def _changed(
         collection.add([after])
         collection.build()
     seconds = time.perf_counter() - started
-    network = _network(store)
+    network = _network(graph)
     now = _State(_versions(collection), _members(network))
     rewritten = sum(before.versions.get(id) != version for id, version in now.versions.items())
     row: Row = {
@@ -163,7 +164,7 @@ def _changed(
         "modularity": network.modularity,
         "subgraphs": len(now.versions),
         "moved_ids": sum(id != now.members.get(own, id) for own, id in before.members.items()),
-        "sourceless": _sourceless(store),
+        "sourceless": _sourceless(graph),
         "seconds": seconds,
     }
     return row, now, network
@@ -177,9 +178,8 @@ def _members(network: Network) -> dict[frozenset[int], int]:
     return {frozenset(own): id for id, own in network.members.items()}
 
 
-def _network(store: Store) -> Network:
-    with store.reading() as connection:
-        return load(Tables(connection)).network
+def _network(graph: sqlite3.Connection) -> Network:
+    return load(Tables(graph)).network
 
 
 def _divided(network: Network, limit: int) -> float:
@@ -191,8 +191,7 @@ def _divided(network: Network, limit: int) -> float:
     return network.modularity
 
 
-def _sourceless(store: Store) -> int:
+def _sourceless(graph: sqlite3.Connection) -> int:
     sql = """SELECT count(*) FROM entities e WHERE NOT EXISTS
              (SELECT 1 FROM spellings s JOIN mentions m ON m.spelling = s.id WHERE s.entity = e.id)"""
-    with store.reading() as connection:
-        return int(connection.execute(sql).fetchone()[0])
+    return int(graph.execute(sql).fetchone()[0])

@@ -1,9 +1,10 @@
-"""The graph's tables in the document store. What is read of a chunk goes with the chunk, in the same transaction.
+"""The graph's tables, in a file of their own that follows the document store.
 
-`pending` chunks are still to be read; `gone` ones were, and are no more; `changed` entities gained or lost a mention.
-These three are what the next step starts from, so that a process that dies in the middle is followed by one that does
-the same. `stated` are pairs of a chunk's spellings that it relates to each other, as an engine says; `fallen` are
-chunks that the rules read in an engine's place.
+`chunks` are those of the store at the state that the fact `store` names. What comes to it is `pending` until it is
+read; what goes takes with it what was read of it, and is `gone` until the network knows. `changed` entities gained or
+lost a mention. These three are what the next step starts from, so that a process that dies in the middle is followed by
+one that does the same. `stated` are pairs of a chunk's spellings that it relates to each other, as an engine says;
+`fallen` are chunks that the rules read in an engine's place.
 """
 
 from __future__ import annotations
@@ -14,9 +15,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from .lexical import quote, whole_words, words
+import numpy as np
 
+from ..stores.records import Ids
+
+SCHEMA_VERSION = 1
 SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE chunks (id INTEGER PRIMARY KEY, document TEXT NOT NULL, ordinal INTEGER NOT NULL);
+CREATE INDEX chunks_by_document ON chunks (document);
 CREATE TABLE subgraphs (id INTEGER PRIMARY KEY AUTOINCREMENT, version INTEGER NOT NULL DEFAULT 0,
     summary TEXT NOT NULL DEFAULT '');
 CREATE TABLE entities (id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -37,22 +44,12 @@ CREATE TRIGGER mention_added AFTER INSERT ON mentions BEGIN
     INSERT OR IGNORE INTO changed SELECT entity FROM spellings WHERE id = new.spelling; END;
 CREATE TRIGGER mention_removed AFTER DELETE ON mentions BEGIN
     INSERT OR IGNORE INTO changed SELECT entity FROM spellings WHERE id = old.spelling; END;
-INSERT INTO pending SELECT id FROM chunks;
-INSERT INTO facts VALUES ('graph', '0'), ('relations', '0'), ('modularity', '0.0');
-"""
-BY_ENGINES = """
 CREATE TABLE stated (chunk INTEGER NOT NULL REFERENCES chunks (id) ON DELETE CASCADE,
     one INTEGER NOT NULL, other INTEGER NOT NULL, PRIMARY KEY (chunk, one, other)) WITHOUT ROWID;
 CREATE TABLE fallen (chunk INTEGER PRIMARY KEY REFERENCES chunks (id) ON DELETE CASCADE, answered INTEGER NOT NULL);
-INSERT INTO facts VALUES ('extractor', 'rules');
+INSERT INTO facts VALUES ('graph', '0'), ('relations', '0'), ('modularity', '0.0'), ('extractor', 'rules'),
+    ('store', ''), ('number', hex(randomblob(8)));
 """
-
-
-class Unread(NamedTuple):
-    """A chunk that is still to be read."""
-
-    chunk: int
-    text: str
 
 
 class Spelling(NamedTuple):
@@ -94,14 +91,6 @@ class GraphInfo(NamedTuple):
     subgraphs: int
 
 
-def subgraph_of(connection: sqlite3.Connection, chunk: int) -> int:
-    """The subgraph that most entities of a chunk live in; 0 where it has none."""
-    sql = """SELECT e.subgraph FROM mentions m JOIN spellings s ON s.id = m.spelling JOIN entities e ON e.id = s.entity
-             WHERE m.chunk = ? AND e.subgraph NOT NULL GROUP BY e.subgraph ORDER BY count(*) DESC, e.subgraph LIMIT 1"""
-    row = connection.execute(sql, (chunk,)).fetchone()
-    return int(row[0]) if row else 0
-
-
 class Tables:
     """Reads and writes over one connection, within the transaction that it is in."""
 
@@ -112,11 +101,11 @@ class Tables:
 
     def info(self) -> GraphInfo:
         """How the graph is."""
-        facts = {name: self._one("SELECT value FROM facts WHERE name = ?", name) for name in _FACTS}
+        facts = {name: self._fact(name) for name in _FACTS}
         building = self.unread_count() > 0 or self._one("SELECT EXISTS (SELECT 1 FROM changed)") == 1
         documents = self._one(
-            "SELECT count(*) FROM documents d WHERE NOT EXISTS"
-            " (SELECT 1 FROM chunks c JOIN pending p ON p.chunk = c.id WHERE c.document = d.id)"
+            "SELECT (SELECT count(DISTINCT document) FROM chunks)"
+            " - (SELECT count(DISTINCT c.document) FROM pending p JOIN chunks c ON c.id = p.chunk)"
         )
         return GraphInfo(
             int(facts["graph"]),
@@ -147,11 +136,31 @@ class Tables:
         """How many chunks the rules read in an engine's place."""
         return self._one("SELECT count(*) FROM fallen")
 
-    def unread(self, limit: int) -> list[Unread]:
+    def unread(self, limit: int) -> list[int]:
         """The next chunks to read, in the order of their documents' names."""
-        sql = """SELECT c.id, c.text FROM pending p JOIN chunks c ON c.id = p.chunk
-                 JOIN documents d ON d.id = c.document ORDER BY d.name, c.ordinal LIMIT ?"""
-        return [Unread(*row) for row in self._connection.execute(sql, (limit,))]
+        return self._column(
+            "SELECT c.id FROM pending p JOIN chunks c ON c.id = p.chunk ORDER BY c.document, c.ordinal LIMIT ?", limit
+        )
+
+    def subgraph_of(self, chunk: int) -> int:
+        """The subgraph that most entities of a chunk live in; 0 where it has none."""
+        sql = """SELECT e.subgraph FROM mentions m JOIN spellings s ON s.id = m.spelling
+                 JOIN entities e ON e.id = s.entity WHERE m.chunk = ? AND e.subgraph NOT NULL
+                 GROUP BY e.subgraph ORDER BY count(*) DESC, e.subgraph LIMIT 1"""
+        row = self._connection.execute(sql, (chunk,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def state(self) -> str:
+        """The state of the store that the chunks are of."""
+        return self._fact("store")
+
+    def number(self) -> str:
+        """The graph's own, from its first day on."""
+        return self._fact("number")
+
+    def chunks(self) -> Ids:
+        """The ids of all chunks, ascending."""
+        return np.array(self._column("SELECT id FROM chunks ORDER BY id"), dtype=np.int64)
 
     def spellings(self) -> list[Spelling]:
         """All spellings."""
@@ -199,19 +208,13 @@ class Tables:
             found.append(spelled[0]._replace(documents=documents, chunks=sum(each.chunks for each in spelled)))
         return found
 
-    def texts_with(self, one: str, other: str) -> list[str]:
-        """Texts of the documents that may have two words in a row, in one chunk or at the border of two."""
-        within = "SELECT c.document FROM words w JOIN chunks c ON c.id = w.rowid WHERE words MATCH ?"
-        begun = """SELECT p.document, p.text FROM words w JOIN chunks c ON c.id = w.rowid
-                   JOIN chunks p ON p.document = c.document AND p.ordinal = c.ordinal - 1 WHERE words MATCH ?"""
-        in_row, behind = " ".join(words(f"{one} {other}")), " ".join(words(other))
-        documents = {row[0] for row in self._connection.execute(within, (f"plain : {quote(in_row)}",))}
-        rows = self._connection.execute(begun, (f"plain : ^ {quote(behind)}",))
-        documents |= {document for document, text in rows if one in whole_words(text)[-1:]}
-        sql = "SELECT text FROM documents WHERE id = ?"
-        return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
-
     # --- writing ----------------------------------------------------------------------------------------------------
+
+    def follow(self, gone: Ids, new: Iterable[tuple[int, str, int]], state: str) -> None:
+        """Take over what went from the store, and what came: (chunk, document, ordinal); it has now this `state`."""
+        self._connection.executemany("DELETE FROM chunks WHERE id = ?", ((id,) for id in gone.tolist()))
+        self._connection.executemany("INSERT INTO chunks VALUES (?, ?, ?)", new)
+        self._connection.execute("UPDATE facts SET value = ? WHERE name = 'store'", (state,))
 
     def add_entity(self) -> int:
         """A new entity."""
@@ -314,8 +317,11 @@ class Tables:
         found: int = self._connection.execute(sql, values).fetchone()[0]
         return found
 
-    def _column(self, sql: str) -> list[int]:
-        return [row[0] for row in self._connection.execute(sql)]
+    def _fact(self, name: str) -> str:
+        return str(self._connection.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()[0])
+
+    def _column(self, sql: str, *values: object) -> list[int]:
+        return [row[0] for row in self._connection.execute(sql, values)]
 
 
 _FACTS: Sequence[str] = ("graph", "relations", "modularity")

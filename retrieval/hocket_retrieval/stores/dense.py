@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import faiss
 import numpy as np
@@ -19,8 +20,10 @@ import structlog
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import keep_private
 
-from .snapshot import Ids, Vectors
-from .store import Store
+from .records import Ids, Vectors
+
+if TYPE_CHECKING:
+    from .sqlite_moment import SqliteMoment
 
 log = structlog.get_logger(__name__)
 
@@ -40,20 +43,20 @@ class DenseIndex:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def open(self, store: Store) -> None:
+    def open(self, moment: SqliteMoment) -> None:
         """Stand for the store as it is: from the file when it is of this moment, else from the store itself."""
-        with store.snapshot() as snapshot:
-            self.state = snapshot.state()
-            if self._load(self._file(), snapshot.totals()[1]):
-                self._saved = self.state
-            else:
-                self._rebuild(snapshot.vectors(self.dimension))
+        self.state = moment.state()
+        if self._load(self._file(), moment.totals()[1]):
+            self._saved = self.state
+        else:
+            self._rebuild(moment.vectors(self.dimension))
 
-    def search(self, vector: Vectors, limit: int) -> dict[int, float]:
-        """Cosines of the nearest chunks by their ids, nearest first."""
+    def search(self, vector: Vectors, limit: int, among: Ids | None = None) -> dict[int, float]:
+        """Cosines of the nearest chunks, or of those `among` them, by their ids, nearest first."""
         faiss.omp_set_num_threads(1)  # per calling thread; more would only wait for each other in one scan
+        chosen = None if among is None else faiss.SearchParameters(sel=faiss.IDSelectorBatch(among))  # type: ignore[call-arg]
         with self._lock:
-            cosines, ids = self._index.search(vector[None, :], limit)
+            cosines, ids = self._index.search(vector[None, :], limit, params=chosen)
         return {id: cosine for id, cosine in zip(ids[0].tolist(), cosines[0].tolist(), strict=True) if id >= 0}
 
     def change(self, removed: Ids, added: Iterable[tuple[Ids, Vectors]], state: str) -> None:

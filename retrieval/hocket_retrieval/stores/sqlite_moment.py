@@ -1,90 +1,29 @@
-"""What the document store holds at one moment: its records, and the reads of them. Writing is the store's."""
+"""What the documents' SQLite file and its dense index hold at one moment. Writing is the store's."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .graph_tables import subgraph_of
-from .lexical import term
-from .word_index import RANK
+from ..lexical import whole_words
+from .dense import DenseIndex
+from .records import Chunk, Document, DocumentInfo, Ids, Outline, Vectors
+from .word_index import RANK, match_expression, phrase, term
 
-Ids = NDArray[np.int64]
-Vectors = NDArray[np.float32]
-Outline = tuple[tuple[int, str], ...]
-
-
-class Chunk(NamedTuple):
-    """One stored chunk; `vector_id` is equal for chunks of equal text, `subgraph` 0 where there is none.
-
-    `place` says where in its document it begins, such as "p. 3, § Deposit"; empty where nothing is known of it.
-    """
-
-    id: int
-    document: str
-    title: str
-    ordinal: int
-    text: str
-    place: str
-    vector_id: int
-    vector: Vectors
-    subgraph: int
+_WITHIN = """SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document
+             WHERE d.name = ?1 OR (d.name > ?1 || '/' AND d.name < ?1 || '0')"""  # "0" comes behind "/"
 
 
-class NewChunk(NamedTuple):
-    """A chunk to store: its text, the digest of its vector, and its place."""
+class SqliteMoment:
+    """Reads of one moment; valid inside `SqliteStore.moment()` only."""
 
-    text: str
-    digest: bytes
-    place: str = ""
-
-
-class Document(NamedTuple):
-    """A document as it is stored: `sha256` of its source, `recipe` of its chunks.
-
-    `outline` are places, each with the offset in `text` from where it holds: pages, sheets, slides, headings.
-    """
-
-    name: str
-    title: str
-    text: str
-    sha256: bytes
-    recipe: str
-    outline: Outline = ()
-
-
-class Queued(NamedTuple):
-    """A file still to ingest, of the folder `root` if one was named, and how often a process has died reading it.
-
-    A `stale` one is a document that is stored and has to be made anew.
-    """
-
-    name: str
-    root: str = ""
-    size: int = 0
-    attempts: int = 0
-    stale: bool = False
-
-
-class DocumentInfo(NamedTuple):
-    """One stored document; `ingested_at` in seconds of the wall clock, for display."""
-
-    name: str
-    title: str
-    chunks: int
-    ingested_at: float
-
-
-class Snapshot:
-    """Reads of one moment; valid inside `Store.snapshot()` only."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, index: DenseIndex) -> None:
         self._connection = connection
+        self._index = index
 
     def generation(self) -> int:
         """Grows with every change to the chunks."""
@@ -92,7 +31,7 @@ class Snapshot:
 
     def state(self) -> str:
         """A name that these chunks alone have: not even a copy of the store that went its own way comes to it."""
-        return f"{self._fact('generation')}-{self._fact('identity')}"
+        return state_of(self._connection)
 
     def totals(self) -> tuple[int, int]:
         """Documents and chunks in the store."""
@@ -101,15 +40,6 @@ class Snapshot:
     def stale(self, recipe: str) -> list[str]:
         """Names of documents made by another recipe."""
         return self._names("SELECT name FROM documents WHERE recipe <> ? ORDER BY id", recipe)
-
-    def queued(self) -> list[Queued]:
-        """Files still to ingest."""
-        rows = self._connection.execute("SELECT name, root, size, attempts FROM queue ORDER BY rowid")
-        return [Queued(*row) for row in rows]
-
-    def is_queued(self, name: str) -> bool:
-        """Whether this name is still to ingest."""
-        return self._connection.execute("SELECT 1 FROM queue WHERE name = ?", (name,)).fetchone() is not None
 
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
@@ -127,21 +57,43 @@ class Snapshot:
         sql = "SELECT 1 FROM vectors WHERE digest = ?"
         return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
 
-    def by_words(self, expression: str, limit: int) -> dict[int, float]:
-        """BM25, above 0, of the chunks that match the FTS5 expression, by their ids, best first."""
-        sql = f"SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ? ORDER BY bm25 DESC, rowid LIMIT ?"
-        return dict(self._connection.execute(sql, (expression, limit)).fetchall())
+    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+        """BM25, above 0, of the best chunks that have a word of the query, by their ids, best first."""
+        expression = match_expression(query)
+        if not expression:
+            return {}
+        among, folder = (f" AND rowid IN ({_WITHIN})", within.rstrip("/")) if within else ("", "")
+        sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ?2{among}
+                  ORDER BY bm25 DESC, rowid LIMIT ?3"""
+        return dict(self._connection.execute(sql, (folder, expression, limit)).fetchall())
 
     def frequency(self, word: str, limit: int) -> int:
         """How many chunks have a word of `content_words`, counted up to `limit`."""
         sql = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         return int(self._connection.execute(sql, (term(word), limit)).fetchone()[0])
 
+    def documents_with(self, one: str, other: str) -> list[str]:
+        """Names of the documents that have two words in a row in a chunk, or may have them at the border of two."""
+        within = "SELECT c.document FROM words w JOIN chunks c ON c.id = w.rowid WHERE words MATCH ?"
+        begun = """SELECT p.document, p.text FROM words w JOIN chunks c ON c.id = w.rowid
+                   JOIN chunks p ON p.document = c.document AND p.ordinal = c.ordinal - 1 WHERE words MATCH ?"""
+        documents = {row[0] for row in self._connection.execute(within, (phrase(f"{one} {other}"),))}
+        rows = self._connection.execute(begun, (phrase(other, first=True),))
+        documents |= {document for document, text in rows if one in whole_words(text)[-1:]}
+        sql = "SELECT name FROM documents WHERE id = ?"
+        return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
+
+    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+        """Cosines of the nearest chunks by their ids, nearest first; of those the newest may be in no table yet."""
+        if not within:
+            return self._index.search(vector, limit)
+        return self._index.search(vector, limit, ids_of(self._connection.execute(_WITHIN, (within.rstrip("/"),))))
+
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
         for id in ids:
             if row := self._chunk(id):
-                yield Chunk(*row[:7], np.frombuffer(row[7], np.float32), subgraph_of(self._connection, row[0]))
+                yield Chunk(*row[:7], np.frombuffer(row[7], np.float32))
 
     def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
         """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
@@ -153,6 +105,16 @@ class Snapshot:
         sql = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE d.name = ? AND c.ordinal = ?"
         row = self._connection.execute(sql, (document, ordinal)).fetchone()
         return next(self.chunks(row), None) if row else None
+
+    def ids(self) -> Ids:
+        """The ids of all chunks, ascending."""
+        return ids_of(self._connection.execute("SELECT id FROM chunks ORDER BY id"))
+
+    def located(self, ids: Ids) -> list[tuple[int, str, int]]:
+        """(chunk id, document, ordinal) of the chunks with these ids; ids no longer here are left out."""
+        sql = "SELECT c.id, d.name, c.ordinal FROM chunks c JOIN documents d ON d.id = c.document WHERE c.id = ?"
+        rows = (self._connection.execute(sql, (id,)).fetchone() for id in ids.tolist())
+        return [row for row in rows if row]
 
     def vectors(self, dimension: int, first: int = 0, last: int = 1 << 62) -> Iterator[tuple[Ids, Vectors]]:
         """(chunk ids, their vectors) in blocks, for the ids from `first` to `last`.
@@ -179,6 +141,12 @@ class Snapshot:
 
     def _names(self, sql: str, *values: str) -> list[str]:
         return [row[0] for row in self._connection.execute(sql, values)]
+
+
+def state_of(connection: sqlite3.Connection) -> str:
+    """A name of the chunks as they are: not even a copy of the store that went its own way comes to it."""
+    sql = "SELECT value FROM facts WHERE name IN ('generation', 'identity') ORDER BY name"
+    return "-".join(value for (value,) in connection.execute(sql))
 
 
 def ids_of(rows: Iterable[tuple[Any, ...]]) -> Ids:

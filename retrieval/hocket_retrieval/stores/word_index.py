@@ -1,4 +1,4 @@
-"""The index of words in the store's file: an FTS5 table that holds no text, kept by those who write chunks.
+"""The index of words in the documents' SQLite file: an FTS5 table that holds no text, kept by those who write chunks.
 
 To forget a chunk it has to be told the words that it was told; so it is made anew where words are made by another
 recipe. Knows no files and no models.
@@ -11,9 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import structlog
 
-from .lexical import COLUMNS, DETECTED_CHARS, RECIPE, TOKENIZER, Indexed, indexed, language_of
+from ..lexical import DETECTED_CHARS, RECIPE, Indexed, indexed, language_of, query_terms, words
 
 BATCH = 5_000  # chunks between two signs of progress
+COLUMNS = "plain, forms"
+# It cuts at spaces alone: what is beyond ASCII it takes for letters.
+TOKENIZER = "ascii tokenchars ''!#$%&''''()*+,-./:;<=>?@[\\]^_`{|}~''"
 SCHEMA = f"""
 CREATE VIRTUAL TABLE words USING fts5 ({COLUMNS}, content = '', tokenize = '{TOKENIZER}');
 """
@@ -54,6 +57,27 @@ def renew(connection: sqlite3.Connection) -> None:
         done, last = done + len(rows), rows[-1][0]
         log.info("indexing the words of what is stored", chunks=done, of=total)
     connection.execute("INSERT OR REPLACE INTO facts VALUES ('words', ?)", (RECIPE,))
+
+
+def match_expression(query: str) -> str | None:
+    """A question as an FTS5 MATCH expression for COLUMNS; None where no word is."""
+    plain, prefixes, forms = query_terms(query)
+    asked = {"plain": [_quoted(word) + "*" * (word in prefixes) for word in plain], "forms": list(map(_quoted, forms))}
+    return " OR ".join(f"{column} : ({' OR '.join(terms)})" for column, terms in asked.items() if terms) or None
+
+
+def term(word: str) -> str:
+    """An expression for the texts that have a word of `content_words`."""
+    return f"plain : {_quoted(word)}"
+
+
+def phrase(text: str, *, first: bool = False) -> str:
+    """An expression for the texts that have the words of `text` in a row, or begin with them."""
+    return f"plain : {'^ ' * first}{_quoted(' '.join(words(text)))}"
+
+
+def _quoted(terms: str) -> str:
+    return f'"{terms}"'
 
 
 def _following(connection: sqlite3.Connection, last: int) -> Sequence[tuple[int, str, str]]:

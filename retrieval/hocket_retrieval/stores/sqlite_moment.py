@@ -62,7 +62,7 @@ class SqliteMoment:
         expression = match_expression(query)
         if not expression:
             return {}
-        among, folder = (f" AND rowid IN ({_WITHIN})", within.rstrip("/")) if within else ("", "")
+        among, folder = (f" AND +rowid IN ({_WITHIN})", within.rstrip("/")) if within else ("", "")
         sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ?2{among}
                   ORDER BY bm25 DESC, rowid LIMIT ?3"""
         return dict(self._connection.execute(sql, (folder, expression, limit)).fetchall())

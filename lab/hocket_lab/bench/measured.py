@@ -35,6 +35,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench figure 7": _METHODS,
     "bench figure 8": (*_SIMULATED, *_STREAMED),
     "bench figure 9": _SIMULATED,
+    "bench found": ("retrieval", "lab/bench/found.py", "lab/bench/graph/sets.py"),
     "bench gpu": ("daemon/engine", "lab/bench/gpu.py"),
     "bench graph": (*_JOINT, "daemon/graph", "lab/bench/graph", "tools/embedding.py"),
     "bench invented": (*_JOINT, "lab/bench/invented.json", "lab/bench/invented.py"),
@@ -53,6 +54,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench race": (*_DISPATCHED, "lab/bench/race.py"),
     "bench real": (*_JOINT, "lab/bench/real.py"),
     "bench retrieval": ("retrieval", "lab/bench/retrieval.py"),
+    "bench stores": ("retrieval/stores", "retrieval/lexical.py", "lab/bench/stores.py"),
     "bench cloud": (
         *("bus", "client", "daemon/*.py", "daemon/aggregation", "daemon/engine", "daemon/serving", DEFAULTS),
         *("lab/bench/gpu.py", "lab/bench/load.py", "lab/bench/running.py", "lab/bench/scripted.py"),

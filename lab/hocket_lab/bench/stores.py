@@ -84,7 +84,9 @@ class Made:
 
     def text(self, number: int) -> str:
         """The words of a passage, the last of which is its own."""
-        words = np.searchsorted(self._chances, np.random.default_rng((self.settings.seed, number)).random(DEFAULT_WORDS))
+        words = np.searchsorted(
+            self._chances, np.random.default_rng((self.settings.seed, number)).random(DEFAULT_WORDS)
+        )
         return " ".join(f"w{word}" for word in words[1:]) + f" n{number}."
 
     def questions(self) -> Iterator[tuple[int, str, Vectors]]:
@@ -180,8 +182,9 @@ def _searched(store: DocumentStore, made: Made, *, owned: bool) -> Row:
 
 
 def _opened(kind: str, place: str, folder: Path) -> DocumentStore:
-    from hocket_retrieval.config import StoreConfig
     from hocket_retrieval.stores.opening import open_store
+
+    from hocket_retrieval.config import StoreConfig
 
     return open_store(StoreConfig(kind=kind, place=place), folder, EMBEDDER, DIMENSION)
 

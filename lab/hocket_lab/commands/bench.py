@@ -32,6 +32,14 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "How fast search is over 100,000 passages and how well it finds on SciFact.",
         "--json retrieval.json",
     ),
+    "found": (
+        "Whether search finds what answers real questions: MTRAG's domains, and five corpora with gold spans.",
+        "--json found.json",
+    ),
+    "stores": (
+        "Each kind of store with a million passages: searches with and without an owner, memory, bytes.",
+        "--passages 100000 --json stores.json",
+    ),
     "real": (
         "Real documents and questions: a year of chats on the device, an encyclopedia in the cloud.",
         "--json real.json",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,14 @@ class Gold:
             return document in self.documents
         start = self.text.find(passage)
         return start >= 0 and any(_shared(span, (start, start + len(passage))) for span in self.spans)
+
+    def recall(self, passages: Sequence[str]) -> float:
+        """The share of its spans' characters that stand in the passages."""
+        places = [(start, start + len(each)) for each in passages if (start := self.text.find(each)) >= 0]
+        covered = {
+            at for start, end in places for span in self.spans for at in range(max(start, span[0]), min(end, span[1]))
+        }
+        return len(covered) / len({at for start, end in self.spans for at in range(start, end)})
 
     def words(self) -> frozenset[str]:
         """The words of its spans, where there are any."""

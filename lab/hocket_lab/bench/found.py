@@ -1,0 +1,88 @@
+"""`hocket bench found`: whether search finds what answers real questions, in MTRAG's domains and corpora with spans.
+
+Every device of these sets is a collection of its own, read with the product's defaults. The chunking evaluation's gold
+is spans of characters: `span_recall` is how much of a question's spans stands in the passages. MTRAG's is passages, by
+their last turn alone; its pools are small, so its figures compare with nothing published.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated
+
+from rich.progress import track
+
+from hocket_lab.bench.graph import sets
+from hocket_lab.bench.product import EMBEDDING_THREADS
+from hocket_lab.bench.report import Report, Row
+from hocket_lab.data_folder import require
+from hocket_lab.option import Option
+from hocket_tools import console
+
+if TYPE_CHECKING:
+    from hocket_retrieval.collection import Collection
+    from hocket_retrieval.embedder import Embedder
+
+ASKED = ("mtrag", "chunking")
+COLUMNS = ("device", "questions", "hit_1", "hit_5", "rank", "span_recall", "words_returned")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that is set; `passages` are asked for."""
+
+    questions: Annotated[int, Option("Questions of each device, in a trial; 0: all.", min=0)] = 0
+    passages: int = 5
+    threads: int = EMBEDDING_THREADS
+
+
+def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
+    """Measure what is not in the report yet; there is nothing to hold but figures of other code."""
+    from hocket_retrieval.embedder import Embedder
+
+    require(data, *sets.FILES)
+    report = Report(asdict(settings), json_path)
+    loaded = sets.load(data)
+    missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name)]
+    embedder = Embedder(threads=settings.threads) if missing else None
+    for device in track(missing, "searching", console=console.err()):
+        assert embedder is not None
+        report.add(_measured(loaded, device, embedder, settings))
+    if json_path is not None:
+        report.plot(json_path.with_suffix(".png"), "device", "hit_5", "", title="Found among five passages")
+    return report.finish(COLUMNS)
+
+
+def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Settings) -> Row:
+    from hocket_retrieval.collection import Collection
+
+    questions = [question for question in loaded.questions if question.device == device]
+    with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder), embedder) as collection:
+        collection.add(loaded.documents[device])
+        found = list(_searched(collection, questions[: settings.questions or None], settings.passages))
+    spans = [recall for _, recall, _ in found if recall is not None]
+    places = [place for place, _, _ in found]
+    return {
+        "device": device,
+        "questions": len(found),
+        "hit_1": fmean(place == 1 for place in places),
+        "hit_5": fmean(place > 0 for place in places),
+        "rank": fmean(1 / place if place else 0.0 for place in places),
+        "span_recall": fmean(spans) if spans else None,
+        "words_returned": fmean(words for _, _, words in found),
+    }
+
+
+def _searched(
+    collection: Collection, questions: Sequence[sets.Question], passages: int
+) -> Iterator[tuple[int, float | None, int]]:
+    """Of each question the place of the first passage that is evidence, 0 for none; the recall of its spans; words."""
+    for question in questions:
+        found = collection.search(question.last, passages).passages
+        held = [question.gold.holds(passage.document, passage.text) for passage in found]
+        recall = question.gold.recall([passage.text for passage in found]) if question.gold.spans else None
+        yield held.index(True) + 1 if any(held) else 0, recall, sum(len(each.text.split()) for each in found)

@@ -26,7 +26,8 @@ from .embedder import Embedder
 from .errors import DocumentError
 from .job import Job, Report
 from .lanes import Entry, Lane
-from .readers import shown
+from .outline import borders, place_of
+from .readers import READING, shown
 from .sandbox import Sandbox
 from .snapshot import Document, NewChunk, Queued
 from .store import Change, Store, Wanted, digest
@@ -38,6 +39,8 @@ ATTEMPTS = 2
 CHARS_PER_BYTE = 4  # a text that is longer for its file goes where texts of its length are read
 # Bytes that a file of a lane has at most, and how many of its files may be open at once.
 LANES = ((64 << 10, 32), (1 << 20, 2), (inf, 1))
+
+_READ = f" reading:{READING}"
 
 log = structlog.get_logger(__name__)
 
@@ -52,7 +55,7 @@ class Ingester:
         self._embedder = embedder
         self._chunk_words = chunk_words
         self._commit = commit
-        self.recipe = f"{embedder.fingerprint} words:{chunk_words}"
+        self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
         self._wake = threading.Event()
         self._accepting = threading.Lock()
@@ -311,16 +314,21 @@ class Ingester:
             self._store.survived(file.name)
         if parsed.notice:
             job.report.notices.append(f"{shown(path)}: {parsed.notice}")
-        return self._draft(entry, Document(file.name, parsed.title, parsed.text, sha256, self.recipe), parsed.spans)
+        document = Document(file.name, parsed.title, parsed.text, sha256, self.recipe, parsed.outline)
+        return self._draft(entry, document, parsed.spans)
 
     def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
-        """A stored document as a draft, without its file; None when it was removed meanwhile."""
+        """A stored document as a draft, without its file; None when it was removed meanwhile.
+
+        One whose file an earlier hocket read differently counts as changed when its file is ingested again.
+        """
         with self._store.snapshot() as snapshot:
             document = snapshot.document(entry.file.name)
         if document is None:
             return None
-        parts = list(spans(document.text, self._chunk_words))
-        return self._draft(entry, document._replace(recipe=self.recipe), parts)
+        sha256 = document.sha256 if document.recipe.endswith(_READ) else b""
+        parts = list(spans(document.text, self._chunk_words, borders(document.outline)))
+        return self._draft(entry, document._replace(recipe=self.recipe, sha256=sha256), parts)
 
     def _draft(self, entry: Entry, document: Document, parts: list[tuple[int, int]]) -> Draft:
         text, fingerprint = document.text, self._embedder.fingerprint
@@ -334,7 +342,11 @@ class Ingester:
 
 
 def _rows(draft: Draft) -> list[NewChunk]:
-    return [NewChunk(draft.chunk(number), key) for number, key in enumerate(draft.digests)]
+    outline = draft.document.outline
+    return [
+        NewChunk(draft.chunk(number), key, place_of(outline, *draft.spans[number]))
+        for number, key in enumerate(draft.digests)
+    ]
 
 
 def _count(report: Report, draft: Draft, change: Change) -> None:

@@ -28,6 +28,7 @@ from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .sentences import Sentence, extract
+from .skipped import SkippedFiles
 from .snapshot import DocumentInfo
 from .store import Change, Store
 from .walk import has_entries, is_gone
@@ -73,6 +74,7 @@ class Collection:
         self._lock_file = _claim(folder)
         try:
             self._store = Store(folder / "documents.sqlite")
+            self.skipped = SkippedFiles(folder / "skipped.sqlite")
         except StoreError:
             self._lock_file.close()
             raise
@@ -81,7 +83,7 @@ class Collection:
         self.embedder = embedder
         self.summaries = SummaryIndex(folder / "summaries.sqlite", embedder)  # of devices, on a cloud
         self._searcher = Searcher(self._store, self._index, embedder, reranker)
-        self._ingester = Ingester(self._store, embedder, chunk_words, self._commit)
+        self._ingester = Ingester(self._store, embedder, chunk_words, self._commit, self.skipped)
         self.graph = Graph(self._store, extractor, graph.entities, graph.min_documents)
         self._changing = threading.Lock()  # store and index change together
         self._working = threading.Lock()  # one job at a time
@@ -92,6 +94,11 @@ class Collection:
     def number(self) -> str:
         """The collection's own, from its first day on."""
         return self._store.number
+
+    @property
+    def store(self) -> Store:
+        """The document store, to read from."""
+        return self._store
 
     @property
     def scorers(self) -> list[str]:
@@ -188,6 +195,7 @@ class Collection:
                     self._working.release()
             self.graph.forget()
             self._store.purge()
+        self.skipped.forget(wanted)
         missing = [path for path in wanted if not any(_below(name, path) for name in gone)]
         return Removal(gone, missing)
 
@@ -221,6 +229,7 @@ class Collection:
             self._ingester.close()
             self._index.save()
             self._store.close()
+            self.skipped.close()
             self.summaries.close()
             self._lock_file.close()
         finally:

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -29,10 +30,11 @@ from .lanes import Entry, Lane
 from .outline import borders, place_of
 from .readers import READING, shown
 from .sandbox import Sandbox
+from .skipped import SkippedFiles
 from .snapshot import Document, NewChunk, Queued
 from .store import Change, Store, Wanted, digest
 from .turns import Draft, Share, Turns
-from .walk import Walk, read_bytes
+from .walk import Walk, read_bytes, reason_of
 
 BATCH_CHUNKS = 128
 ATTEMPTS = 2
@@ -49,12 +51,18 @@ class Ingester:
     """Reads what is accepted, on the thread that calls `run`. `commit` makes a change and tells the index of it."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, chunk_words: int, commit: Callable[[Callable[[], Change]], Change]
+        self,
+        store: Store,
+        embedder: Embedder,
+        chunk_words: int,
+        commit: Callable[[Callable[[], Change]], Change],
+        skipped: SkippedFiles,
     ) -> None:
         self._store = store
         self._embedder = embedder
         self._chunk_words = chunk_words
         self._commit = commit
+        self._skipped = skipped
         self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
         self._wake = threading.Event()
@@ -75,6 +83,8 @@ class Ingester:
         """
         walk = Walk(paths)
         with self._accepting:
+            self._skipped.forget([str(path) for path in paths], spared=(file.name for file in walk.files))
+            self._skipped.put(walk.passed_over)
             self._store.enqueue(walk.files)
             job.add(walk.files)
             job.report.errors += walk.errors
@@ -211,6 +221,7 @@ class Ingester:
             draft = reading.result()
         except DocumentError as error:  # an older version of the file, if there is one, stays
             job.report.errors.append((shown(Path(file.name)), str(error)))
+            self._skipped.put([(file.name, reason_of(Path(file.name), error))])
             log.warning("not read", line=str(error))
             draft = None
         if draft is None:
@@ -227,6 +238,8 @@ class Ingester:
         wanted: Wanted = "documents" if draft.file.stale else "queue"
         change = self._commit(lambda: self._store.put_document(draft.document, _rows(draft), wanted))
         _count(draft.job.report, draft, change)
+        if len(change.added) and not draft.file.stale:
+            self._skipped.read(draft.file.name, draft.notice)
         self._close(Entry(draft.file, draft.job), unread=False)
 
     def _close(self, entry: Entry, *, unread: bool) -> None:
@@ -306,6 +319,7 @@ class Ingester:
         sha256 = hashlib.sha256(data).digest()
         if self._is_stored(file.name, sha256):
             job.report.unchanged += 1
+            self._skipped.unchanged(file.name)
             return None
         self._store.attempt(file.name)
         try:
@@ -315,7 +329,7 @@ class Ingester:
         if parsed.notice:
             job.report.notices.append(f"{shown(path)}: {parsed.notice}")
         document = Document(file.name, parsed.title, parsed.text, sha256, self.recipe, parsed.outline)
-        return self._draft(entry, document, parsed.spans)
+        return replace(self._draft(entry, document, parsed.spans), notice=parsed.notice)
 
     def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
         """A stored document as a draft, without its file; None when it was removed meanwhile.

@@ -4,19 +4,21 @@ A word is a run of up to 32 characters without white space; a longer run counts 
 written without spaces, where each character counts. A chunk is an exact slice of the text.
 
 Law: between two chunks lies white space at most, so their words in order are the text's; and no chunk has more words
-than the limit, without exception.
+than the limit, without exception. A chunk that is a quarter full ends where a heading or a page begins.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil
 
 DEFAULT_WORDS = 64
 MIN_WORDS = 8
 MAX_WORDS = 512
+ENOUGH = 4  # of a chunk the part from where on it ends at a border
 
 # Thai to Khmer, kana and the Han ideographs are written without spaces between words.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -32,9 +34,9 @@ def chunk(text: str, limit: int = DEFAULT_WORDS) -> list[str]:
     return [text[start:end] for start, end in spans(text, limit)]
 
 
-def spans(text: str, limit: int = DEFAULT_WORDS) -> Iterator[tuple[int, int]]:
-    """Where these slices start and end, in their order."""
-    return _pack((piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)), limit)
+def spans(text: str, limit: int = DEFAULT_WORDS, borders: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
+    """Where these slices start and end, in their order; `borders`, ascending, are where a slice had better end."""
+    return _pack((piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)), limit, borders)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -62,11 +64,15 @@ def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int
         yield words[first][0], words[last - 1][1], last - first
 
 
-def _pack(pieces: Iterable[tuple[int, int, int]], limit: int) -> Iterator[tuple[int, int]]:
-    """Neighbouring pieces joined as long as they fit."""
+def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Neighbouring pieces joined as long as they fit, and no border is between them once there are enough."""
     held: tuple[int, int, int] | None = None
+    ahead = deque(borders)
     for start, end, words in pieces:
-        if held and held[2] + words <= limit:
+        at_border = bool(ahead) and ahead[0] <= start
+        while ahead and ahead[0] <= start:
+            ahead.popleft()
+        if held and held[2] + words <= limit and not (at_border and ENOUGH * held[2] >= limit):
             held = held[0], end, held[2] + words
             continue
         if held:

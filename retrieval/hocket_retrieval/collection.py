@@ -29,6 +29,8 @@ from .ingest import Ingester
 from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .sentences import Sentence, extract
+from .skipped import SkippedFiles
+from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk
 from .stores.sqlite import SqliteStore
 from .waiting import WaitingFiles
@@ -79,6 +81,8 @@ class Collection:
             take_over(folder)
             self._waiting = WaitingFiles(folder / "queue.sqlite")
             opened.callback(self._waiting.close)
+            self.skipped = SkippedFiles(folder / "skipped.sqlite")
+            opened.callback(self.skipped.close)
             self._store = SqliteStore(folder, embedder.fingerprint, embedder.dimension)
             opened.callback(self._store.close)
             path = folder / "graph.sqlite"
@@ -89,7 +93,7 @@ class Collection:
             self._opened = opened.pop_all()
         self.embedder = embedder
         self._searcher = Searcher(self._store, embedder, reranker, self.graph.subgraphs_of)
-        self._ingester = Ingester(self._store, self._waiting, embedder, chunk_words, self._commit)
+        self._ingester = Ingester(self._store, self._waiting, embedder, chunk_words, self.skipped, commit=self._commit)
         self._changing = threading.Lock()  # queue and store change together
         self._working = threading.Lock()  # one job at a time
         self._renewed = False
@@ -99,6 +103,11 @@ class Collection:
     def number(self) -> str:
         """The graph's own, from its first day on."""
         return self.graph.number
+
+    @property
+    def store(self) -> DocumentStore:
+        """The document store, to read from."""
+        return self._store
 
     @property
     def scorers(self) -> list[str]:
@@ -200,6 +209,7 @@ class Collection:
                     self._working.release()
             self.graph.forget()
             self._store.purge()
+        self.skipped.forget(wanted)
         missing = [path for path in wanted if not any(_below(name, path) for name in gone)]
         return Removal(gone, missing)
 

@@ -24,7 +24,7 @@ from hocket_bus.faults import error_message, notice_text
 from hocket_bus.service import Service
 from hocket_bus.sockets import Bus, Event, Received
 
-from . import replies
+from . import replies, stored
 from .answering import Answering, Waiting
 from .collection import Collection
 from .config import RetrievalConfig
@@ -48,6 +48,7 @@ Question = (
     | m.ListSubgraphs
     | m.StatusRequest
     | federation.Asked
+    | stored.Asked
 )
 TAKEN = (m.Ingest, m.Drop, *get_args(Question))
 
@@ -162,8 +163,13 @@ class Daemon:
             case m.ListDocuments():
                 reply = replies.documents(message, self._loaded().documents())
             case _:
-                reply = federation.answered(self._loaded(), message)
+                reply = self._other(message)
         return reply
+
+    def _other(self, message: federation.Asked | stored.Asked) -> m.Message:
+        if isinstance(message, stored.Asked):
+            return stored.answered(self._loaded(), message)
+        return federation.answered(self._loaded(), message)
 
     def _score(self, message: m.Score) -> m.Scores:
         places = [(place.document, place.ordinal) for place in message.places]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+
+from .outline import MAX_PLACE_CHARS, MAX_PLACES
 
 MEMORY_BYTES = 768 << 20  # of the process
 MAX_TEXT_BYTES = 64 << 20
 _MAX_FRAME = 4 * MAX_TEXT_BYTES  # with the borders of its passages
+Places = Annotated[list[tuple[int, Annotated[str, Meta(max_length=MAX_PLACE_CHARS)]]], Meta(max_length=MAX_PLACES)]
 
 
 class Asked(Struct, frozen=True, array_like=True):
@@ -23,12 +26,14 @@ class Asked(Struct, frozen=True, array_like=True):
 class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
     """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again.
 
-    `notice` is a line about what of it is not read.
+    `outline` are places, each with the offset in the text from where it holds; `notice` is a line about what of it is
+    not read.
     """
 
     title: str
     text: str
     borders: list[int]
+    outline: Places
     notice: str = ""
     worn: bool = False
 

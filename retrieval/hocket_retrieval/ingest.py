@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -26,13 +27,15 @@ from .embedder import Embedder
 from .errors import DocumentError
 from .job import Job, Report
 from .lanes import Entry, Lane
-from .readers import shown
+from .outline import borders, place_of
+from .readers import READING, shown
 from .sandbox import Sandbox
+from .skipped import SkippedFiles
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, NewChunk, digest
 from .turns import Draft, Share, Turns
 from .waiting import Queued, WaitingFiles
-from .walk import Walk, read_bytes
+from .walk import Walk, read_bytes, reason_of
 
 BATCH_CHUNKS = 128
 ATTEMPTS = 2
@@ -40,6 +43,7 @@ CHARS_PER_BYTE = 4  # a text that is longer for its file goes where texts of its
 # Bytes that a file of a lane has at most, and how many of its files may be open at once.
 LANES = ((64 << 10, 32), (1 << 20, 2), (inf, 1))
 
+_READ = f" reading:{READING}"
 Commit = Callable[[Document, Sequence[NewChunk], Callable[[], bool]], Change | None]
 log = structlog.get_logger(__name__)
 
@@ -48,14 +52,22 @@ class Ingester:
     """Reads what is accepted, on the thread that calls `run`. `commit` puts a document that is still wanted."""
 
     def __init__(
-        self, store: DocumentStore, waiting: WaitingFiles, embedder: Embedder, chunk_words: int, commit: Commit
+        self,
+        store: DocumentStore,
+        waiting: WaitingFiles,
+        embedder: Embedder,
+        chunk_words: int,
+        skipped: SkippedFiles,
+        *,
+        commit: Commit,
     ) -> None:
         self._store = store
         self._waiting = waiting
         self._embedder = embedder
         self._chunk_words = chunk_words
         self._commit = commit
-        self.recipe = f"{embedder.fingerprint} words:{chunk_words}"
+        self._skipped = skipped
+        self.recipe = f"{embedder.fingerprint} words:{chunk_words}{_READ}"
         self._stopped = threading.Event()
         self._wake = threading.Event()
         self._accepting = threading.Lock()
@@ -75,6 +87,8 @@ class Ingester:
         """
         walk = Walk(paths)
         with self._accepting:
+            self._skipped.forget([str(path) for path in paths], spared=(file.name for file in walk.files))
+            self._skipped.put(walk.passed_over)
             self._waiting.enqueue(walk.files)
             job.add(walk.files)
             job.report.errors += walk.errors
@@ -209,6 +223,7 @@ class Ingester:
             draft = reading.result()
         except DocumentError as error:  # an older version of the file, if there is one, stays
             job.report.errors.append((shown(Path(file.name)), str(error)))
+            self._skipped.put([(file.name, reason_of(Path(file.name), error))])
             log.warning("not read", line=str(error))
             draft = None
         if draft is None:
@@ -224,7 +239,10 @@ class Ingester:
         self._check_stop()
         name = draft.file.name
         is_wanted = (lambda: self._is_here(name)) if draft.file.stale else (lambda: name in self._waiting)
-        _count(draft.job.report, draft, self._commit(draft.document, _rows(draft), is_wanted))
+        change = self._commit(draft.document, _rows(draft), is_wanted)
+        _count(draft.job.report, draft, change)
+        if change and not draft.file.stale:
+            self._skipped.read(name, draft.notice)
         self._close(Entry(draft.file, draft.job), unread=False)
 
     def _close(self, entry: Entry, *, unread: bool) -> None:
@@ -305,6 +323,7 @@ class Ingester:
         sha256 = hashlib.sha256(data).digest()
         if self._is_stored(file.name, sha256):
             job.report.unchanged += 1
+            self._skipped.unchanged(file.name)
             return None
         self._waiting.attempt(file.name)
         try:
@@ -313,16 +332,21 @@ class Ingester:
             self._waiting.survived(file.name)
         if parsed.notice:
             job.report.notices.append(f"{shown(path)}: {parsed.notice}")
-        return self._draft(entry, Document(file.name, parsed.title, parsed.text, sha256, self.recipe), parsed.spans)
+        document = Document(file.name, parsed.title, parsed.text, sha256, self.recipe, parsed.outline)
+        return replace(self._draft(entry, document, parsed.spans), notice=parsed.notice)
 
     def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
-        """A stored document as a draft, without its file; None when it was removed meanwhile."""
+        """A stored document as a draft, without its file; None when it was removed meanwhile.
+
+        One whose file an earlier hocket read differently counts as changed when its file is ingested again.
+        """
         with self._store.moment() as moment:
             document = moment.document(entry.file.name)
         if document is None:
             return None
-        parts = list(spans(document.text, self._chunk_words))
-        return self._draft(entry, document._replace(recipe=self.recipe), parts)
+        sha256 = document.sha256 if document.recipe.endswith(_READ) else b""
+        parts = list(spans(document.text, self._chunk_words, borders(document.outline)))
+        return self._draft(entry, document._replace(recipe=self.recipe, sha256=sha256), parts)
 
     def _draft(self, entry: Entry, document: Document, parts: list[tuple[int, int]]) -> Draft:
         text, fingerprint = document.text, self._embedder.fingerprint
@@ -340,7 +364,11 @@ class Ingester:
 
 
 def _rows(draft: Draft) -> list[NewChunk]:
-    return [NewChunk(draft.chunk(number), key) for number, key in enumerate(draft.digests)]
+    outline = draft.document.outline
+    return [
+        NewChunk(draft.chunk(number), key, place_of(outline, *draft.spans[number]))
+        for number, key in enumerate(draft.digests)
+    ]
 
 
 def _count(report: Report, draft: Draft, change: Change | None) -> None:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import DocumentError
-from .formats.content import Content
+from .formats.content import Content, Section
 from .formats.html import html
 from .formats.mail import box, mail
 from .formats.markdown import markdown
@@ -19,7 +20,12 @@ from .formats.office import TYPES, office
 from .formats.pdf import pdf
 from .formats.table import as_written, plain, separated
 from .normalization import normalize
+from .outline import MAX_PLACE_CHARS, joined
 
+if TYPE_CHECKING:
+    from .stores.records import Outline
+
+READING = 2  # grows where other text, or other places, come out of the same file
 _SCANS = "a scan needs text recognition (OCR) first"
 _CODE = """
     bash bat c cc cfg clj conf cpp cs css cxx dart el erl ex f90 fs go gradle groovy h hpp hs ini ipp java jl js json
@@ -27,12 +33,27 @@ _CODE = """
     xml yaml yml zig zsh"""
 
 
-def read(path: Path, data: bytes) -> Content:
+class PlainText(NamedTuple):
+    """A file's title and text, a line about what of it is not read, and where in the file the text stands."""
+
+    title: str
+    text: str
+    notice: str
+    outline: Outline
+
+
+def read(path: Path, data: bytes) -> PlainText:
     """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError."""
+    title, sections, notice = _content(path, data)
+    text, outline = joined(sections)
+    return PlainText(title, text, notice, outline)
+
+
+def _content(path: Path, data: bytes) -> Content:
     reader = reader_of(path)
     try:
-        title, text, notice = reader(data)
-        content = Content(_line(_clean(title)) or _line(path.stem), _clean(text), _line(notice))
+        title, sections, notice = reader(data)
+        clean = [Section(_clean(text), _line(_clean(place)), joined) for text, place, joined in sections]
     except MemoryError:  # no fault of the file's form
         raise
     except DocumentError as error:
@@ -42,10 +63,10 @@ def read(path: Path, data: bytes) -> Content:
         raise DocumentError(
             f"{shown(path)}: no readable {path.suffix} file ({reason})", "open and save it again"
         ) from error
-    if not content.text:
+    if not any(section.text for section in clean):
         scans = path.suffix.lower() == ".pdf"
         raise DocumentError(f"{shown(path)}: holds no text", _SCANS if scans else "write something into it")
-    return content
+    return Content(_line(_clean(title)) or _line(path.stem), clean, _line(notice))
 
 
 def is_supported(path: Path) -> bool:
@@ -68,7 +89,7 @@ def reader_of(path: Path) -> Callable[[bytes], Content]:
 
 
 def _line(text: str) -> str:
-    return "".join(filter(str.isprintable, " ".join(text.split())))[:200]
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:MAX_PLACE_CHARS]
 
 
 def _clean(text: str) -> str:
@@ -86,7 +107,7 @@ def _attached(name: str, data: bytes) -> Content | None:
     if not is_supported(path) or path.suffix.lower() in _MAILS:
         return None
     try:
-        return read(path, data)
+        return _content(path, data)
     except DocumentError:
         return None
 

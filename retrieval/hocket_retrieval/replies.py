@@ -10,9 +10,9 @@ from hocket_bus.faults import notice_text
 
 from .graph.tables import GraphInfo, SubgraphInfo
 from .job import Progress, Report
-from .search import SearchResult
+from .search import Passage, SearchResult
 from .sentences import Sentence
-from .stores.records import DocumentInfo
+from .stores.records import Chunk, DocumentInfo
 
 PAGE_DOCUMENTS = 200
 PAGE_SUBGRAPHS = 200
@@ -25,17 +25,25 @@ def passages(request: bytes, found: SearchResult, scorers: list[str], seconds: f
     """The passages found within `seconds`, best first."""
     return m.Passages(
         request=request,
-        passages=[
-            m.Passage(
-                document=p.document, title=p.title, ordinal=p.ordinal, text=p.text, score=p.score, subgraph=p.subgraph
-            )
-            for p in found.passages
-        ],
+        passages=[passage(each, each.score, each.subgraph) for each in found.passages],
         scorer=found.scorer,
         scorers=scorers,
         documents_total=found.documents_total,
         matched=found.matched,
         seconds=seconds,
+    )
+
+
+def passage(found: Passage | Chunk, score: float = 0.0, subgraph: int = 0) -> m.Passage:
+    """One of them."""
+    return m.Passage(
+        document=found.document,
+        title=found.title,
+        ordinal=found.ordinal,
+        text=found.text,
+        score=score,
+        subgraph=subgraph,
+        place=found.place,
     )
 
 

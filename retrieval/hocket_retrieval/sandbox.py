@@ -23,7 +23,9 @@ from hocket_bus.errors import Cancelled, Unavailable
 
 from .errors import DocumentError
 from .frames import MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .outline import is_sound
 from .readers import shown
+from .stores.records import Outline
 
 PROCESSOR_S = 7.0
 PROCESSOR_S_PER_MIB = 8.0
@@ -36,12 +38,16 @@ _ANSWER = msgspec.msgpack.Decoder(ReadDocument | Refused | Outgrown)
 
 
 class Parsed(NamedTuple):
-    """A document's title, its text, where its passages start and end, and a line about what of it is not read."""
+    """A document's title, its text, where its passages start and end, and a line about what of it is not read.
+
+    `outline` says where in the file the text stands.
+    """
 
     title: str
     text: str
     spans: list[tuple[int, int]]
     notice: str
+    outline: Outline
 
 
 class Sandbox:
@@ -162,7 +168,10 @@ def _checked(path: Path, reading: ReadDocument) -> Parsed:
     grows = all(a < b if number % 2 == 0 else a <= b for number, (a, b) in enumerate(pairwise(borders)))
     if len(borders) % 2 or not grows or (borders and not 0 <= borders[0] < borders[-1] <= len(reading.text)):
         raise _broken(path)
-    return Parsed(reading.title, reading.text, list(zip(borders[::2], borders[1::2], strict=True)), reading.notice)
+    if not is_sound(reading.outline, len(reading.text)):
+        raise _broken(path)
+    spans = list(zip(borders[::2], borders[1::2], strict=True))
+    return Parsed(reading.title, reading.text, spans, reading.notice, tuple(reading.outline))
 
 
 def _broken(path: Path) -> DocumentError:

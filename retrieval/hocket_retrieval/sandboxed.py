@@ -25,6 +25,7 @@ from . import readers
 from .chunking import spans
 from .errors import DocumentError
 from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .outline import borders
 
 WORN_BYTES = 288 << 20  # from here on the memory of one document may be missing for the next
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
@@ -73,8 +74,10 @@ def _answer(question: Asked, data: bytes, memory: int) -> ReadDocument | Refused
         if len(content.text.encode()) > MAX_TEXT_BYTES:
             text = f"{readers.shown(path)}: its text is over {MAX_TEXT_BYTES >> 20} MiB"
             return Refused(text, "split it")
-        borders = [border for span in spans(content.text, question.words) for border in span]
-        return ReadDocument(content.title, content.text, borders, content.notice, _is_worn(memory))
+        passages = spans(content.text, question.words, borders(content.outline))
+        ends = [end for passage in passages for end in passage]
+        outline = list(content.outline)
+        return ReadDocument(content.title, content.text, ends, outline, content.notice, _is_worn(memory))
     except DocumentError as error:
         return Refused(error.text, error.remedy, _is_worn(memory))
 

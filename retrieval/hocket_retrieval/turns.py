@@ -15,13 +15,17 @@ SHARE = 32  # chunks of a document, each time it is its turn
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A document on its way into the store: where its chunks are in its text, and the digests of these."""
+    """A document on its way into the store: where its chunks are in its text, and the digests of these.
+
+    `notice` is a line about what of its file was not read.
+    """
 
     file: Queued
     job: Job
     document: Document
     spans: list[tuple[int, int]]
     digests: list[bytes]
+    notice: str = ""
 
     def chunk(self, number: int) -> str:
         """The text of a chunk."""

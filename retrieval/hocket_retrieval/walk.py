@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .errors import DocumentError
 from .readers import is_supported, reader_of, shown
+from .skipped import MAX_ENTRIES
 from .waiting import Queued
 
 MAX_FILE_BYTES = 128 << 20
@@ -22,13 +23,17 @@ _NO_WAITING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Walk:
-    """What was found: `files` to read, how many of each unknown type are `skipped`, and `errors`, (file, one line)."""
+    """What was found: `files` to read, how many of each unknown type are `skipped`, and `errors`, (file, one line).
+
+    `passed_over` are names of what is not read, with the reason.
+    """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._found: dict[str, Queued] = {}
         self.skipped: Counter[str] = Counter()
         self._left_out: list[Path] = []
         self.errors: list[tuple[str, str]] = []
+        self.passed_over: deque[tuple[str, str]] = deque(maxlen=MAX_ENTRIES)
         for path in paths:
             if os.path.isdir(path):  # Path's own raises for a name that is too long
                 self._enter(path)
@@ -58,18 +63,28 @@ class Walk:
             if is_supported(file):
                 self._take(file, root)
             else:
-                self.skipped[shown(Path(file.suffix.lower()))] += 1
+                kind = shown(Path(file.suffix.lower())) if file.suffix else ""
+                self.skipped[kind] += 1
+                self._pass_over(file, f"files of type '{kind}' are not read" if kind else "its name tells no type")
 
     def _leave_out(self, folder: Path) -> None:
         if os.path.islink(folder):
             text = f"{shown(folder)}: a link to a folder, which is not followed"
-            self.errors.append((shown(folder), str(DocumentError(text, "name the folder it leads to"))))
+            self._refuse(folder, DocumentError(text, "name the folder it leads to"))
         else:
             self._left_out.append(folder)
+            self._pass_over(folder, "a folder of programs, or left out by a .hocketignore: name it to read it")
 
     def _refused(self, error: OSError) -> None:
         folder = Path(error.filename)
-        self.errors.append((shown(folder), str(_unreadable(folder, error))))
+        self._refuse(folder, _unreadable(folder, error))
+
+    def _refuse(self, path: Path, error: DocumentError) -> None:
+        self.errors.append((shown(path), str(error)))
+        self._pass_over(path, reason_of(path, error))
+
+    def _pass_over(self, path: Path, reason: str) -> None:
+        self.passed_over.append((shown(path), reason))
 
     def _take(self, file: Path, root: str = "") -> None:
         try:
@@ -78,9 +93,9 @@ class Walk:
                 _check_place(file, os.path.realpath(file), root)
             self._found[name] = Queued(name, root, _check_kind(file, file.stat()))
         except DocumentError as error:
-            self.errors.append((shown(file), str(error)))
+            self._refuse(file, error)
         except OSError as error:
-            self.errors.append((shown(file), str(_unreadable(file, error))))
+            self._refuse(file, _unreadable(file, error))
 
 
 def read_bytes(path: Path, root: str = "") -> bytes:
@@ -98,6 +113,11 @@ def read_bytes(path: Path, root: str = "") -> bytes:
             return file.read(size)
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def reason_of(path: Path, error: DocumentError) -> str:
+    """What an error says of a file, without the file's name."""
+    return str(error).removeprefix(f"{shown(path)}: ")
 
 
 def is_gone(path: Path) -> bool:

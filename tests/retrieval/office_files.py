@@ -58,69 +58,169 @@ def docx(body: str) -> bytes:
     return _package({"word/document.xml": "wordprocessingml.document.main"}, {"word/document.xml": document})
 
 
+def paragraph(text: str, style: str = "", *, page: bool = False) -> str:
+    """A paragraph for `docx`, of a style such as Heading1; `page` begins a new page behind it."""
+    kind = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
+    end = '<w:r><w:br w:type="page"/></w:r>' if page else ""
+    return f"<w:p>{kind}<w:r><w:t>{escape(text)}</w:t></w:r>{end}</w:p>"
+
+
 def xlsx(name: str, rows: Sequence[Sequence[str]]) -> bytes:
     """A workbook of one sheet."""
-    cells = [[f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>' for value in row] for row in rows]
-    lines = "".join(f"<row>{''.join(row)}</row>" for row in cells)
-    sheets = f'<sheets><sheet name="{name}" sheetId="1" r:id="r1"/></sheets>'
-    kinds = {"xl/workbook.xml": "spreadsheetml.sheet.main", "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet"}
-    parts = {
-        "xl/workbook.xml": f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}">{sheets}</workbook>',
-        "xl/_rels/workbook.xml.rels": _relations(r1=("worksheet", "worksheets/sheet1.xml")),
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData></worksheet>',
-    }
+    return workbook({name: rows})
+
+
+def workbook(sheets: dict[str, Sequence[Sequence[str]]]) -> bytes:
+    """A workbook of these sheets, by their names."""
+    kinds, parts, relations, listed = {"xl/workbook.xml": "spreadsheetml.sheet.main"}, {}, {}, ""
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        cells = [[f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>' for value in row] for row in rows]
+        lines = "".join(f"<row>{''.join(row)}</row>" for row in cells)
+        part = f"xl/worksheets/sheet{number}.xml"
+        kinds[part] = "spreadsheetml.worksheet"
+        parts[part] = f'<worksheet xmlns="{_SHEET}"><sheetData>{lines}</sheetData></worksheet>'
+        relations[f"r{number}"] = ("worksheet", f"worksheets/sheet{number}.xml")
+        listed += f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>'
+    parts["xl/workbook.xml"] = f'<workbook xmlns="{_SHEET}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>'
+    parts["xl/_rels/workbook.xml.rels"] = _relations(**relations)
     return _package(kinds, parts)
 
 
 def pptx(text: str) -> bytes:
     """A presentation of one slide."""
-    said = f"<a:p><a:r><a:t>{escape(text)}</a:t></a:r></a:p>"
-    named = '<p:nvSpPr><p:cNvPr id="2" name="Box"/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
-    shape = f"<p:sp>{named}<p:txBody><a:bodyPr/>{said}</p:txBody></p:sp>"
-    listed = '<p:sldIdLst><p:sldId id="256" r:id="r1"/></p:sldIdLst>'
+    return slides([("", text)])
+
+
+def slides(said: Sequence[tuple[str, str]]) -> bytes:
+    """A presentation of slides, each with a title and a text or without."""
     spaces = f'xmlns:p="{_SLIDE}" xmlns:a="{_DRAWN}" xmlns:r="{_OFFICE}"'
-    kinds = {
-        "ppt/presentation.xml": "presentationml.presentation.main",
-        "ppt/slides/slide1.xml": "presentationml.slide",
-    }
-    parts = {
-        "ppt/presentation.xml": f"<p:presentation {spaces}>{listed}</p:presentation>",
-        "ppt/_rels/presentation.xml.rels": _relations(r1=("slide", "slides/slide1.xml")),
-        "ppt/slides/slide1.xml": f"<p:sld {spaces}><p:cSld><p:spTree>{shape}</p:spTree></p:cSld></p:sld>",
-    }
+    kinds, parts, relations, listed = {"ppt/presentation.xml": "presentationml.presentation.main"}, {}, {}, ""
+    for number, (title, text) in enumerate(said, 1):
+        shapes = (_shape(title, '<p:ph type="title"/>') if title else "") + (_shape(text) if text else "")
+        part = f"ppt/slides/slide{number}.xml"
+        kinds[part] = "presentationml.slide"
+        parts[part] = f"<p:sld {spaces}><p:cSld><p:spTree>{shapes}</p:spTree></p:cSld></p:sld>"
+        relations[f"r{number}"] = ("slide", f"slides/slide{number}.xml")
+        listed += f'<p:sldId id="{255 + number}" r:id="r{number}"/>'
+    parts["ppt/presentation.xml"] = f"<p:presentation {spaces}><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>"
+    parts["ppt/_rels/presentation.xml.rels"] = _relations(**relations)
     return _package(kinds, parts)
+
+
+def _shape(text: str, kind: str = "") -> str:
+    named = f'<p:nvSpPr><p:cNvPr id="2" name="Box"/><p:cNvSpPr/><p:nvPr>{kind}</p:nvPr></p:nvSpPr><p:spPr/>'
+    said = f"<a:p><a:r><a:t>{escape(text)}</a:t></a:r></a:p>"
+    return f"<p:sp>{named}<p:txBody><a:bodyPr/>{said}</p:txBody></p:sp>"
 
 
 def odt(text: str) -> bytes:
     """An OpenDocument text."""
-    spaces = f'xmlns:office="{_OPEN}:office:1.0" xmlns:text="{_OPEN}:text:1.0"'
-    body = f"<office:body><office:text><text:p>{escape(text)}</text:p></office:text></office:body>"
-    kind = "application/vnd.oasis.opendocument.text"
+    return opened("text", "text", f"<text:p>{escape(text)}</text:p>")
+
+
+def opened(kind: str, element: str, body: str) -> bytes:
+    """An OpenDocument of this kind, such as `spreadsheet`, with this inside its element of that name."""
+    spaces = " ".join(f'xmlns:{name}="{_OPEN}:{name}:1.0"' for name in ("office", "text", "table"))
+    inner = f"<office:body><office:{element}>{body}</office:{element}></office:body>"
     manifest = f'<manifest:manifest xmlns:manifest="{_OPEN}:manifest:1.0"/>'
     return _zipped(
         {
             "META-INF/manifest.xml": _XML + manifest,
-            "content.xml": f"{_XML}<office:document-content {spaces}>{body}</office:document-content>",
+            "content.xml": f"{_XML}<office:document-content {spaces}>{inner}</office:document-content>",
         },
-        kind,
+        f"application/vnd.oasis.opendocument.{kind}",
     )
 
 
 def epub(title: str, text: str) -> bytes:
     """A book of one chapter."""
+    return book(title, [f"<p>{escape(text)}</p>"])
+
+
+def book(title: str, chapters: Sequence[str]) -> bytes:
+    """A book of these chapters, each the inside of a page's body."""
     container = (
         '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0"><rootfiles>'
         '<rootfile full-path="book.opf" media-type="application/oebps-package+xml"/></rootfiles></container>'
     )
+    names = [f"c{number}" for number in range(len(chapters))]
+    spine = "".join(f'<itemref idref="{name}"/>' for name in names)
+    items = "".join(f'<item id="{name}" href="{name}.xhtml" media-type="application/xhtml+xml"/>' for name in names)
     package = (
         '<package xmlns="http://www.idpf.org/2007/opf" version="3.0" unique-identifier="id">'
         f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{escape(title)}</dc:title>'
-        '<dc:identifier id="id">x</dc:identifier></metadata><manifest><item id="c" href="c.xhtml" '
-        'media-type="application/xhtml+xml"/></manifest><spine><itemref idref="c"/></spine></package>'
+        f'<dc:identifier id="id">x</dc:identifier></metadata><manifest>{items}</manifest>'
+        f"<spine>{spine}</spine></package>"
     )
-    chapter = f'<html xmlns="http://www.w3.org/1999/xhtml"><body><p>{escape(text)}</p></body></html>'
-    parts = {"META-INF/container.xml": container, "book.opf": package, "c.xhtml": chapter}
+    parts = {"META-INF/container.xml": container, "book.opf": package}
+    for name, chapter in zip(names, chapters, strict=True):
+        parts[f"{name}.xhtml"] = f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{chapter}</body></html>'
     return _zipped({name: _XML + part for name, part in parts.items()}, "application/epub+zip")
+
+
+def pdf(pages: Sequence[Sequence[str]], bookmarks: Sequence[tuple[str, int, int]]) -> bytes:
+    """A PDF of these pages, each of lines; bookmarks are (heading, level 0 or 1, page)."""
+    first_page, first_mark = 4, 4 + 2 * len(pages)
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R /Outlines %d 0 R >>" % first_mark,
+        b"<< /Type /Pages /Kids [%s] /Count %d >>"
+        % (b" ".join(b"%d 0 R" % (first_page + 2 * at) for at in range(len(pages))), len(pages)),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for at, lines in enumerate(pages):
+        shown = " T* ".join(f"({line}) Tj" for line in lines)
+        stream = f"BT /F 12 Tf 14 TL 72 700 Td {shown} ET".encode()
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R"
+            b" /Resources << /Font << /F 3 0 R >> >> >>" % (first_page + 2 * at + 1),
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        ]
+    return _numbered([*objects, *_outlines(bookmarks, first_mark, first_page)])
+
+
+def _outlines(bookmarks: Sequence[tuple[str, int, int]], root: int, first_page: int) -> list[bytes]:
+    """The objects of a PDF's outline, numbered from `root` on."""
+    if not bookmarks:
+        return [b"<< /Type /Outlines /Count 0 >>"]
+    parents = [root]
+    for at, (_, level, _) in enumerate(bookmarks):
+        above = max((before for before in range(at) if bookmarks[before][1] < level), default=-1)
+        parents.append(root + 1 + above)
+    numbers = range(root, root + len(parents))
+
+    def children(number: int) -> list[int]:
+        return [child for child, parent in zip(numbers[1:], parents[1:], strict=True) if parent == number]
+
+    made = []
+    for number in numbers:
+        own = children(number)
+        below = b" /First %d 0 R /Last %d 0 R /Count %d" % (own[0], own[-1], len(own)) if own else b""
+        if number == root:
+            made.append(b"<< /Type /Outlines%s >>" % below)
+            continue
+        heading, _, page = bookmarks[number - root - 1]
+        beside = children(parents[number - root])
+        behind = [each for each in beside if each > number][:1]
+        following = b" /Next %d 0 R" % behind[0] if behind else b""
+        target = b"[%d 0 R /XYZ 0 792 0]" % (first_page + 2 * page)
+        made.append(
+            b"<< /Title (%s) /Parent %d 0 R /Dest %s%s%s >>"
+            % (heading.encode(), parents[number - root], target, below, following)
+        )
+    return made
+
+
+def _numbered(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects, of which the first is its root."""
+    out, places = io.BytesIO(), []
+    out.write(b"%PDF-1.4\n")
+    for number, body in enumerate(objects, 1):
+        places.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start, size = out.tell(), len(objects) + 1
+    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % size + b"".join(b"%010d 00000 n \n" % place for place in places))
+    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, start))
+    return out.getvalue()
 
 
 def mail(subject: str, text: str, attached: dict[str, bytes]) -> bytes:

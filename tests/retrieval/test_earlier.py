@@ -8,6 +8,7 @@ import pytest
 
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import StoreError
+from hocket_retrieval.readers import READING
 from hocket_retrieval.stores.records import digest
 
 SCHEMA = Path(__file__).with_name("store_version_6.sql").read_text(encoding="utf-8")
@@ -35,10 +36,10 @@ BACK_TO = {
 TEXT = "Ada Merrow painted the red bricks."
 
 
-def written(folder, version, toy, file):
+def written(folder, version, toy, file, *, is_current=False):
     """A folder of that version with a document, a subgraph of it, and a file that waits."""
     folder.mkdir()
-    recipe = f"{toy.fingerprint} words:64"
+    recipe = f"{toy.fingerprint} words:64" + f" reading:{READING}" * is_current
     with closing(sqlite3.connect(folder / "documents.sqlite")) as old, old:
         old.executescript(SCHEMA + BACK_TO[version])
         old.execute(
@@ -85,7 +86,7 @@ def test_the_graph_goes_on_where_it_was(tmp_path, toy, version):
     """Ids, versions and the number stay, so that nothing is told to the cloud twice; no chunk is read again."""
     file = tmp_path / "b.txt"
     file.write_text("The old mill.")
-    written(tmp_path / "state", version, toy, file)
+    written(tmp_path / "state", version, toy, file, is_current=True)
     with Collection(tmp_path / "state", toy) as collection:
         assert collection.number == "theirs"
         assert collection.graph.extraction().unread == 0
@@ -99,7 +100,7 @@ def test_a_takeover_that_died_in_the_middle_is_begun_again(tmp_path, toy):
     """Until the documents' file is of today, what was copied of it counts for nothing."""
     file = tmp_path / "b.txt"
     file.write_text("The old mill.")
-    written(tmp_path / "state", 6, toy, file)
+    written(tmp_path / "state", 6, toy, file, is_current=True)
     for name in ("queue.sqlite", "graph.sqlite"):
         (tmp_path / "state" / name).write_bytes(b"half a file")
     with Collection(tmp_path / "state", toy) as collection:

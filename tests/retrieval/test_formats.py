@@ -66,7 +66,7 @@ def test_every_kind_is_read_and_in_the_sandbox_as_outside(name: str) -> None:
         inside = box.read(Path(name), KINDS[name], 64)
     finally:
         box.close()
-    assert (inside.title, inside.text, inside.notice) == outside
+    assert (inside.title, inside.text, inside.notice, inside.outline) == outside
 
 
 def test_a_word_file_says_what_it_says_when_all_changes_are_accepted() -> None:

@@ -71,7 +71,7 @@ def test_markdown():
     """Markup goes, words and code stay, the first heading is the title."""
     source = b"# The *Rhine*\n\nIt **flows** past [Cologne](http://a.b/c_(d)).\n\n```py\nx = `1`\n```\n<b>Bold</b>\n"
 
-    title, text, _ = read(Path("a.md"), source)
+    title, text, *_ = read(Path("a.md"), source)
 
     assert title == "The Rhine"
     assert text.split() == ["The", "Rhine", "It", "flows", "past", "Cologne.", "x", "=", "`1`", "Bold"]

@@ -61,7 +61,7 @@ def test_state_is_its_owner_s_alone(tmp_path):
         with Collection(state, ToyEmbedder()) as collection:
             collection.add([("a", "", "The old mill.")])
             modes = {path.stat().st_mode & 0o777 for path in state.iterdir()}
-            assert len(list(state.iterdir())) == 12
+            assert len(list(state.iterdir())) == 15
     finally:
         os.umask(mask)
     assert (state.stat().st_mode & 0o777, modes) == (0o700, {0o600})

@@ -14,9 +14,10 @@ import pytest
 
 from hocket_bus.errors import Cancelled
 from hocket_retrieval import sandbox as sandboxes
-from hocket_retrieval.chunking import chunk
+from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
 from hocket_retrieval.frames import ReadDocument
+from hocket_retrieval.outline import borders
 from hocket_retrieval.readers import read
 from hocket_retrieval.sandbox import Sandbox, processor_s
 from waiting import until
@@ -43,9 +44,9 @@ def sandbox():
 @pytest.mark.parametrize("name", SOUND)
 def test_a_sound_file_is_read_as_outside(sandbox, name):
     """Title, text and passages are the same, though nothing can be imported in there any more."""
-    title, text, spans, notice = sandbox.read(Path(name), SOUND[name], 8)
-    assert (title, text, notice) == read(Path(name), SOUND[name])
-    assert [text[start:end] for start, end in spans] == chunk(text, 8)
+    title, text, passages, notice, outline = sandbox.read(Path(name), SOUND[name], 8)
+    assert (title, text, notice, outline) == read(Path(name), SOUND[name])
+    assert passages == list(spans(text, 8, borders(outline)))
 
 
 def test_one_process_reads_file_after_file(sandbox):
@@ -116,7 +117,17 @@ def test_a_process_that_falls_is_the_file_s_fault_and_the_next_is_read(sandbox):
 def test_an_answer_that_no_sound_process_gives_is_refused(borders):
     """A parser that was taken over says where passages are; they lie in the text, in order."""
     with pytest.raises(DocumentError, match="breaks the program"):
-        sandboxes._checked(Path("a.txt"), ReadDocument("", "four", borders))
+        sandboxes._checked(Path("a.txt"), ReadDocument("", "four", borders, []))
+
+
+@pytest.mark.parametrize(
+    "outline",
+    [[(4, "p. 1")], [(-1, "p. 1")], [(1, "a"), (1, "b")], [(2, "a"), (0, "b")], [(0, "a\nb")], [(0, "\x1b[m")]],
+)
+def test_places_that_no_sound_process_gives_are_refused(outline):
+    """They lie in the text, in order, and each is one line that a terminal can show."""
+    with pytest.raises(DocumentError, match="breaks the program"):
+        sandboxes._checked(Path("a.txt"), ReadDocument("", "four", [0, 4], outline))
 
 
 def test_an_end_interrupts_a_reading():

@@ -203,7 +203,7 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     """By share, no control character of a name; an answer from no document says so, one without tokens nothing."""
     origins = [
         Origin(side="device", document="notes\x1b[31m/[bold]ferry.txt", ordinal=2, share=0.625),
-        Origin(side="cloud", document="towns.md", ordinal=0, share=0.3),
+        Origin(side="cloud", document="towns.md", ordinal=0, share=0.3, place="p. 3, § De\x1bposit"),
         Origin(side="cloud", document="", ordinal=0, share=0.075),
         Origin(side="cloud", document="none.md", ordinal=0, share=0.0004),
     ]
@@ -214,13 +214,16 @@ def test_the_sources_stand_in_lines_of_their_own() -> None:
     lines = console.sources(done)
     assert "\x1b" not in lines[0]
     assert (lines[0].split()[:2], lines[0].endswith("/[bold]ferry.txt, chunk 2")) == (["62.5%", "device"], True)
-    assert lines[1:] == [" 30.0%  cloud   towns.md, chunk 0", "  7.5%  cloud   passages that it did not name"]
+    assert lines[1:] == [
+        " 30.0%  cloud   towns.md, p. 3, § De\ufffdposit",
+        "  7.5%  cloud   passages that it did not name",
+    ]
     for none in ([], origins[3:]):
         assert console.sources(structs.replace(done, sources=none)) == ["from no document"]
     assert console.sources(structs.replace(done, sources=[], token_ids=[])) == []
     record = _record(done)
     assert [source["document"] for source in record["sources"]][3:] == ["none.md"]
-    more = {"device": "", "subgraph": 0, "score": 0.0}
+    more = {"device": "", "subgraph": 0, "score": 0.0, "place": "p. 3, § De\x1bposit"}
     assert record["sources"][1] == {"side": "cloud", "document": "towns.md", "ordinal": 0, "share": 0.3} | more
     assert json.loads(json.dumps(record))["token_sources"] == [[0.625, 0.3, 0.075, 0.0]]
     assert not {"sources", "token_sources"} & set(_record(done, sources=False))

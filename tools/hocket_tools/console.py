@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hocket_bus.errors import BadRequest, HocketError
-from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Source
+from hocket_bus.messages import AggregationOutcome, DispatchOutcome, Done, Origin, Passage, Source
 from hocket_tools.pair.hints import shortened_in
 
 STYLES: dict[Source, str] = {
@@ -110,7 +110,12 @@ def _where(origin: Origin) -> str:
     if not origin.document:
         return "passages that it did not name"
     whose = f"{one_line(origin.device)}: " if origin.device else ""
-    return f"{whose}{for_people(one_line(origin.document), err())}, chunk {origin.ordinal}"
+    return f"{whose}{for_people(one_line(origin.document), err())}, {place_of(origin)}"
+
+
+def place_of(passage: Origin | Passage) -> str:
+    """Where in its document a passage stands: what the file itself tells, else its number there."""
+    return one_line(passage.place) or f"chunk {passage.ordinal}"
 
 
 def _outcome(done: Done) -> list[str]:

@@ -24,6 +24,7 @@ class Passage(Record, frozen=True):
     """A chunk of a document. `score` is the scorer's similarity to the query, the same scale on both sides.
 
     `subgraph` holds most of its entities, 0 where none does; `device` has it, empty where it is this side's own.
+    `place` says where in the file it stands, such as "p. 3, § Deposit", empty where nothing tells.
     """
 
     document: Line
@@ -33,6 +34,7 @@ class Passage(Record, frozen=True):
     score: float
     subgraph: Count = 0
     device: Name = ""
+    place: Line = ""
 
 
 class Passages(Message, frozen=True):

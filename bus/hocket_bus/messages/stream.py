@@ -51,6 +51,7 @@ class Origin(Record, frozen=True):
 
     Without a document it is what all passages of a side have together that did not tell theirs. `device` is
     another device that has told the passage, empty for a side's own; `subgraph` and `score` are as in a Passage.
+    `place` is a Passage's of the side that was asked, and empty for all others: places travel no further than titles.
     """
 
     side: Side
@@ -60,6 +61,7 @@ class Origin(Record, frozen=True):
     device: Name = ""
     subgraph: Count = 0
     score: float = 0.0
+    place: Line = ""
 
 
 class GateDecision(Record, frozen=True):

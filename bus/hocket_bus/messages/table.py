@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, composition, control, dispatch, graph, retrieval, stream
+from . import aggregation, composition, control, dispatch, documents, graph, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -17,6 +17,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     dispatch.CONVERSATION,
     composition.CONVERSATION,
     graph.CONVERSATION,
+    documents.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

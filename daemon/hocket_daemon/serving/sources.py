@@ -88,7 +88,7 @@ def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], re
     if not traces or not (passages or reported):
         return UNSOURCED
     places = reported.places if reported is not None else []
-    named = [_origin(side, place_of(passage)) for passage in passages]
+    named = [_own_origin(side, passage) for passage in passages]
     named += [_origin(other(side), place) for place in places]
     named.append(_origin(other(side), Place(document="", ordinal=0)))  # the last column: what nobody told of
     untold = reported is None or bool(reported.places)
@@ -109,6 +109,12 @@ def place_of(passage: Passage) -> Place:
         subgraph=passage.subgraph,
         score=passage.score,
     )
+
+
+def _own_origin(side: Side, passage: Passage) -> Origin:
+    """Of a passage found on this side; what another device told is named by its document alone."""
+    place = "" if passage.device else passage.place
+    return msgspec.structs.replace(_origin(side, place_of(passage)), place=place)
 
 
 def _origin(side: Side, place: Place) -> Origin:

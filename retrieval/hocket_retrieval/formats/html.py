@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from .content import Content
+from .content import MAX_SECTIONS, Content, Section
 from .encodings import decoded
+from .headings import Headings
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -18,6 +19,7 @@ _SILENT = frozenset(("script", "style", "noscript", "template", "head", "title")
 _BLOCKS = """
     p div section article li tr table ul ol dl dt dd pre blockquote h1 h2 h3 h4 h5 h6 header footer main aside nav
     figure figcaption form fieldset details summary address hr body"""
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _SPACED = frozenset(("br", "td", "th"))
 _BETWEEN = "\n\n"
 
@@ -30,13 +32,33 @@ def html(data: bytes) -> Content:
     page = LexborHTMLParser(decoded(data, declared[1].decode("ascii") if declared else ""))
     title = page.css_first("title")
     body = page.body
-    text = "".join(_texts(body)) if body is not None else ""
-    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text))
-    return Content(title.text() if title is not None else "", _BETWEEN.join(part for part in paragraphs if part))
+    sections = list(_sections(body)) if body is not None else []
+    return Content(title.text() if title is not None else "", sections)
 
 
-def _texts(root: LexborNode) -> Iterator[str]:
-    """Texts in their order, with a blank line around each block: without recursion, however deep a page is."""
+def _sections(body: LexborNode) -> Iterator[Section]:
+    """The page, from each of its headings on to the next."""
+    headings, place, parts, left = Headings(), "", list[str](), MAX_SECTIONS
+    for each in _texts(body):
+        if isinstance(each, str):
+            parts.append(each)
+        elif left and (name := " ".join(each.text().split())):
+            yield Section(_paragraphs(parts), place)
+            headings.enter(int((each.tag or "h6")[1]), name)
+            place, parts, left = headings.path, [], left - 1
+    yield Section(_paragraphs(parts), place)
+
+
+def _paragraphs(parts: list[str]) -> str:
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", "".join(parts)))
+    return _BETWEEN.join(part for part in paragraphs if part)
+
+
+def _texts(root: LexborNode) -> Iterator[str | LexborNode]:
+    """Texts in their order, with a blank line around each block, and each heading before its texts.
+
+    Without recursion, however deep a page is.
+    """
     waiting: list[LexborNode | str] = [root]
     blocks = frozenset(_BLOCKS.split())
     while waiting:
@@ -48,6 +70,8 @@ def _texts(root: LexborNode) -> Iterator[str]:
         elif node.tag not in _SILENT and not (node.tag == "nav" and _is_menu(node)):
             around = _BETWEEN if node.tag in blocks else " " if node.tag in _SPACED else ""
             yield around
+            if node.tag in _HEADINGS:
+                yield node
             waiting.append(around)
             waiting += reversed(list(node.iter(include_text=True)))
 

@@ -9,7 +9,7 @@ from email.message import EmailMessage
 from email.policy import default
 from pathlib import PurePosixPath
 
-from .content import Content
+from .content import Content, Section, below
 from .encodings import decoded
 from .html import html
 
@@ -23,16 +23,17 @@ def mail(data: bytes, attached: Attached) -> Content:
     message = message_from_bytes(data, policy=default)
     assert isinstance(message, EmailMessage)
     fields = [f"{name}: {message[name]}" for name in _FIELDS if message[name]]
-    parts, unread = ["\n".join(fields), _body(message)], list[str]()
+    sections, unread = [Section("\n".join(fields)), *_body(message)], list[str]()
     for each in message.iter_attachments():
         name = each.get_filename() or "attachment"
         found = _attachment(each, name, attached)
         if found is None:
             unread.append(name)
         else:
-            parts.append(f"Attachment {name}:\n\n{found.text}")
+            place = f"attachment {name}"
+            sections += [Section(f"Attachment {name}:", place), *below(place, found.sections)]
     notice = f"attachments that are not read: {', '.join(unread)}" if unread else ""
-    return Content(str(message["Subject"] or ""), "\n\n".join(filter(None, parts)), notice)
+    return Content(str(message["Subject"] or ""), sections, notice)
 
 
 def box(data: bytes, attached: Attached) -> Content:
@@ -41,19 +42,22 @@ def box(data: bytes, attached: Attached) -> Content:
     if not mails:
         return mail(data, attached)
     notices = " ".join(filter(None, (each.notice for each in mails)))
-    return Content("", "\n\n".join(each.text for each in mails), notices)
+    sections = [
+        section
+        for number, each in enumerate(mails, 1)
+        for section in below(f'mail "{each.title}"' if each.title else f"mail {number}", each.sections)
+    ]
+    return Content("", sections, notices)
 
 
-def _body(message: EmailMessage) -> str:
+def _body(message: EmailMessage) -> list[Section]:
     part = message.get_body(preferencelist=("plain", "html"))
-    if part is None:
-        return ""
-    data = part.get_payload(decode=True)
-    if not isinstance(data, bytes):
-        return ""
+    data = part.get_payload(decode=True) if part is not None else None
+    if part is None or not isinstance(data, bytes):
+        return []
     if part.get_content_type() == "text/html":
-        return html(data).text
-    return decoded(data, part.get_content_charset() or "")
+        return [section._replace(place="") for section in html(data).sections]
+    return [Section(decoded(data, part.get_content_charset() or ""))]
 
 
 def _attachment(part: EmailMessage, name: str, attached: Attached) -> Content | None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import PurePosixPath
 
-from .content import Content
+from .content import MAX_SECTIONS, Content, Section
 from .encodings import decoded
+from .headings import Headings
 from .table import piped
 
 
 def _heading(line: re.Match[str]) -> str:
-    return f"\n{line[1].rstrip().rstrip('#').rstrip()}\n"
+    return f"\n{line[2].rstrip().rstrip('#').rstrip()}\n"
 
 
 def _linked(target: str) -> str:
@@ -33,7 +35,8 @@ _ELEMENTS = """
 # These run on hostile files while everything else waits: none may look at a character again for each one before it.
 _FRONT = re.compile(r"\A---[^\S\n]*\n((?:(?!---[^\S\n]*$|\.\.\.[^\S\n]*$).*\n)*+)(?:---|\.\.\.)[^\S\n]*(?:\n|\Z)", re.M)
 _TITLE = re.compile(r"(?mi)^title:[^\S\n]*(\S.*)$")
-_HEADING = re.compile(r"(?m)^#{1,6}[^\S\n]+(\S.*)$")
+_HEADING = re.compile(r"(?m)^(#{1,6})[^\S\n]+(\S.*)$")
+_COMMENT = re.compile(r"<!--(?:(?!<!--|-->)[\s\S])*+-->")
 _FENCE = re.compile(r"[^\S\n]{0,3}(```+|~~~+)")
 _SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^\n]*?[^`\n])\1(?!`)")
 _MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -49,7 +52,6 @@ _MARKUP: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"(?m)^\[![\w-]+\][+-]?[^\S\n]*", ""),  # a callout's kind
     (r"(\*\*|__)(?=\S)((?:(?!\1).)++)(?<=\S)\1", r"\2"),
     (r"(?<!\w)([*_])(?=\S)([^*_\n]+)(?<=\S)\1(?!\w)", r"\2"),
-    (r"<!--(?:(?!<!--|-->)[\s\S])*+-->", ""),
     (r"<([a-zA-Z][\w+.-]*:[^\s<>]+|[^\s<>@/]+@[^\s<>@]+)>", r"\1"),
     (rf"(?i)</?(?:{'|'.join(_ELEMENTS.split())})(?:[\s/][^<>\n]*)?>", ""),
 )
@@ -63,14 +65,26 @@ def markdown(data: bytes) -> Content:
     fields = _FRONT.match(source)
     body = source[fields.end() :] if fields else source
     named = _TITLE.search(fields[1]) if fields else None
-    text, code = _without_code(body)
+    marked, code = _without_code(body)
+    text = _COMMENT.sub("", marked)  # which may hold headings
     heading = _HEADING.search(text)
     title = named[1].strip().strip("\"'") if named else _unmarked(_heading(heading)) if heading else ""
 
     def back(part: str) -> str:
         return _OF_HELD.sub(lambda held: code[int(held[1])], part)
 
-    return Content(back(title), back(_unmarked(text)))
+    sections = [Section(back(section.text), back(section.place)) for section in _sections(text)]
+    return Content(back(title), sections)
+
+
+def _sections(text: str) -> Iterator[Section]:
+    """What stands before the first heading, and from each on to the next."""
+    headings, place, start = Headings(), "", 0
+    for line in islice(_HEADING.finditer(text), MAX_SECTIONS):
+        yield Section(_unmarked(text[start : line.start()]), place)
+        headings.enter(len(line[1]), _unmarked(_heading(line)))
+        place, start = headings.path, line.start()
+    yield Section(_unmarked(text[start:]), place)
 
 
 def _without_code(source: str) -> tuple[str, list[str]]:

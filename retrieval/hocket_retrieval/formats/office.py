@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from .content import Content
+from .content import MAX_SECTIONS, Content, Section, listed
+from .headings import Headings
+from .page_breaks import BREAK, marked
 from .table import piped
+
+if TYPE_CHECKING:
+    from kreuzberg import ExtractionResult
 
 TYPES = {
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -20,19 +28,89 @@ TYPES = {
     ".rst": "text/x-rst",
     ".tex": "application/x-latex",
 }
-
-
-_HEADING = re.compile(r"(?m)^#{1,6} (.*)$")
+_SHEETS = frozenset((".xlsx", ".ods"))
 _TABLE = re.compile(r"(?m)^\|.*\|$(?:\n\|.*\|$)*")
+_BORDER = re.compile(rf"(?m)^(#{{1,6}}) (.*)$|{BREAK}")
 
 
 def office(data: bytes, suffix: str) -> Content:
     """The words of a file of one of TYPES, tracked changes as accepted, without headers, footers and comments."""
-    from kreuzberg import ExtractionConfig, extract_bytes_sync
+    from kreuzberg import ExtractionConfig, PageConfig, extract_bytes_sync
 
+    is_sheets, is_slides = suffix in _SHEETS, suffix == ".pptx"
     # Of its formats djot alone has headings and tables, and leaves all other signs as they were written.
-    found = extract_bytes_sync(data, TYPES[suffix], ExtractionConfig(use_cache=False, output_format="djot"))
-    title, heading = found.metadata.get("title"), _HEADING.search(found.content)
-    tables = _TABLE.sub(lambda table: piped(table[0].split("\n")), found.content)
-    named = title if isinstance(title, str) and title else heading[1] if heading else ""
-    return Content(named, _HEADING.sub(r"\1", tables))
+    config = ExtractionConfig(
+        use_cache=False,
+        output_format="djot",
+        include_document_structure=not is_sheets,  # where it would hold every cell
+        pages=PageConfig(insert_page_markers=True, marker_format=f"\n\n{BREAK}\n\n") if is_slides else None,
+    )
+    found = extract_bytes_sync(marked(data) if suffix == ".docx" else data, TYPES[suffix], config)
+    titles = _Titles(found)
+    text = _TABLE.sub(_in_words, found.content)
+    sections = list(_of_sheets(text, titles) if is_sheets else _sections(text, titles, is_slides=is_slides))
+    title = found.metadata.get("title")
+    return Content(title if isinstance(title, str) and title else titles.first, sections)
+
+
+class _Titles:
+    """The headings of a document, to tell its headings from lines that look like some."""
+
+    def __init__(self, found: ExtractionResult) -> None:
+        nodes = [node["content"] for node in found.document["nodes"]] if found.document else []
+        names = [str(node["text"]) for node in nodes if node["node_type"] == "heading"]
+        names += map(str, found.metadata.get("sheet_names") or ())
+        self._left: dict[str, list[str]] = defaultdict(list)
+        for name in reversed(names):
+            self._left[_letters(name)].append(name.replace(BREAK, ""))
+        self.first = next((name for name in names if name.strip()), "").replace(BREAK, "")
+
+    def take(self, line: str) -> str:
+        """The next heading that a line with marks of bold and the like stands for; empty where it is none."""
+        left = self._left.get(_letters(line))
+        return left.pop() if left else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+def _in_words(table: re.Match[str]) -> str:
+    """A table's rows; pages that end in it end behind it."""
+    breaks = table[0].count(BREAK)
+    return piped(table[0].replace(BREAK, "").split("\n")) + BREAK * breaks
+
+
+def _of_sheets(text: str, titles: _Titles) -> Iterator[Section]:
+    """Every sheet, with its name first."""
+    place, start = "", 0
+    for line in _BORDER.finditer(text):
+        if line[2] and (name := titles.take(line[2])):
+            yield Section(text[start : line.start()], place)
+            place, start = f"sheet {name}", line.start(2)
+    yield Section(text[start:], place)
+
+
+def _sections(text: str, titles: _Titles, *, is_slides: bool) -> Iterator[Section]:
+    """The text from each heading on, and from each page; those of slides have no other name than their number."""
+    headings, page, left = Headings(), 0 if is_slides else 1, MAX_SECTIONS
+    has_pages = BREAK in text
+
+    def place() -> str:
+        if is_slides:
+            return f"slide {page}"
+        return listed(f"p. {page}" if has_pages else "", headings.path)
+
+    head, start, at, is_joined = "", 0, place(), False
+    for border in _BORDER.finditer(text):
+        heading = titles.take(border[2]) if border[2] else ""
+        if not left or (border[2] is not None and not heading):
+            continue
+        left -= 1
+        yield Section(head + text[start : border.start()], at, is_joined)
+        page += border[0].count(BREAK)
+        if heading:
+            headings.enter(len(border[1]), heading)
+        head, start, at = f"{heading}\n\n" if heading else "", border.end(), place()
+        is_joined = not heading and text[border.start() - 1 : border.start()] not in ("", "\n")
+    yield Section(head + text[start:], at, is_joined)

@@ -1,17 +1,23 @@
-"""Pdf files by PDFium: their text page by page, with what forms are filled in with."""
+"""Pdf files by PDFium: their text page by page, with what forms are filled in with, and the headings of bookmarks."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..errors import DocumentError
-from .content import Content
+from .content import MAX_SECTIONS, Content, Section, listed
+from .headings import Headings
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 _PASSWORD = "password"
+_SEARCHED = 20_000  # characters of a page in which a heading is looked for
+_MAX_ON_PAGE = 64
 _AT_LINE_END = re.compile("\ufffe(?=(.?))")  # PDFium's mark where a word goes on behind a line's hyphen
 
 
@@ -32,7 +38,8 @@ def pdf(data: bytes) -> Content:
     pages = [_page(document, number, has_form) for number in range(len(document))]
     empty = sum(not page.strip() for page in pages)
     notice = f"{empty} of {len(pages)} pages hold no text: a scan needs text recognition (OCR) first" if empty else ""
-    return Content(document.get_metadata_dict().get("Title", ""), "\n\n".join(pages), notice)
+    sections = list(_sections(pages, _bookmarks(document)))
+    return Content(document.get_metadata_dict().get("Title", ""), sections, notice)
 
 
 def _page(document: PdfDocument, number: int, has_form: bool) -> str:
@@ -42,3 +49,35 @@ def _page(document: PdfDocument, number: int, has_form: bool) -> str:
         page = document[number]
     text: str = page.get_textpage().get_text_range()
     return _AT_LINE_END.sub(lambda end: "" if end[1].islower() else "-", text)
+
+
+def _bookmarks(document: PdfDocument) -> dict[int, list[tuple[int, str]]]:
+    """(level, heading) of the document's outline, by the number of the page that it leads to."""
+    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for bookmark in islice(document.get_toc(), MAX_SECTIONS):
+        target = bookmark.get_dest()
+        number = target.get_index() if target is not None else None
+        if number is not None and len(found[number]) < _MAX_ON_PAGE:
+            found[number].append((bookmark.level, bookmark.get_title()))
+    return found
+
+
+def _sections(pages: Sequence[str], bookmarks: Mapping[int, Sequence[tuple[int, str]]]) -> Iterator[Section]:
+    """A section for each page, and one from each heading on; one that a page does not show counts from the next on."""
+    headings = Headings()
+    for number, page in enumerate(pages):
+        start, label = 0, f"p. {number + 1}"
+        place = listed(label, headings.path)
+        for level, heading in bookmarks.get(number, ()):
+            shown = _heading(heading).search(page, start, _SEARCHED) if heading.strip() else None
+            headings.enter(level, shown[0] if shown else heading)
+            if shown:
+                yield Section(page[start : shown.start()], place)
+                start, place = shown.start(), listed(label, headings.path)
+        yield Section(page[start:], place)
+
+
+def _heading(text: str) -> re.Pattern[str]:
+    """A heading at the start of a line, wherever lines end in it, and with its number where it has one."""
+    words = r"\s+".join(map(re.escape, text.split()[:20]))
+    return re.compile(rf"(?m)^(?:[\dA-Z][\d.]{{0,12}}[^\S\n]+)?{words}", re.IGNORECASE)

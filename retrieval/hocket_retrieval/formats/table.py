@@ -6,8 +6,9 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from math import ceil
 
-from .content import Content
+from .content import MAX_SECTIONS, Content, Section
 from .encodings import decoded
 
 _DELIMITERS = ",;\t|"
@@ -32,12 +33,12 @@ def plain(data: bytes) -> Content:
         lines = text.strip().splitlines()
         if len(lines) >= MIN_ROWS and all(line.count(delimiter) == first.count(delimiter) for line in lines):
             return Content("", _with_names(text, delimiter))
-    return Content("", text)
+    return Content("", [Section(text)])
 
 
 def as_written(data: bytes) -> Content:
     """A text, whatever it looks like. Raises DocumentError."""
-    return Content("", decoded(data))
+    return Content("", [Section(decoded(data))])
 
 
 def _has_names(line: str, delimiter: str) -> bool:
@@ -50,18 +51,35 @@ def _delimiter(text: str) -> str:
     return max(_DELIMITERS, key=first.count)
 
 
-def _with_names(text: str, delimiter: str) -> str:
-    return named(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+def _with_names(text: str, delimiter: str) -> list[Section]:
+    """A section for each row, or for as many as it takes where there are very many."""
+    names, *rows = _stripped(list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)))
+    step = ceil(len(rows) / MAX_SECTIONS) or 1
+    said = [_row(names, row) for row in rows]
+    sections = [
+        Section("\n\n".join(filter(None, said[at : at + step])), _rows(at + 2, min(at + step, len(said)) + 1))
+        for at in range(0, len(said), step)
+    ]
+    return sections if any(said) else [Section(" | ".join(names))]
+
+
+def _rows(first: int, last: int) -> str:
+    return f"row {first}" if first == last else f"rows {first}–{last}"
 
 
 def named(rows: Sequence[Sequence[str]]) -> str:
     """Each row behind the first as a paragraph, `name: value` of all values that are there."""
-    names, *others = [[value.strip() for value in row] for row in rows] or [[]]
-    said = []
-    for row in others:
-        values = [f"{name}: {value}" if name else value for name, value in zip(names, row, strict=False) if value]
-        said.append(", ".join([*values, *filter(None, row[len(names) :])]))
-    return "\n\n".join(filter(None, said)) or " | ".join(names)
+    names, *others = _stripped(rows)
+    return "\n\n".join(filter(None, (_row(names, row) for row in others))) or " | ".join(names)
+
+
+def _stripped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[value.strip() for value in row] for row in rows] or [[]]
+
+
+def _row(names: Sequence[str], row: Sequence[str]) -> str:
+    values = [f"{name}: {value}" if name else value for name, value in zip(names, row, strict=False) if value]
+    return ", ".join([*values, *filter(None, row[len(names) :])])
 
 
 def piped(lines: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ Weights = Annotated[
         "question is behind each passage."
     ),
 ]
+Quote = Annotated[bool, typer.Option("--quote", help="Print the passages of this device that the answer comes from.")]
 EXAMPLE = """Examples:
 
 hocket ask "Where does Linnea Varga live, and what is the price of the ferry to Brightholm?"
@@ -69,6 +70,7 @@ def ask(
     ] = 0.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
     sources: Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")] = "yes",
+    quote: Quote = False,
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
     ] = None,
@@ -90,19 +92,38 @@ def ask(
     options["stop"] = tuple(stop or ())
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
-    if json_lines:
-        _ask_json(where, text, options, keys, sources=sources == "yes")
-    else:
-        ask_people(where, text, options, keys, sources=sources == "yes")
+    stored = _retrieval(endpoint, home) if quote else ""
+    read = _ask_json if json_lines else ask_people
+    read(where, text, options, keys, sources=sources == "yes", stored=stored)
+
+
+def _retrieval(endpoint: str | None, home: Path | None) -> str:
+    """Where the passages of the device that is asked are. Raises BadParameter for a daemon that is no pair's here."""
+    from hocket_bus import paths
+    from hocket_tools.commands.documents import endpoint_of
+
+    if endpoint or (home is None and paths.named_endpoint()):
+        raise typer.BadParameter("works with this machine's pair alone: leave out --endpoint", param_hint="--quote")
+    return endpoint_of("device", None, home)
 
 
 def ask_people(
-    endpoint: str, question: str, options: dict[str, Any], keys: Path | None = None, *, sources: bool = True
+    endpoint: str,
+    question: str,
+    options: dict[str, Any],
+    keys: Path | None = None,
+    *,
+    sources: bool = True,
+    stored: str = "",
 ) -> Done:
-    """Stream the answer in colour to standard output, legend, notices, sources and summary to standard error."""
+    """Stream the answer in colour to standard output, legend, notices, sources and summary to standard error.
+
+    `stored` is the retrieval daemon whose passages are quoted; empty quotes none.
+    """
     from hocket_bus.messages import Notice, Token
     from hocket_client import Client
     from hocket_tools import console
+    from hocket_tools.commands.quoting import print_quotes
 
     out, err = console.out(), console.err()
     with Client(endpoint, keys=keys) as client:
@@ -122,12 +143,16 @@ def ask_people(
     for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
+    if stored:
+        print_quotes(done, stored, keys)
     return done
 
 
-def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path, *, sources: bool) -> None:
+def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path, *, sources: bool, stored: str) -> None:
     from hocket_bus.errors import HocketError
+    from hocket_bus.messages import Done
     from hocket_client import Client
+    from hocket_tools.commands.quoting import records
     from hocket_tools.console import error_record, print_json
 
     try:
@@ -135,7 +160,10 @@ def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path,
             stream = client.ask(question, **options)
             with _Cancelling(stream):
                 for event in stream.events():
-                    print_json(_record(event, sources=sources))
+                    record = _record(event, sources=sources)
+                    if stored and isinstance(event, Done):
+                        record["quotes"] = records(event, stored, keys)
+                    print_json(record)
     except HocketError as error:
         print_json(error_record(error))
         raise

@@ -75,23 +75,39 @@ def ingest(
 
 def documents(
     side: Side,
+    *,
     remove: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="Forget this document, or all in this folder; repeatable."),
     ] = None,
+    show: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Print the stored text of this document; the end of its path will do."),
+    ] = None,
+    skipped: Annotated[bool, typer.Option("--skipped", help="List what was passed over, and why.")] = False,
     endpoint: Endpoint = None,
     home: Home = None,
     json_object: Json = False,
 ) -> None:
-    """List what a side has read, or forget some of it."""
+    """List what a side has read, show it, or forget some of it."""
     from hocket_bus import paths
     from hocket_tools.caller import Caller
+    from hocket_tools.commands import looking
 
     _check_names(remove or [], "--remove")
+    _check_names([show] if show is not None else [], "--show")
+    if bool(remove) + (show is not None) + skipped > 1:
+        raise typer.BadParameter("--remove, --show and --skipped go one at a time")
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         if remove:
             with leaving(f"some of it may still be removed: see hocket documents{home_flag(home)} --side {side}"):
                 _remove(caller, side, remove, json_object=json_object)
+            return
+        if show is not None:
+            looking.show(caller, side, _spellings(show), json_object=json_object)
+            return
+        if skipped:
+            looking.show_skipped(caller, side, json_object=json_object)
             return
         listed = list(_list(caller))
     if json_object:

@@ -44,7 +44,7 @@ def search(
     out = console.out()
     for passage in found.passages:
         name = console.for_people(console.one_line(passage.document), out)
-        out.print(f"{passage.score:6.3f}  {name}, chunk {passage.ordinal}", markup=False)
+        out.print(f"{passage.score:6.3f}  {name}, {console.place_of(passage)}", markup=False)
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
     if not found.passages:
         what = "nothing is found" if found.documents_total else "nothing is read yet"

@@ -1,0 +1,84 @@
+"""Looking into what is stored: a document's text, passages by where they stand, and what was passed over."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from .retrieval import Place
+from .types import Conversation, Count, Entry, Id, Line, Message, Name, Record, Text
+
+
+class Quote(Message, frozen=True):
+    """Ask for passages that were found before. Answered with Passages, without those that are no longer here."""
+
+    request: Id
+    places: Annotated[list[Place], Meta(max_length=64)]
+
+
+class ShowDocument(Message, frozen=True):
+    """Ask for a document's text from `offset` on: the one with the first of these names that there is.
+
+    Where there is none, the last name may be the end of a document's, if it is that of one alone.
+    """
+
+    request: Id
+    names: Annotated[list[Line], Meta(max_length=4)]
+    offset: Count = 0
+
+
+class PlaceFrom(Record, frozen=True):
+    """A place in a file, and the offset in its text from where it holds."""
+
+    offset: Count
+    place: Line
+
+
+class DocumentText(Message, frozen=True):
+    """A page of a document's text, of `total` characters, and the places that begin in it.
+
+    `version` is another one where the document has changed between two pages.
+    """
+
+    request: Id
+    name: Line
+    title: Line
+    version: Name
+    text: Text
+    outline: Annotated[list[PlaceFrom], Meta(max_length=1_000)]
+    total: Count
+
+
+class ListSkipped(Message, frozen=True):
+    """Ask for what was passed over when files were read last, from the `offset`-th on, by name."""
+
+    request: Id
+    offset: Count = 0
+
+
+class PassedOver(Record, frozen=True):
+    """A file or folder that was not read, or not all of it, and why."""
+
+    name: Line
+    reason: Line
+
+
+class Skipped(Message, frozen=True):
+    """A page of what was passed over; `total` counts all of it."""
+
+    request: Id
+    files: Annotated[list[PassedOver], Meta(max_length=1_000)]
+    total: Count
+
+
+CONVERSATION = Conversation(
+    codes=range(104, 112),
+    entries=(
+        Entry(104, Quote, "documents", "documents"),
+        Entry(105, ShowDocument, "documents", "documents"),
+        Entry(106, DocumentText, "documents", "never"),
+        Entry(107, ListSkipped, "documents", "documents"),
+        Entry(108, Skipped, "documents", "never"),
+    ),
+)

@@ -160,7 +160,7 @@ class LanceMoment:
         for some in _parts(ids.tolist(), _LOOKED_UP):
             rows = self._rows(CHUNKS & one_of("id", some), "id", "document", "ordinal")
             found += zip(*(rows[name].to_pylist() for name in ("id", "document", "ordinal")), strict=True)
-        return found
+        return sorted(found)
 
     def _rows(self, where: Expr, *columns: str) -> pa.Table:
         return rows_of(self._table, where, *columns)
@@ -186,7 +186,7 @@ class LanceMoment:
         columns = [rows[name].to_pylist() for name in _CHUNK[:-1]]
         row: tuple[Any, ...]
         for row in zip(*columns, tables.vectors_in(rows, self._dimension), strict=True):
-            yield Chunk(*row[:6], int(row[6][:15], 16), row[7])
+            yield Chunk(row[0], row[1], row[2], row[3], row[4], row[5], int(row[6][:15], 16), row[7])
 
 
 def _best(rows: pa.Table, scores: Vectors) -> dict[int, float]:

@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from traceback import walk_tb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,6 +185,8 @@ def failing(place: str) -> Iterator[None]:
     try:
         yield
     except (RuntimeError, OSError, ValueError) as error:
+        if not _of_lancedb(error):
+            raise
         text = " ".join(str(error).split())[:200]
         if any(sign in text for sign in ("No space left", "os error 28", "Disk quota")):
             raise StoreFull(f"{place} takes no more: {text}", "make room there, then repeat") from error
@@ -204,6 +207,11 @@ def repeated(write: Callable[[], object]) -> None:
                 raise
         else:
             return
+
+
+def _of_lancedb(error: BaseException) -> bool:
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return any(module.partition(".")[0] == "lancedb" for module in modules)
 
 
 def _found(connection: DBConnection, name: str) -> Table | None:

@@ -1,0 +1,28 @@
+"""The store that a configuration names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..config import StoreConfig
+from ..errors import StoreError
+
+if TYPE_CHECKING:
+    from .protocol import DocumentStore
+
+
+def open_store(config: StoreConfig, state: Path, dimension: int) -> DocumentStore:
+    """Open a store of vectors of this dimension; `state` is the daemon's folder. Raises StoreError, Unavailable."""
+    try:
+        if config.kind == "lancedb":
+            from .lance import LanceStore
+
+            return LanceStore(config.place or str(state / "lance"), dimension)
+        if config.kind == "postgres":
+            from .postgres import PostgresStore
+
+            return PostgresStore(config.place, dimension)
+    except ImportError as error:
+        raise StoreError(f"{config.kind} is not installed", f"run: pip install 'hocket[{config.kind}]'") from error
+    raise StoreError(f"no store of documents is called {config.kind}", "choose lancedb or postgres")

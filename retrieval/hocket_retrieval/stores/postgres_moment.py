@@ -1,0 +1,215 @@
+"""One state of a PostgreSQL store, as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from math import log
+from typing import Any
+
+import numpy as np
+from psycopg import Connection
+from psycopg.sql import SQL, Composed
+
+from ..lexical import words
+from .folders import folder_of
+from .outlines import outline_of
+from .query_terms import query_terms
+from .records import Chunk, Document, DocumentInfo, Ids, Vectors
+
+SCANNED = 50_000  # chunks that a search by meaning reads one by one, rather than ask an index that may miss some
+COUNTED = 10_000  # chunks of a word that tell how rare it is
+PLAIN, FORM = "=", ""  # before a word in the index, which column it is of
+_WEIGHTS = [0.05, 0.0, 0.0, 1.0]  # of plain words (label D), and of forms (label A)
+_HEAD = "name, title, text, sha256, recipe, outline"
+_CHUNK = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.place, c.vector, v.vector::real[] FROM chunks c
+            JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector"""
+_WORD_BYTES = 2_000  # a tsvector takes 2,046
+_READ = 32  # chunks read at once
+
+
+class PostgresMoment:
+    """Reads inside one transaction; valid inside `PostgresStore.moment()` only."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+
+    def generation(self) -> int:
+        """Grows with every change to the chunks."""
+        return int(self._one("SELECT generation FROM facts"))
+
+    def state(self) -> str:
+        """A name that these chunks alone have."""
+        return str(self._one("SELECT generation || '-' || identity FROM facts"))
+
+    def totals(self) -> tuple[int, int]:
+        """Documents and chunks in the store."""
+        ((documents, chunks),) = self._rows("SELECT documents, chunks FROM facts")
+        return int(documents), int(chunks)
+
+    def stale(self, recipe: str) -> list[str]:
+        """Names of documents made by another recipe."""
+        return [name for (name,) in self._rows("SELECT name FROM documents WHERE recipe <> %s ORDER BY id", recipe)]
+
+    def documents(self) -> list[DocumentInfo]:
+        """Every document, by name."""
+        rows = self._rows("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")
+        return [DocumentInfo(*row) for row in rows]
+
+    def document(self, name: str) -> Document | None:
+        """The document of this name; None when it is not here."""
+        for row in self._rows(f"SELECT {_HEAD} FROM documents WHERE name = %s", name):
+            return Document(*row)._replace(outline=outline_of(row[-1]))
+        return None
+
+    def missing(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Those digests that have no vector yet."""
+        known = self._rows("SELECT digest FROM vectors WHERE digest = ANY (%s)", list(digests))
+        return {*digests} - {bytes(digest) for (digest,) in known}
+
+    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+        """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it.
+
+        A word counts by its inverse document frequency (of at most COUNTED chunks) and by `ts_rank`, which grows with
+        its count in the chunk towards a bound; the sum is divided as in BM25 by a length in words (b = 0.75). Plain
+        words count 0.05 of forms.
+        """
+        plain, prefixes, forms = query_terms(query)
+        asked = [quoted(PLAIN + word) for word in plain if word not in prefixes]
+        asked += [f"{quoted(PLAIN + word)}:*" for word in prefixes]
+        asked += [quoted(FORM + word) for word in forms]
+        if not asked or limit <= 0:
+            return {}
+        weights = self._rarities(asked)
+        sql = """
+            SELECT w.chunk, (SELECT sum(t.rarity * ts_rank(%(weights)s::real[], w.words, t.term))
+                             FROM unnest(%(terms)s::tsquery[], %(rarities)s::float8[]) AS t (term, rarity))
+                   / (0.25 + 0.75 * w.length / %(mean)s) AS score
+            FROM words w {where} w.words @@ %(any)s::tsquery ORDER BY score DESC, w.chunk LIMIT %(limit)s"""
+        joined = "JOIN chunks c ON c.id = w.chunk JOIN documents d ON d.id = c.document"
+        values = {
+            "weights": _WEIGHTS,
+            "terms": asked,
+            "rarities": weights,
+            "any": " | ".join(asked),
+            "mean": max(float(self._one("SELECT words_total::float8 / greatest(chunks, 1) FROM facts")), 1.0),
+            "limit": limit,
+        }
+        where = SQL(f"{joined} WHERE {{}} AND").format(_WITHIN) if within else SQL("WHERE")
+        rows = self._connection.execute(SQL(sql).format(where=where), values | _range(within))
+        return {chunk: float(score) for chunk, score in rows}
+
+    def frequency(self, word: str, limit: int) -> int:
+        """How many chunks have a word of `content_words`, counted up to `limit`."""
+        return self._frequency(quoted(PLAIN + word), limit)
+
+    def documents_with(self, one: str, other: str) -> list[str]:
+        """Names of all documents that have both words."""
+        sql = """SELECT name FROM documents WHERE id IN (
+                 SELECT c.document FROM chunks c JOIN words w ON w.chunk = c.id WHERE w.words @@ %s::tsquery)"""
+        found = [
+            {name for (name,) in self._rows(sql, quoted(PLAIN + word))}
+            for word in dict.fromkeys(words(f"{one} {other}"))
+        ]
+        return sorted(set.intersection(*found)) if found else []
+
+    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+        """Cosines of the chunks nearest to a [dimension] vector of length 1 by their ids, nearest first.
+
+        Exact among SCANNED chunks or fewer. Among more, the index of meaning may miss some; a scan takes its place
+        where it finds fewer than asked for.
+        """
+        if limit <= 0:
+            return {}
+        matches = self._matches(within)
+        if matches > SCANNED:
+            found = self._nearest(vector, limit, within, "v.vector <#> %(vector)s::vector")
+            if len(found) >= min(limit, matches):
+                return found
+        return self._nearest(vector, limit, within, "(v.vector <#> %(vector)s::vector) + 0")  # no index has this
+
+    def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
+        """The chunks with these ids, in this order; ids no longer here are left out."""
+        wanted = list(map(int, ids))
+        for some in (wanted[at : at + _READ] for at in range(0, len(wanted), _READ)):
+            found = {row[0]: row for row in self._rows(f"{_CHUNK} WHERE c.id = ANY (%s)", some)}
+            yield from (_chunk(found[id]) for id in some if id in found)
+
+    def chunk_at(self, document: str, ordinal: int) -> Chunk | None:
+        """The chunk at a place; None when it is not here."""
+        rows = self._rows(f"{_CHUNK} WHERE d.name = %s AND c.ordinal = %s", document, ordinal)
+        return next(map(_chunk, rows), None)
+
+    def texts(self, after: int, limit: int) -> list[tuple[int, str]]:
+        """(chunk id, text) of at most `limit` chunks with ids above `after`, in their order."""
+        return self._rows("SELECT id, text FROM chunks WHERE id > %s ORDER BY id LIMIT %s", after, limit)
+
+    def ids(self) -> Ids:
+        """The ids of all chunks, ascending."""
+        return ids_of(self._rows("SELECT id FROM chunks ORDER BY id"))
+
+    def located(self, ids: Ids) -> list[tuple[int, str, int]]:
+        """(chunk id, document, ordinal) of the chunks with these ids; ids no longer here are left out."""
+        sql = """SELECT c.id, d.name, c.ordinal FROM chunks c JOIN documents d ON d.id = c.document
+                 WHERE c.id = ANY (%s) ORDER BY c.id"""
+        return self._rows(sql, ids.tolist())
+
+    def _nearest(self, vector: Vectors, limit: int, within: str, distance: str) -> dict[int, float]:
+        sql = """SELECT c.id, v.vector <#> %(vector)s::vector FROM vectors v JOIN chunks c ON c.vector = v.id
+                 JOIN documents d ON d.id = c.document WHERE {within} ORDER BY {distance} LIMIT %(limit)s"""
+        self._connection.execute("SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 400")
+        query = SQL(sql).format(within=_WITHIN if within else SQL("true"), distance=SQL(distance))
+        values = {"vector": vector_text(vector), "limit": limit, **_range(within)}
+        rows = self._connection.execute(query, values).fetchall()
+        return {id: -distance for id, distance in sorted(rows, key=lambda row: (row[1], row[0]))}
+
+    def _matches(self, within: str) -> int:
+        if not within:
+            return self.totals()[1]
+        query = SQL("SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {}").format(_WITHIN)
+        ((count,),) = self._connection.execute(query, _range(within)).fetchall()
+        return int(count)
+
+    def _rarities(self, terms: Sequence[str]) -> list[float]:
+        total = self.totals()[1]
+        counts = [self._frequency(term, COUNTED) for term in terms]
+        return [log(1 + (max(total, count) - count + 0.5) / (count + 0.5)) for count in counts]
+
+    def _frequency(self, term: str, limit: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT FROM words WHERE words @@ %s::tsquery LIMIT %s) AS found"
+        return int(self._one(sql, term, limit))
+
+    def _one(self, sql: str, *values: object) -> Any:  # noqa: ANN401  of whatever type the column is
+        ((value,),) = self._rows(sql, *values)
+        return value
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        return self._connection.execute(sql.encode(), values).fetchall()
+
+
+_WITHIN: Composed = SQL("(d.name = %(name)s OR d.name >= %(first)s AND d.name < %(end)s)").format()
+
+
+def _range(within: str) -> dict[str, str]:
+    folder = folder_of(within)
+    return folder._asdict() if folder else {}
+
+
+def quoted(word: str) -> str:
+    """A word as text of a tsquery or a tsvector."""
+    short = word.encode()[:_WORD_BYTES].decode(errors="ignore")
+    escaped = short.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def vector_text(vector: Vectors) -> str:
+    """A vector as pgvector reads it."""
+    return f"[{','.join(map(repr, vector.tolist()))}]"
+
+
+def ids_of(rows: Iterable[Sequence[Any]]) -> Ids:
+    """The first column of `rows`."""
+    return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _chunk(row: Sequence[Any]) -> Chunk:
+    return Chunk(row[0], row[1], row[2], row[3], row[4], row[5], row[6], np.array(row[7], np.float32))

@@ -44,6 +44,8 @@ _WORDS = FTS(
     max_token_length=None,
 )
 
+_INDICES = {"document": BTree(), "id": BTree(), "digest": BTree(), "plain": _WORDS, "forms": _WORDS}
+
 
 class State(NamedTuple):
     """Of the chunks: a name of their own, the recipe of their words, and the files' parts that hold removed text."""
@@ -83,11 +85,11 @@ def open_documents(connection: DBConnection, dimension: int) -> Table:
         schema = document_schema(dimension).with_metadata({"hocket": VERSION, "number": secrets.token_hex(8)})
         first = state_row(State(secrets.token_hex(8), RECIPE), schema)
         table = connection.create_table(_TABLE, first, schema=schema, on_bad_vectors="null")
-        for column in ("document", "id", "digest"):
-            table.create_index(column, config=BTree())
-        for column in ("plain", "forms"):
-            table.create_index(column, config=_WORDS)
     _check(table, connection.uri, dimension)
+    known = {column for index in table.list_indices() for column in index.columns}
+    for column, index in _INDICES.items():
+        if column not in known:  # at first, or where whoever made the table died at once
+            table.create_index(column, config=index)
     return table
 
 
@@ -95,7 +97,8 @@ def open_made(connection: DBConnection, dimension: int) -> Table:
     """The table of vectors that are made before their documents are stored: by whom, and when."""
     vector = pa.list_(pa.float32(), dimension)
     schema = pa.schema({"digest": pa.string(), "vector": vector, "at": pa.float64(), "by": pa.string()})
-    return _found(connection, _MADE) or connection.create_table(_MADE, schema=schema)
+    made = _found(connection, _MADE)
+    return connection.create_table(_MADE, schema=schema) if made is None else made
 
 
 def index_vectors(table: Table) -> None:

@@ -39,9 +39,13 @@ class PostgresStore:
         """Open, or make, the store. Raises StoreError where it has another dimension or version; Unavailable."""
         self._connections = Connections(conninfo)
         self._own = secrets.token_hex(8)
-        with self._connections.one() as connection:
-            self._number = prepare(connection, dimension, self._connections.place)
-        self._renew()
+        try:
+            with self._connections.one() as connection:
+                self._number = prepare(connection, dimension, self._connections.place)
+            self._renew()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def number(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 import uuid
 import warnings
@@ -20,11 +22,11 @@ def server():
     folder = Path(tempfile.mkdtemp(prefix="hocket-postgres-"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a machine without XDG_RUNTIME_DIR
-        running = pgserver.get_server(folder / "data", cleanup_mode="stop")
+        running = pgserver.get_server(folder / "data", cleanup_mode=None)
     running.psql("ALTER SYSTEM SET fsync = off;")
     running.psql("SELECT pg_reload_conf();")
     yield running
-    running.cleanup()
+    os.kill(running.get_pid(), signal.SIGQUIT)  # at once: nothing has to be written any more
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -21,7 +21,7 @@ from hocket_bus.errors import Unavailable
 from ..lexical import RECIPE, Indexed, indexed, language_of
 from . import unused
 from .outlines import outline_text
-from .postgres_connections import Connections
+from .postgres_connections import DEADLINES, Connections
 from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted, vector_text
 from .postgres_schema import prepare
 from .records import Change, Document, Ids, NewChunk, Vectors
@@ -145,7 +145,7 @@ class PostgresStore:
             connection.execute(f"SET statement_timeout = '{_TENDING}'")
             for table in TABLES:
                 connection.execute(f"{statement} {table}".encode())
-            connection.execute("RESET statement_timeout; SET statement_timeout = '30s'")
+            connection.execute(DEADLINES)
 
     def _renew(self) -> None:
         """Index the words of every chunk anew where another recipe made them."""

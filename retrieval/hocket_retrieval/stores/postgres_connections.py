@@ -16,10 +16,10 @@ from hocket_bus.errors import Unavailable
 from ..errors import StoreError, StoreFull
 
 CONNECT_S = 10
-_DEADLINES = """
+DEADLINES = """
 SET statement_timeout = '30s'; SET lock_timeout = '20s'; SET idle_in_transaction_session_timeout = '10min';
-SET client_min_messages = 'warning'; SET search_path = hocket, public;
 """
+_NAMES = "SET search_path = hocket, public; SET client_min_messages = 'warning'"
 _FULL = (errors.DiskFull, errors.OutOfMemory, errors.ConfigurationLimitExceeded, errors.ReadOnlySqlTransaction)
 _AWAY = (errors.QueryCanceled, errors.LockNotAvailable, errors.OperationalError, errors.InterfaceError)
 
@@ -73,7 +73,7 @@ class Connections:
     def _new(self) -> Connection[Any]:
         # A prepared statement would have one plan for small folders and large ones.
         connection: Connection[Any] = Connection.connect(self._conninfo, autocommit=True, prepare_threshold=None)
-        connection.execute(_DEADLINES)
+        connection.execute(f"{DEADLINES}{_NAMES}".encode())
         return connection
 
     @contextmanager

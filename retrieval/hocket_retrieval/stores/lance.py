@@ -100,7 +100,7 @@ class LanceStore:
         """Add the document, in place of its old version if there is one. The vectors of all chunks are here."""
         with self._writing():
             rows = self._rows_of(document, chunks)
-            change = self._replace([document.name], rows)
+            change = self._commit([document.name], rows)
             if self._table.version - self._tended >= TENDED:
                 self._tend()
             return change
@@ -108,7 +108,7 @@ class LanceStore:
     def remove(self, names: Sequence[str]) -> Change:
         """Remove documents; unknown names are passed over."""
         with self._writing():
-            return self._replace(names, self._table.schema.empty_table())
+            return self._commit(names, self._table.schema.empty_table())
 
     def sweep(self) -> None:
         """Drop vectors that were made for documents: our own, and those that others made before `unused.KEPT_S`.
@@ -180,7 +180,7 @@ class LanceStore:
             rows.append(same | row | {"plain": plain, "forms": forms, "vector": vectors[new.digest.hex()]})
         return pa.Table.from_pylist(rows, schema=self._table.schema)
 
-    def _replace(self, names: Sequence[str], rows: pa.Table) -> Change:
+    def _commit(self, names: Sequence[str], rows: pa.Table) -> Change:
         """One commit: documents go, rows come, and the state is another one."""
         old = rows_of(self._table, one_of("document", names), "id", "ordinal", "_rowid") if names else None
         chunks = old.filter(pa.compute.greater_equal(old["ordinal"], 0)) if old else None

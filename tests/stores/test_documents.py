@@ -110,7 +110,7 @@ def test_a_follower_comes_to_the_same_ids(store, open_again):
 
 
 def test_a_moment_stands_still(store):
-    """What is committed after it began, even a purge, is not seen in it."""
+    """What is committed after it began is not seen in it."""
     put(store, "a", "red brick")
     with store.moment() as moment:
         before = moment.ids().tolist()

@@ -129,6 +129,17 @@ def test_errors_of_whoever_reads_are_not_the_stores(store):
         raise ValueError("mine")
 
 
+def test_a_purge_waits_for_reads_but_not_for_ever(place, store, monkeypatch):
+    """Where one is in the way for long, what was removed goes all the same."""
+    monkeypatch.setattr("hocket_retrieval.stores.lance.READ_S", 0.01)
+    put(store, "a", "red brick")
+    before = data_files(place)
+    store.remove(["a"])
+    with store.moment():
+        store.purge()
+    assert not any(path.parent.name == "data" and "documents.lance" in str(path) for path in data_files(place) & before)
+
+
 def test_a_lock_is_waited_for_so_long(tmp_path):
     """Together with others, not beside one who holds it alone."""
     file = tmp_path / "lock"

@@ -93,6 +93,16 @@ def test_a_version_of_a_later_hocket_is_refused(database, store):
         opened("postgres", database)
 
 
+def test_a_user_without_rights_is_told_so(database):
+    """With what would give them."""
+    role = database.rpartition("/")[2].partition("?")[0]
+    run(database, "CREATE EXTENSION vector")
+    run(database, f"CREATE ROLE r{role} LOGIN")
+    with pytest.raises(StoreError, match="permission denied") as caught:
+        opened("postgres", database.replace("postgres:@", f"r{role}:@"))
+    assert "own" in caught.value.remedy
+
+
 def test_what_the_server_refuses_is_no_traceback(database, store):
     """A table that is gone, as any other fault of the server, has one line and a remedy."""
     run(database, "DROP TABLE hocket.words")

@@ -14,7 +14,7 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from .outlines import outline_text
 from .records import Change, Document, Ids, NewChunk, Vectors
 
 TENDED = 100  # commits between two times that small files are joined
-WRITE_S, READ_S = 120.0, 30.0  # to wait for another process of the same folder
+WRITE_S, READ_S = 120.0, 10.0  # to wait for another process of the same folder
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -128,7 +128,9 @@ class LanceStore:
             tables.fold(self._table)
             self._rewrite()
             self._tend()
-            with self._held("readers.lock", READ_S):
+            with ExitStack() as stack:
+                with suppress(Unavailable):  # by then all reads have ended that began before the last commit
+                    stack.enter_context(self._held("readers.lock", READ_S))
                 for table in (self._made, self._table):
                     tables.drop_old(table, unfinished=self._folder is not None)
 

@@ -86,6 +86,8 @@ class Connections:
             raise Unavailable(
                 f"{self.place}: {_line(error)}", "look whether the server runs and lets this user in"
             ) from error
+        except errors.InsufficientPrivilege as error:
+            raise StoreError(f"{self.place}: {_line(error)}", "let this user own the database") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.place}: {_line(error)}", "look at the server's log") from error
 

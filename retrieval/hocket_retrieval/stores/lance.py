@@ -1,7 +1,7 @@
 """A store of documents in LanceDB: a folder, or a bucket such as s3://…; several daemons may share it.
 
 One commit adds, replaces or removes documents whole, so a writer that dies leaves nothing behind that is ever read.
-Rows that no index has yet are found by a scan; every TENDED commits, and at `save` and `purge`, the indices take them
+Rows that no index has yet are found by a scan; now and then, and at `save` and `purge`, the indices take them
 in. Names of chunks are random, since many may write. In a folder, writers take turns; in a bucket LanceDB repeats the
 commit of whoever comes second, and `purge` may cut off a read that another daemon is in.
 """
@@ -36,8 +36,8 @@ from .lance_table import CHUNKS, DOCUMENT, State, failing, ids_in, one_of, rows_
 from .outlines import outline_text
 from .records import Change, Document, Ids, NewChunk, Vectors
 
-TENDED = 100  # commits between two times that small files are joined
-WRITE_S, READ_S = 120.0, 10.0  # to wait for another process of the same folder
+TENDED = 100, 1_000  # commits between two times that small files are joined, in a small store and in a large one
+WRITE_S, READ_S = 120.0, 5.0  # to wait for another process of the same folder
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -57,7 +57,7 @@ class LanceStore:
         with failing(place), self._held("writers.lock", WRITE_S):
             self._connection = lancedb.connect(place)
             self._made, self._table = self._open()
-            self._tended = self._table.version
+            self._tended, self._patience = self._table.version, TENDED[0]
             self._renew()
 
     @property
@@ -101,7 +101,7 @@ class LanceStore:
         with self._writing():
             rows = self._rows_of(document, chunks)
             change = self._commit([document.name], rows)
-            if self._table.version - self._tended >= TENDED:
+            if self._table.version - self._tended >= self._patience:
                 self._tend()
             return change
 
@@ -128,11 +128,6 @@ class LanceStore:
             tables.fold(self._table)
             self._rewrite()
             self._tend()
-            with ExitStack() as stack:
-                with suppress(Unavailable):  # by then all reads have ended that began before the last commit
-                    stack.enter_context(self._held("readers.lock", READ_S))
-                for table in (self._made, self._table):
-                    tables.drop_old(table, unfinished=self._folder is not None)
 
     def sync(self) -> None:
         """Let all that was written outlive a power cut; a bucket sees to that itself."""
@@ -214,7 +209,14 @@ class LanceStore:
         for table in (self._made, self._table):
             tables.fold(table)
         tables.index_vectors(self._table)
+        with ExitStack() as stack:
+            with suppress(Unavailable):  # by then all reads have ended that began before the last commit
+                stack.enter_context(self._held("readers.lock", READ_S))
+            for table in (self._made, self._table):
+                tables.drop_old(table, unfinished=self._folder is not None)
         self._tended = self._table.version
+        # Joining files writes most of them anew, so the more there is, the rarer it is done.
+        self._patience = min(max(TENDED[0], self._table.count_rows() // 100), TENDED[1])
 
     def _renew(self) -> None:
         """Write the words of every document anew where another recipe made them."""

@@ -91,10 +91,11 @@ class LanceMoment:
             return {}
         either = BooleanQuery([(Occur.SHOULD, each) for each in asked])
         search = self._table.search(either, query_type="fts").select(["id", "_score"])
-        # Of rows in no index yet, a filter that comes first would hide some from the frequencies of words.
-        if not within or tables.all_words_indexed(self._table):
+        if not within:
+            search = search.limit(limit)
+        elif tables.all_words_indexed(self._table):
             search = search.where(tables.chunks_within(within)).limit(limit)
-        else:
+        else:  # a filter that came first would hide rows of no index from the frequencies of words
             search = search.where(tables.chunks_within(within), prefilter=False).limit(self._table.count_rows())
         rows = search.to_arrow()
         return dict(islice(_best(rows, rows["_score"].to_numpy()).items(), limit))

@@ -129,15 +129,15 @@ class PostgresStore:
             yield connection
 
     def _delete(self, connection: Connection[Any], names: Sequence[str]) -> Ids:
-        sql = """SELECT c.id, c.vector, w.length FROM chunks c JOIN documents d ON d.id = c.document
-                 JOIN words w ON w.chunk = c.id WHERE d.name = ANY (%s) ORDER BY c.id"""
+        sql = """SELECT c.id, c.vector FROM chunks c JOIN documents d ON d.id = c.document
+                 WHERE d.name = ANY (%s) ORDER BY c.id"""
         old = connection.execute(sql, (list(names),)).fetchall()
         # Whoever removes its text answers for a vector.
         sql = "UPDATE vectors SET made_by = %s WHERE id = ANY (%s)"
-        connection.execute(sql, (self._own, [vector for _, vector, _ in old]))
+        connection.execute(sql, (self._own, [vector for _, vector in old]))
         gone = connection.execute("DELETE FROM documents WHERE name = ANY (%s)", (list(names),)).rowcount
-        sql = "UPDATE facts SET documents = documents - %s, chunks = chunks - %s, words_total = words_total - %s"
-        connection.execute(sql, (gone, len(old), sum(length for *_, length in old)))
+        sql = "UPDATE facts SET documents = documents - %s, chunks = chunks - %s"
+        connection.execute(sql, (gone, len(old)))
         return ids_of(old)
 
     def _tend(self, statement: str) -> None:
@@ -154,7 +154,7 @@ class PostgresStore:
             if words == RECIPE:
                 return
             connection.execute("DELETE FROM words")
-            connection.execute("UPDATE facts SET words = %s, words_total = 0", (RECIPE,))
+            connection.execute("UPDATE facts SET words = %s", (RECIPE,))
             for key, text in connection.execute("SELECT id, text FROM documents").fetchall():
                 sql = "SELECT id, text FROM chunks WHERE document = %s ORDER BY id"
                 rows = connection.execute(sql, (key,)).fetchall()
@@ -179,21 +179,17 @@ def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[New
 
 
 def _add_words(connection: Connection[Any], ids: Ids, words: Sequence[Indexed]) -> None:
-    lengths = [each.plain.count(" ") + 1 for each in words]
-    sql = """INSERT INTO words (chunk, length, words) SELECT chunk, length, words::tsvector
-             FROM unnest(%s::bigint[], %s::int[], %s::text[]) AS new (chunk, length, words)"""
-    connection.execute(sql, (ids.tolist(), lengths, list(map(_tsvector, words))))
-    connection.execute("UPDATE facts SET words_total = words_total + %s", (sum(lengths),))
+    sql = """INSERT INTO words (chunk, words) SELECT chunk, words::tsvector
+             FROM unnest(%s::bigint[], %s::text[]) AS new (chunk, words)"""
+    connection.execute(sql, (ids.tolist(), list(map(_tsvector, words))))
 
 
 def _tsvector(indexed: Indexed) -> str:
     """Words as text of a tsvector; only their counts matter, not where they stand."""
-    counts = Counter((PLAIN + word, "D") for word in indexed.plain.split(" ") if word)
-    counts.update((FORM + word, "A") for word in indexed.forms.split(" ") if word)
-    return " ".join(
-        f"{quoted(word)}:{','.join(f'{at}{label}' for at in range(1, min(count, _POSITIONS) + 1))}"
-        for (word, label), count in counts.items()
-    )
+    counts = Counter(PLAIN + word for word in indexed.plain.split(" ") if word)
+    counts.update(FORM + word for word in indexed.forms.split(" ") if word)
+    places = [",".join(map(str, range(1, min(count, _POSITIONS) + 1))) for count in counts.values()]
+    return " ".join(f"{quoted(word)}:{at}" for word, at in zip(counts, places, strict=True))
 
 
 def _storable(text: str) -> str:

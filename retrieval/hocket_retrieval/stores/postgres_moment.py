@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import log
-from typing import Any
+from math import inf, log
+from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg import Connection
-from psycopg.sql import SQL, Composed
+from psycopg.sql import SQL
 
 from ..lexical import words
 from .folders import folder_of
@@ -19,12 +19,22 @@ from .records import Chunk, Document, DocumentInfo, Ids, Vectors
 SCANNED = 50_000  # chunks that a search by meaning reads one by one, rather than ask an index that may miss some
 COUNTED = 10_000  # chunks of a word that tell how rare it is
 PLAIN, FORM = "=", ""  # before a word in the index, which column it is of
-_WEIGHTS = [0.05, 0.0, 0.0, 1.0]  # of plain words (label D), and of forms (label A)
+PLAIN_WEIGHT = 0.05  # what is found by its stem and its form is hardly better than by its stem
+_SHARES = [1.0, 1.0, 1.0, 1.0]  # for ts_rank: its labels weigh alike
 _HEAD = "name, title, text, sha256, recipe, outline"
 _CHUNK = """SELECT c.id, d.name, d.title, c.ordinal, c.text, c.place, c.vector, v.vector::real[] FROM chunks c
             JOIN documents d ON d.id = c.document JOIN vectors v ON v.id = c.vector"""
 _WORD_BYTES = 2_000  # a tsvector takes 2,046
 _READ = 32  # chunks read at once
+
+
+class _Term(NamedTuple):
+    """Text of a tsquery; how many chunks have it, its weight, and the most that it adds to a score."""
+
+    text: str
+    chunks: int
+    weight: float
+    most: float
 
 
 class PostgresMoment:
@@ -67,36 +77,21 @@ class PostgresMoment:
         return {*digests} - {bytes(digest) for (digest,) in known}
 
     def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
-        """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it.
+        """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it, without a chunk's length.
 
         A word counts by its inverse document frequency (of at most COUNTED chunks) and by `ts_rank`, which grows with
-        its count in the chunk towards a bound; the sum is divided as in BM25 by a length in words (b = 0.75). Plain
-        words count 0.05 of forms.
+        its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
         """
-        plain, prefixes, forms = query_terms(query)
-        asked = [quoted(PLAIN + word) for word in plain if word not in prefixes]
-        asked += [f"{quoted(PLAIN + word)}:*" for word in prefixes]
-        asked += [quoted(FORM + word) for word in forms]
-        if not asked or limit <= 0:
-            return {}
-        weights = self._rarities(asked)
-        sql = """
-            SELECT w.chunk, (SELECT sum(t.rarity * ts_rank(%(weights)s::real[], w.words, t.term))
-                             FROM unnest(%(terms)s::tsquery[], %(rarities)s::float8[]) AS t (term, rarity))
-                   / (0.25 + 0.75 * w.length / %(mean)s) AS score
-            FROM words w {where} w.words @@ %(any)s::tsquery ORDER BY score DESC, w.chunk LIMIT %(limit)s"""
-        joined = "JOIN chunks c ON c.id = w.chunk JOIN documents d ON d.id = c.document"
-        values = {
-            "weights": _WEIGHTS,
-            "terms": asked,
-            "rarities": weights,
-            "any": " | ".join(asked),
-            "mean": max(float(self._one("SELECT words_total::float8 / greatest(chunks, 1) FROM facts")), 1.0),
-            "limit": limit,
-        }
-        where = SQL(f"{joined} WHERE {{}} AND").format(_WITHIN) if within else SQL("WHERE")
-        rows = self._connection.execute(SQL(sql).format(where=where), values | _range(within))
-        return {chunk: float(score) for chunk, score in rows}
+        terms = self._terms(query)
+        matches = self._matches(within) if terms and limit > 0 else 0
+        found: dict[int, float] = {}
+        for some in range(1, len(terms) + 1) if matches else ():
+            # What has none of the first terms scores no more than the others weigh together.
+            if sum(term.chunks for term in terms[:some]) >= limit or some == len(terms):
+                found = self._ranked(terms, some, limit, within, matches)
+                if len(found) >= limit and min(found.values()) > sum(term.most for term in terms[some:]):
+                    break
+        return found
 
     def frequency(self, word: str, limit: int) -> int:
         """How many chunks have a word of `content_words`, counted up to `limit`."""
@@ -122,10 +117,10 @@ class PostgresMoment:
             return {}
         matches = self._matches(within)
         if matches > SCANNED:
-            found = self._nearest(vector, limit, within, "v.vector <#> %(vector)s::vector")
+            found = self._nearest(vector, limit, within, "v.vector <#> %s::vector")
             if len(found) >= min(limit, matches):
                 return found
-        return self._nearest(vector, limit, within, "(v.vector <#> %(vector)s::vector) + 0")  # no index has this
+        return self._nearest(vector, limit, within, "(v.vector <#> %s::vector) + 0")  # no index has this
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order; ids no longer here are left out."""
@@ -154,25 +149,48 @@ class PostgresMoment:
         return self._rows(sql, ids.tolist())
 
     def _nearest(self, vector: Vectors, limit: int, within: str, distance: str) -> dict[int, float]:
-        sql = """SELECT c.id, v.vector <#> %(vector)s::vector FROM vectors v JOIN chunks c ON c.vector = v.id
-                 JOIN documents d ON d.id = c.document WHERE {within} ORDER BY {distance} LIMIT %(limit)s"""
+        sql = """SELECT c.id, v.vector <#> %s::vector FROM vectors v JOIN chunks c ON c.vector = v.id
+                 JOIN documents d ON d.id = c.document WHERE {} ORDER BY {} LIMIT %s"""
         self._connection.execute("SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 400")
-        query = SQL(sql).format(within=_WITHIN if within else SQL("true"), distance=SQL(distance))
-        values = {"vector": vector_text(vector), "limit": limit, **_range(within)}
-        rows = self._connection.execute(query, values).fetchall()
+        folder, text = folder_of(within), vector_text(vector)
+        query = SQL(sql).format(_IN_FOLDER if folder else SQL("true"), SQL(distance))
+        rows = self._connection.execute(query, [text, *(folder or ()), text, limit]).fetchall()
         return {id: -distance for id, distance in sorted(rows, key=lambda row: (row[1], row[0]))}
 
     def _matches(self, within: str) -> int:
-        if not within:
+        """How many chunks a folder has."""
+        if (folder := folder_of(within)) is None:
             return self.totals()[1]
-        query = SQL("SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {}").format(_WITHIN)
-        ((count,),) = self._connection.execute(query, _range(within)).fetchall()
+        query = SQL("SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {}").format(_IN_FOLDER)
+        ((count,),) = self._connection.execute(query, folder).fetchall()
         return int(count)
 
-    def _rarities(self, terms: Sequence[str]) -> list[float]:
+    def _terms(self, query: str) -> list[_Term]:
+        """Those that weigh most first."""
+        plain, prefixes, forms = query_terms(query)
+        asked = {quoted(FORM + word): 1.0 for word in forms}
+        asked |= {quoted(PLAIN + word) + ":*" * (word in prefixes): PLAIN_WEIGHT for word in plain}
         total = self.totals()[1]
-        counts = [self._frequency(term, COUNTED) for term in terms]
-        return [log(1 + (max(total, count) - count + 0.5) / (count + 0.5)) for count in counts]
+        found = []
+        for text, share in asked.items():
+            chunks = self._frequency(text, COUNTED)
+            weight = share * log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+            found.append(_Term(text, chunks, weight, inf if text.endswith("*") else weight))  # it may be many words
+        return sorted((term for term in found if term.chunks), key=lambda term: -term.most)
+
+    def _ranked(self, terms: Sequence[_Term], some: int, limit: int, within: str, matches: int) -> dict[int, float]:
+        """The best of the chunks that have one of the first terms, by all terms."""
+        score = SQL(" + ").join([SQL("%s * ts_rank(%s::real[], w.words, %s::tsquery)")] * len(terms))
+        # Of a small folder every chunk is read; the index would give all of the whole store.
+        small = within and matches * 10 < self.totals()[1]
+        has = SQL("(w.words @@ %s::tsquery) IS TRUE" if small else "w.words @@ %s::tsquery")
+        folder = folder_of(within)
+        where = SQL(_JOINED + " WHERE {} AND").format(_IN_FOLDER) if folder else SQL("WHERE")
+        sql = SQL("SELECT w.chunk, {} AS score FROM words w {} {} ORDER BY score DESC, w.chunk LIMIT %s")
+        weights = [value for term in terms for value in (term.weight, _SHARES, term.text)]
+        values = [*weights, *(folder or ()), " | ".join(term.text for term in terms[:some]), limit]
+        rows = self._connection.execute(sql.format(score, where, has), values)
+        return {chunk: float(score) for chunk, score in rows}
 
     def _frequency(self, term: str, limit: int) -> int:
         sql = "SELECT count(*) FROM (SELECT FROM words WHERE words @@ %s::tsquery LIMIT %s) AS found"
@@ -186,12 +204,8 @@ class PostgresMoment:
         return self._connection.execute(sql.encode(), values).fetchall()
 
 
-_WITHIN: Composed = SQL("(d.name = %(name)s OR d.name >= %(first)s AND d.name < %(end)s)").format()
-
-
-def _range(within: str) -> dict[str, str]:
-    folder = folder_of(within)
-    return folder._asdict() if folder else {}
+_JOINED = "JOIN chunks c ON c.id = w.chunk JOIN documents d ON d.id = c.document"
+_IN_FOLDER = SQL("(d.name = %s OR d.name >= %s AND d.name < %s)")
 
 
 def quoted(word: str) -> str:

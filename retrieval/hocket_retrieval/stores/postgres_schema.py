@@ -19,7 +19,7 @@ CREATE SCHEMA hocket;
 CREATE TABLE hocket.facts (
     one boolean PRIMARY KEY DEFAULT true CHECK (one), version int NOT NULL, number text NOT NULL, words text NOT NULL,
     generation bigint NOT NULL DEFAULT 0, identity text NOT NULL,
-    documents bigint NOT NULL DEFAULT 0, chunks bigint NOT NULL DEFAULT 0, words_total bigint NOT NULL DEFAULT 0);
+    documents bigint NOT NULL DEFAULT 0, chunks bigint NOT NULL DEFAULT 0);
 CREATE TABLE hocket.documents (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE, title text NOT NULL,
     text text NOT NULL, sha256 bytea NOT NULL, recipe text NOT NULL, outline text NOT NULL,
@@ -34,7 +34,7 @@ CREATE TABLE hocket.chunks (
     UNIQUE (document, ordinal));
 CREATE INDEX chunks_by_vector ON hocket.chunks (vector);
 CREATE TABLE hocket.words (
-    chunk bigint PRIMARY KEY REFERENCES hocket.chunks ON DELETE CASCADE, length int NOT NULL, words tsvector NOT NULL);
+    chunk bigint PRIMARY KEY REFERENCES hocket.chunks ON DELETE CASCADE, words tsvector NOT NULL);
 ALTER TABLE hocket.words ALTER COLUMN words SET STORAGE MAIN;
 CREATE INDEX words_by_word ON hocket.words USING gin (words) WITH (fastupdate = off);
 """

@@ -125,9 +125,10 @@ class LanceStore:
         bucket that keeps versions of its objects keeps theirs.
         """
         with self._writing():
-            tables.fold(self._table)
+            for table in (self._made, self._table):
+                tables.fold(table)
             self._rewrite()
-            self._tend()
+            self._drop_old()
 
     def sync(self) -> None:
         """Let all that was written outlive a power cut; a bucket sees to that itself."""
@@ -201,6 +202,7 @@ class LanceStore:
         beside = rows.filter(pa.array(np.isin(numbers, state.fragments)))["document"].unique().to_pylist()
         if beside:
             self._table.update(where=one_of("document", beside).to_sql(), values_sql={"recipe": "recipe"})
+            tables.fold(self._table)
         if state.fragments:
             clean = tables.state_row(state._replace(fragments=()), self._table.schema)
             self._table.merge_insert("id").when_matched_update_all().execute(clean, on_bad_vectors="null")
@@ -209,14 +211,17 @@ class LanceStore:
         for table in (self._made, self._table):
             tables.fold(table)
         tables.index_vectors(self._table)
+        self._drop_old()
+        self._tended = self._table.version
+        # Joining files writes most of them anew, so the more there is, the rarer it is done.
+        self._patience = min(max(TENDED[0], self._table.count_rows() // 100), TENDED[1])
+
+    def _drop_old(self) -> None:
         with ExitStack() as stack:
             with suppress(Unavailable):  # by then all reads have ended that began before the last commit
                 stack.enter_context(self._held("readers.lock", READ_S))
             for table in (self._made, self._table):
                 tables.drop_old(table, unfinished=self._folder is not None)
-        self._tended = self._table.version
-        # Joining files writes most of them anew, so the more there is, the rarer it is done.
-        self._patience = min(max(TENDED[0], self._table.count_rows() // 100), TENDED[1])
 
     def _renew(self) -> None:
         """Write the words of every document anew where another recipe made them."""

@@ -109,9 +109,9 @@ def index_vectors(table: Table) -> None:
 
 
 def all_words_indexed(table: Table) -> bool:
-    """Whether the indices of words know every row."""
+    """Whether the indices of words know every row but that of the state, which each commit writes."""
     found = [table.index_stats(f"{column}_idx") for column in ("plain", "forms")]
-    return all(each is not None and each.num_unindexed_rows == 0 for each in found)
+    return all(each is not None and each.num_unindexed_rows <= 1 for each in found)
 
 
 def fold(table: Table) -> None:

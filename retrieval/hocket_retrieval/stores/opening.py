@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ def open_store(config: StoreConfig, state: Path, dimension: int) -> DocumentStor
     """Open a store of vectors of this dimension; `state` is the daemon's folder. Raises StoreError, Unavailable."""
     try:
         if config.kind == "lancedb":
+            os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for those who make it
             from .lance import LanceStore
 
             return LanceStore(config.place or str(state / "lance"), dimension)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg import Connection
-from psycopg.sql import SQL
+from psycopg.sql import SQL, Literal
 
 from ..lexical import words
 from .folders import folder_of
@@ -17,7 +17,7 @@ from .query_terms import query_terms
 from .records import Chunk, Document, DocumentInfo, Ids, Vectors
 
 SCANNED = 50_000  # chunks that a search by meaning reads one by one, rather than ask an index that may miss some
-COUNTED = 10_000  # chunks of a word that tell how rare it is
+COUNTED = 1_000  # chunks of a word; of more the server's own estimate tells how rare it is
 PLAIN, FORM = "=", ""  # before a word in the index, which column it is of
 PLAIN_WEIGHT = 0.05  # what is found by its stem and its form is hardly better than by its stem
 _SHARES = [1.0, 1.0, 1.0, 1.0]  # for ts_rank: its labels weigh alike
@@ -79,16 +79,17 @@ class PostgresMoment:
     def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
         """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it, without a chunk's length.
 
-        A word counts by its inverse document frequency (of at most COUNTED chunks) and by `ts_rank`, which grows with
-        its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
+        A word counts by its inverse document frequency, by the server's estimate above COUNTED chunks, and by `ts_rank`,
+        which grows with its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
         """
-        terms = self._terms(query)
-        matches = self._matches(within) if terms and limit > 0 else 0
+        terms = self._terms(query) if limit > 0 else []
+        # Of a small folder every chunk is read; the index would give all of the whole store.
+        small = self._matches(within) * 10 < self.totals()[1]
         found: dict[int, float] = {}
-        for some in range(1, len(terms) + 1) if matches else ():
+        for some in range(len(terms) if small else 1, len(terms) + 1) if terms else ():
             # What has none of the first terms scores no more than the others weigh together.
             if sum(term.chunks for term in terms[:some]) >= limit or some == len(terms):
-                found = self._ranked(terms, some, limit, within, matches)
+                found = self._ranked(terms, some, limit, within, scan=small)
                 if len(found) >= limit and min(found.values()) > sum(term.most for term in terms[some:]):
                     break
         return found
@@ -168,22 +169,28 @@ class PostgresMoment:
     def _terms(self, query: str) -> list[_Term]:
         """Those that weigh most first."""
         plain, prefixes, forms = query_terms(query)
-        asked = {quoted(FORM + word): 1.0 for word in forms}
-        asked |= {quoted(PLAIN + word) + ":*" * (word in prefixes): PLAIN_WEIGHT for word in plain}
-        total = self.totals()[1]
-        found = []
-        for text, share in asked.items():
-            chunks = self._frequency(text, COUNTED)
-            weight = share * log(1 + (total - chunks + 0.5) / (chunks + 0.5))
-            found.append(_Term(text, chunks, weight, inf if text.endswith("*") else weight))  # it may be many words
+        counts = {word: self._chunks_with(quoted(FORM + word)) for word in forms}
+        found = [self._term(quoted(FORM + word), counts[word], 1.0) for word in forms]
+        for word in plain:
+            text = quoted(PLAIN + word) + ":*" * (word in prefixes)
+            found.append(self._term(text, counts.get(word) or self._chunks_with(text), PLAIN_WEIGHT))
         return sorted((term for term in found if term.chunks), key=lambda term: -term.most)
 
-    def _ranked(self, terms: Sequence[_Term], some: int, limit: int, within: str, matches: int) -> dict[int, float]:
+    def _term(self, text: str, chunks: int, share: float) -> _Term:
+        weight = share * log(1 + (max(self.totals()[1] - chunks, 0) + 0.5) / (chunks + 0.5))
+        return _Term(text, chunks, weight, inf if text.endswith("*") else weight)  # one that ends so may be many words
+
+    def _chunks_with(self, term: str) -> int:
+        if (count := self._frequency(term, COUNTED)) < COUNTED:
+            return count
+        query = SQL("EXPLAIN (FORMAT JSON) SELECT FROM words WHERE words @@ {}::tsquery").format(Literal(term))
+        (((plan,),),) = self._connection.execute(query).fetchall()
+        return max(count, int(plan["Plan"]["Plan Rows"]))
+
+    def _ranked(self, terms: Sequence[_Term], some: int, limit: int, within: str, *, scan: bool) -> dict[int, float]:
         """The best of the chunks that have one of the first terms, by all terms."""
         score = SQL(" + ").join([SQL("%s * ts_rank(%s::real[], w.words, %s::tsquery)")] * len(terms))
-        # Of a small folder every chunk is read; the index would give all of the whole store.
-        small = within and matches * 10 < self.totals()[1]
-        has = SQL("(w.words @@ %s::tsquery) IS TRUE" if small else "w.words @@ %s::tsquery")
+        has = SQL("(w.words @@ %s::tsquery) IS TRUE" if scan else "w.words @@ %s::tsquery")
         folder = folder_of(within)
         where = SQL(_JOINED + " WHERE {} AND").format(_IN_FOLDER) if folder else SQL("WHERE")
         sql = SQL("SELECT w.chunk, {} AS score FROM words w {} {} ORDER BY score DESC, w.chunk LIMIT %s")

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import tempfile
-import uuid
 import warnings
 from pathlib import Path
 
@@ -32,10 +31,11 @@ def server():
 
 @pytest.fixture
 def database(server):
-    """A connection string of an empty database."""
-    name = f"t{uuid.uuid4().hex}"
-    server.psql(f"CREATE DATABASE {name};")
-    return server.get_uri(name)
+    """A connection string of a database without a store."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: hocket[postgres]")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        connection.execute("SET client_min_messages = 'warning'; DROP SCHEMA IF EXISTS hocket CASCADE")
+    return server.get_uri()
 
 
 @pytest.fixture(params=KINDS)

@@ -263,24 +263,24 @@ def run_writer(kind: str, place: str, *arguments: object) -> subprocess.Popen[st
 
 def test_writers_at_the_same_time_lose_nothing(kind, place, store):
     """Each in a process of its own; of a document that both write, one version is there, whole."""
-    with guarded(run_writer(kind, place, "one", 12, 0)) as one, guarded(run_writer(kind, place, "two", 12, 0)) as two:
-        for number in range(12):
+    with guarded(run_writer(kind, place, "one", 6, 0)) as one, guarded(run_writer(kind, place, "two", 6, 0)) as two:
+        for number in range(6):
             put(store, f"three/{number}", f"three writes {number}", "every writer has this")
         errors = [process.communicate()[1] for process in (one, two)]
         assert [one.returncode, two.returncode] == [0, 0], errors
     with store.moment() as moment:
-        names = {f"{name}/{number}" for name in ("one", "two", "three") for number in range(12)} | {"shared"}
+        names = {f"{name}/{number}" for name in ("one", "two", "three") for number in range(6)} | {"shared"}
         assert {info.name for info in moment.documents()} == names
-        assert moment.totals() == (37, 74)
-        assert len(moment.ids()) == len({*moment.ids().tolist()}) == 74
+        assert moment.totals() == (19, 38)
+        assert len(moment.ids()) == len({*moment.ids().tolist()}) == 38
     for name in names - {"shared"}:
         writer, _, number = name.partition("/")
         assert texts_of(store, name) == [f"{writer} writes {number}", "every writer has this"]
-    assert texts_of(store, "shared") in [[f"shared as {name} 11", "every writer has this"] for name in ("one", "two")]
+    assert texts_of(store, "shared") in [[f"shared as {name} 5", "every writer has this"] for name in ("one", "two")]
 
 
 @pytest.mark.parametrize(
-    "share", [share if share in {0.25, 0.85} else pytest.param(share, marks=pytest.mark.long) for share in SHARES]
+    "share", [share if share == 0.45 else pytest.param(share, marks=pytest.mark.long) for share in SHARES]
 )
 def test_a_killed_writer_leaves_all_or_nothing(kind, place, store, share):
     """Wherever in its work it dies; who comes next can write and purge."""

@@ -124,7 +124,8 @@ def drop_old(table: Table, *, unfinished: bool) -> None:
     """Delete the files of all versions but the last; with `unfinished` those that a killed writer left, too."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        table.optimize(cleanup_older_than=timedelta(0), delete_unverified=unfinished)
+        for _ in range(2):  # the first may make a version itself, when it brings the indices up to date
+            table.optimize(cleanup_older_than=timedelta(0), delete_unverified=unfinished)
 
 
 def columns_of(indexed: Indexed) -> tuple[str, str]:

@@ -79,8 +79,8 @@ class PostgresMoment:
     def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
         """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it, without a chunk's length.
 
-        A word counts by its inverse document frequency, by the server's estimate above COUNTED chunks, and by `ts_rank`,
-        which grows with its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
+        A word counts by its inverse document frequency, which is the server's estimate above COUNTED chunks, and by
+        `ts_rank`, which grows with its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
         """
         terms = self._terms(query) if limit > 0 else []
         # Of a small folder every chunk is read; the index would give all of the whole store.

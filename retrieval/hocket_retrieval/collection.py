@@ -18,7 +18,7 @@ import structlog
 from hocket_bus.private import keep_private, lock, private_folder
 
 from .chunking import DEFAULT_WORDS
-from .config import GraphConfig
+from .config import GraphConfig, StoreConfig
 from .earlier import take_over
 from .embedder import Embedder, Reranker
 from .errors import IndexBuilding, StoreError
@@ -30,13 +30,14 @@ from .job import Job, OnProgress, Report
 from .search import Searcher, SearchResult, check_query
 from .sentences import Sentence, extract
 from .skipped import SkippedFiles
+from .stores.opening import open_store
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, DocumentInfo, NewChunk
-from .stores.sqlite import SqliteStore
 from .waiting import WaitingFiles
 from .walk import has_entries, is_gone
 
 DEFAULT_GRAPH = GraphConfig()
+DEFAULT_STORE = StoreConfig()
 CLOSE_S = 10.0  # for the file at hand; a service manager ends a daemon that takes 30 s
 log = structlog.get_logger(__name__)
 
@@ -68,6 +69,8 @@ class Collection:
         reranker: Reranker | None = None,
         chunk_words: int = DEFAULT_WORDS,
         graph: GraphConfig = DEFAULT_GRAPH,
+        *,
+        store: StoreConfig = DEFAULT_STORE,
     ) -> None:
         """Open, or make, the collection.
 
@@ -83,7 +86,7 @@ class Collection:
             opened.callback(self._waiting.close)
             self.skipped = SkippedFiles(folder / "skipped.sqlite")
             opened.callback(self.skipped.close)
-            self._store = SqliteStore(folder, embedder.fingerprint, embedder.dimension)
+            self._store = open_store(store, folder, embedder.fingerprint, embedder.dimension)
             opened.callback(self._store.close)
             path = folder / "graph.sqlite"
             self.graph = Graph(path, self._store, extractor, graph.entities, graph.min_documents)

@@ -45,6 +45,23 @@ class GraphConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     key_file: KeyFile = ""
 
 
+class StoreConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where the documents are stored: docs/stores.md."""
+
+    kind: Annotated[
+        Literal["sqlite", "lancedb", "postgres"],
+        Meta(description="`sqlite` for one machine; `lancedb` or `postgres` for many documents or several daemons"),
+    ] = "sqlite"
+    place: Annotated[
+        str,
+        Meta(
+            description="of lancedb a folder or a bucket such as `s3://name/folder`; empty: `lance` in the state "
+            "folder; of postgres a connection string such as `postgresql://user@host/database`, without a password; "
+            "sqlite is always in the state folder"
+        ),
+    ] = ""
+
+
 class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A retrieval daemon: it reads documents and ranks their passages."""
 
@@ -90,4 +107,5 @@ class RetrievalConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ] = ""
     log_level: Annotated[Level, Meta(description="`debug`, `info`, `warning` or `error`")] = "info"
     log_format: Annotated[Format, Meta(description="`json`, `people`, or `auto`: for people at a terminal")] = "auto"
+    store: StoreConfig = StoreConfig()
     graph: GraphConfig = GraphConfig()

@@ -262,7 +262,9 @@ def open_collection(config: RetrievalConfig) -> Collection:
     """The collection that a configuration describes, its models loaded. Raises BadConfiguration."""
     embedder = Embedder(config.embedder, config.threads, config.precision)
     reranker = Reranker(config.reranker) if config.reranker else None
-    return Collection(Path(config.state).expanduser(), embedder, reranker, config.chunk_words, config.graph)
+    return Collection(
+        Path(config.state).expanduser(), embedder, reranker, config.chunk_words, config.graph, store=config.store
+    )
 
 
 def _facts(collection: Collection) -> dict[str, int]:

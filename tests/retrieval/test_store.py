@@ -48,7 +48,7 @@ def test_a_failed_put_changes_nothing(store, toy):
     """A document whose vectors are not all there is refused whole, and the old version stays."""
     put(store, toy, "a", "red brick")
 
-    with pytest.raises(sqlite3.IntegrityError):
+    with pytest.raises(StoreError, match="missing"):
         store.put_document(Document("a", "a", "x", b"", "recipe"), [NewChunk("new text", digest("no", "vector"))])
 
     with store.moment() as moment:

@@ -53,7 +53,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
         assert embedder is not None
         report.add(_measured(loaded, device, embedder, settings))
     if json_path is not None:
-        report.plot(json_path.with_suffix(".png"), "device", "hit_5", "", title="Found among five passages")
+        report.plot(json_path.with_suffix(".png"), "device", "hit_5", "of", title="Found among five passages")
     return report.finish(COLUMNS)
 
 
@@ -67,6 +67,7 @@ def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Sett
     spans = [recall for _, recall, _ in found if recall is not None]
     places = [place for place, _, _ in found]
     return {
+        "of": questions[0].of,
         "device": device,
         "questions": len(found),
         "hit_1": fmean(place == 1 for place in places),

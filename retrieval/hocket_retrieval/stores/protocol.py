@@ -98,11 +98,6 @@ class Moment(TextIndex, VectorIndex, Protocol):
 class DocumentStore(Protocol):
     """A store of documents. Reads may come from any thread, writes take turns; raises StoreError, StoreFull."""
 
-    @property
-    def number(self) -> str:
-        """The store's own, from its first day on."""
-        ...
-
     def moment(self) -> AbstractContextManager[Moment]:
         """All reads inside see one and the same state of the documents."""
         ...

@@ -16,12 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
+from ..errors import StoreError
 from ..lexical import indexed, language_of
 from ..sqlite_file import SqliteFile
 from . import word_index
 from .dense import DenseIndex
+from .outlines import outline_text
 from .records import Change, Document, Ids, NewChunk, Vectors
-from .sqlite_moment import SqliteMoment, ids_of, outline_text, state_of
+from .sqlite_moment import SqliteMoment, ids_of, state_of
 
 SCHEMA_VERSION = 7
 _SCHEMA = """
@@ -86,8 +88,6 @@ class SqliteStore:
             word_index.renew(connection)
             # A new store has none yet, and neither has one that an earlier hocket wrote.
             connection.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
-            connection.execute("INSERT OR IGNORE INTO facts VALUES ('number', hex(randomblob(8)))")
-            self.number: str = connection.execute("SELECT value FROM facts WHERE name = 'number'").fetchone()[0]
         self._index = DenseIndex(folder, fingerprint, dimension)
         with self.moment() as moment:
             self._index.open(moment)
@@ -121,6 +121,9 @@ class SqliteStore:
 
         def put(connection: sqlite3.Connection) -> Change:
             removed = _delete(connection, document.name)
+            digests = [chunk.digest for chunk in chunks]
+            if SqliteMoment(connection, self._index).missing(digests):
+                raise StoreError(f"{document.name}: vectors of its chunks are missing", "ingest it again")
             cursor = connection.execute(
                 "INSERT INTO documents (name, title, text, sha256, recipe, outline, chunks, ingested_at, language)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

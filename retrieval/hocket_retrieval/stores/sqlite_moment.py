@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,11 +10,13 @@ import numpy as np
 
 from ..lexical import whole_words
 from .dense import DenseIndex
-from .records import Chunk, Document, DocumentInfo, Ids, Outline, Vectors
+from .folders import folder_of
+from .outlines import outline_of
+from .records import Chunk, Document, DocumentInfo, Ids, Vectors
 from .word_index import RANK, match_expression, phrase, term
 
 _WITHIN = """SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document
-             WHERE d.name = ?1 OR (d.name > ?1 || '/' AND d.name < ?1 || '0')"""  # "0" comes behind "/"
+             WHERE d.name = ?1 OR (d.name >= ?2 AND d.name < ?3)"""
 
 
 class SqliteMoment:
@@ -62,10 +63,13 @@ class SqliteMoment:
         expression = match_expression(query)
         if not expression:
             return {}
-        among, folder = (f" AND +rowid IN ({_WITHIN})", within.rstrip("/")) if within else ("", "")
-        sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ?2{among}
-                  ORDER BY bm25 DESC, rowid LIMIT ?3"""
-        return dict(self._connection.execute(sql, (folder, expression, limit)).fetchall())
+        folder = folder_of(within)
+        among = (
+            f"AND +rowid IN ({_WITHIN})" if folder else ""
+        )  # "+": else every id is looked for by a search of its own
+        sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ?4 {among}
+                  ORDER BY bm25 DESC, rowid LIMIT ?5"""
+        return dict(self._connection.execute(sql, (*(folder or ("", "", "")), expression, limit)).fetchall())
 
     def frequency(self, word: str, limit: int) -> int:
         """How many chunks have a word of `content_words`, counted up to `limit`."""
@@ -84,10 +88,14 @@ class SqliteMoment:
         return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
 
     def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
-        """Cosines of the nearest chunks by their ids, nearest first; of those the newest may be in no table yet."""
-        if not within:
-            return self._index.search(vector, limit)
-        return self._index.search(vector, limit, ids_of(self._connection.execute(_WITHIN, (within.rstrip("/"),))))
+        """Cosines of the nearest chunks by their ids, nearest first; of those that have gone since none."""
+        folder = folder_of(within)
+        among = None
+        if folder:
+            among = ids_of(self._connection.execute(_WITHIN, folder))
+        elif self._index.state != self.state():  # what came to it since this moment began is left out
+            among = self.ids()
+        return self._index.search(vector, limit, among)
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order, each read when it is asked for; ids no longer here are left out."""
@@ -152,13 +160,3 @@ def state_of(connection: sqlite3.Connection) -> str:
 def ids_of(rows: Iterable[tuple[Any, ...]]) -> Ids:
     """The first column of `rows`, as an array of their number."""
     return np.array([row[0] for row in rows], dtype=np.int64)
-
-
-def outline_text(outline: Outline) -> str:
-    """An outline as it is stored."""
-    return json.dumps(outline, ensure_ascii=False) if outline else ""
-
-
-def outline_of(text: str) -> Outline:
-    """The outline of a stored text."""
-    return tuple((offset, place) for offset, place in json.loads(text)) if text else ()

@@ -1,0 +1,21 @@
+"""Names of documents in a folder, as a range: a store compares names by their bytes, and has no pattern to escape."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Folder(NamedTuple):
+    """The document `name` itself, and every name from `first` on that comes before `end`."""
+
+    name: str
+    first: str
+    end: str
+
+
+def folder_of(within: str) -> Folder | None:
+    """What lies in a folder, or is one document; None: everything."""
+    if not within:
+        return None
+    name = within.rstrip("/")
+    return Folder(name, name + "/", name + chr(ord("/") + 1))

@@ -1,0 +1,35 @@
+"""The store that a configuration names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..config import StoreConfig
+from ..errors import StoreError
+
+if TYPE_CHECKING:
+    from .protocol import DocumentStore
+
+
+def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: int) -> DocumentStore:
+    """Open a store of vectors of this dimension, made by the embedder `fingerprint`; `state` is the daemon's folder.
+
+    Raises StoreError, Unavailable.
+    """
+    try:
+        if config.kind == "lancedb":
+            os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for those who make it
+            from .lance import LanceStore
+
+            return LanceStore(config.place or str(state / "lance"), dimension)
+        if config.kind == "postgres":
+            from .postgres import PostgresStore
+
+            return PostgresStore(config.place, dimension)
+    except ImportError as error:
+        raise StoreError(f"{config.kind} is not installed", f"run: pip install 'hocket[{config.kind}]'") from error
+    from .sqlite import SqliteStore
+
+    return SqliteStore(state, fingerprint, dimension)

@@ -1,0 +1,191 @@
+"""A store of documents in PostgreSQL with pgvector, which several daemons may share.
+
+A document is written, replaced or removed in one transaction. Every such transaction changes the one row of `facts`
+first, so writers take turns, each of them briefly: vectors are made before.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from psycopg import Connection
+
+from hocket_bus.errors import Unavailable
+
+from ..lexical import RECIPE, Indexed, indexed, language_of
+from . import unused
+from .outlines import outline_text
+from .postgres_connections import DEADLINES, Connections
+from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted, vector_text
+from .postgres_schema import prepare
+from .records import Change, Document, Ids, NewChunk, Vectors
+
+TABLES = ("documents", "chunks", "vectors", "words", "facts")
+_TENDING = "1h"  # the longest that a statement of upkeep may take
+_POSITIONS = 255  # of one word in a tsvector
+_NONE = np.empty(0, dtype=np.int64)
+
+
+class PostgresStore:
+    """The store in a database, in a schema named hocket; `conninfo` is a connection string without a password."""
+
+    def __init__(self, conninfo: str, dimension: int) -> None:
+        """Open, or make, the store. Raises StoreError where it has another dimension or version; Unavailable."""
+        self._connections = Connections(conninfo)
+        self._own = secrets.token_hex(8)
+        try:
+            with self._connections.one() as connection:
+                prepare(connection, dimension, self._connections.place)
+            self._renew()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close every connection; reads under way must have ended."""
+        self._connections.close()
+
+    @contextmanager
+    def moment(self) -> Iterator[PostgresMoment]:
+        """All reads inside see one and the same state of the documents."""
+        with self._connections.one() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield PostgresMoment(connection)
+
+    def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
+        """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
+        # In one order for all, so that no two writers wait for each other.
+        rows = sorted(zip(digests, map(vector_text, vectors), strict=True))
+        sql = """INSERT INTO vectors (digest, vector, made_by)
+                 SELECT digest, vector::vector, %s FROM unnest(%s::bytea[], %s::text[]) AS new (digest, vector)
+                 ON CONFLICT (digest) DO NOTHING"""
+        with self._connections.one() as connection:
+            connection.execute(sql, (self._own, [row[0] for row in rows], [row[1] for row in rows]))
+
+    def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
+        """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
+
+        U+0000, which PostgreSQL does not store, becomes a space.
+        """
+        language = language_of(document.text)
+        words = [indexed(chunk.text, language) for chunk in chunks]
+        with self._change() as connection:
+            removed = self._delete(connection, [document.name])
+            fields = [*map(_storable, document[:3]), *document[3:5], outline_text(document.outline)]
+            sql = """INSERT INTO documents (name, title, text, sha256, recipe, outline, chunks, ingested_at)
+                     VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"""
+            ((key,),) = connection.execute(sql, [*fields, len(chunks), time.time()]).fetchall()
+            added = _add_chunks(connection, key, chunks)
+            _add_words(connection, added, words)
+            connection.execute("UPDATE facts SET documents = documents + 1, chunks = chunks + %s", (len(added),))
+            return Change(removed, added, PostgresMoment(connection).state())
+
+    def remove(self, names: Sequence[str]) -> Change:
+        """Remove documents; unknown names are passed over."""
+        with self._change() as connection:
+            removed = self._delete(connection, names)
+            return Change(removed, _NONE, PostgresMoment(connection).state())
+
+    def sweep(self) -> None:
+        """Drop vectors that no chunk uses: our own, and those that others made before `unused.KEPT_S`."""
+        sql = """DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM chunks c WHERE c.vector = v.id)
+                 AND (v.made_by = %s OR v.made_at < now() - make_interval(secs => %s))"""
+        with self._connections.one() as connection, connection.transaction():
+            connection.execute("SELECT FROM facts FOR UPDATE")
+            connection.execute(sql, (self._own, unused.KEPT_S))
+
+    def purge(self) -> None:
+        """VACUUM: no row of the tables holds text that was removed, once no other session reads an older state.
+
+        Its bytes may stay in free space until the server writes over them. Its log, replicas and backups are the
+        server's own.
+        """
+        self._tend("VACUUM")
+
+    def sync(self) -> None:
+        """Nothing: the server has every commit on its disk."""
+
+    def save(self) -> None:
+        """Let the server count anew what its plans go by."""
+        self._tend("ANALYZE")
+
+    @contextmanager
+    def _change(self) -> Iterator[Connection[Any]]:
+        """A transaction that leads to the next state; others that change something wait for it."""
+        with self._connections.one() as connection, connection.transaction():
+            sql = "UPDATE facts SET generation = generation + 1, identity = %s"
+            connection.execute(sql, (secrets.token_hex(8),))
+            yield connection
+
+    def _delete(self, connection: Connection[Any], names: Sequence[str]) -> Ids:
+        sql = """SELECT c.id, c.vector FROM chunks c JOIN documents d ON d.id = c.document
+                 WHERE d.name = ANY (%s) ORDER BY c.id"""
+        old = connection.execute(sql, (list(names),)).fetchall()
+        # Whoever removes its text answers for a vector.
+        sql = "UPDATE vectors SET made_by = %s WHERE id = ANY (%s)"
+        connection.execute(sql, (self._own, [vector for _, vector in old]))
+        gone = connection.execute("DELETE FROM documents WHERE name = ANY (%s)", (list(names),)).rowcount
+        sql = "UPDATE facts SET documents = documents - %s, chunks = chunks - %s"
+        connection.execute(sql, (gone, len(old)))
+        return ids_of(old)
+
+    def _tend(self, statement: str) -> None:
+        with self._connections.one() as connection:
+            connection.execute(f"SET statement_timeout = '{_TENDING}'")
+            for table in TABLES:
+                connection.execute(f"{statement} {table}".encode())
+            connection.execute(DEADLINES)
+
+    def _renew(self) -> None:
+        """Index the words of every chunk anew where another recipe made them."""
+        with self._connections.one() as connection, connection.transaction():
+            ((words,),) = connection.execute("SELECT words FROM facts FOR UPDATE").fetchall()
+            if words == RECIPE:
+                return
+            connection.execute("DELETE FROM words")
+            connection.execute("UPDATE facts SET words = %s", (RECIPE,))
+            for key, text in connection.execute("SELECT id, text FROM documents").fetchall():
+                sql = "SELECT id, text FROM chunks WHERE document = %s ORDER BY id"
+                rows = connection.execute(sql, (key,)).fetchall()
+                language = language_of(text)
+                _add_words(connection, ids_of(rows), [indexed(chunk, language) for _, chunk in rows])
+
+
+def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[NewChunk]) -> Ids:
+    sql = """INSERT INTO chunks (document, ordinal, vector, text, place)
+             SELECT %s, new.ordinal - 1, v.id, new.text, new.place
+             FROM unnest(%s::bytea[], %s::text[], %s::text[]) WITH ORDINALITY AS new (digest, text, place, ordinal)
+             JOIN vectors v ON v.digest = new.digest ORDER BY new.ordinal RETURNING id"""
+    columns = (
+        [new.digest for new in chunks],
+        [_storable(new.text) for new in chunks],
+        [_storable(new.place) for new in chunks],
+    )
+    added = ids_of(connection.execute(sql, (document, *columns)).fetchall())
+    if len(added) < len(chunks):
+        raise Unavailable(f"{len(chunks) - len(added)} vectors of a document are not here", "ingest it again")
+    return np.sort(added)
+
+
+def _add_words(connection: Connection[Any], ids: Ids, words: Sequence[Indexed]) -> None:
+    sql = """INSERT INTO words (chunk, words) SELECT chunk, words::tsvector
+             FROM unnest(%s::bigint[], %s::text[]) AS new (chunk, words)"""
+    connection.execute(sql, (ids.tolist(), list(map(_tsvector, words))))
+
+
+def _tsvector(indexed: Indexed) -> str:
+    """Words as text of a tsvector; only their counts matter, not where they stand."""
+    counts = Counter(PLAIN + word for word in indexed.plain.split(" ") if word)
+    counts.update(FORM + word for word in indexed.forms.split(" ") if word)
+    places = [",".join(map(str, range(1, min(count, _POSITIONS) + 1))) for count in counts.values()]
+    return " ".join(f"{quoted(word)}:{at}" for word, at in zip(counts, places, strict=True))
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", " ")

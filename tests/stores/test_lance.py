@@ -33,7 +33,7 @@ def row_files(place: str) -> set[Path]:
     return {*Path(place, "documents.lance", "data").iterdir()}
 
 
-@pytest.mark.parametrize("folds", [True, False])
+@pytest.mark.parametrize("folds", [pytest.param(True, marks=pytest.mark.long), False])
 def test_no_file_that_held_removed_text_is_left(place, store, monkeypatch, folds):
     """Even where it was little beside much, and whether joining files has written the rest anew or not."""
     put(store, "many", *MANY)
@@ -80,6 +80,7 @@ def test_many_writes_leave_few_files(place, store, monkeypatch):
         assert len(moment.by_words("text", 99)) == 30
 
 
+@pytest.mark.long
 def test_without_a_lock_writers_lose_nothing_either(tmp_path):
     """As in a bucket: whoever comes second is repeated."""
     place = f"file://{tmp_path}/lance"

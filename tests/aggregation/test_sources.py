@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import pytest
 
+from hocket_bus import wire
 from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Passage, Place
 from hocket_daemon.aggregation.exchange import Draft, Exchange, SessionTerms
@@ -12,7 +14,8 @@ from hocket_daemon.aggregation.sampler import device_part, mix
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.sampling.heads import Heads, Made, made, within
 from hocket_daemon.serving import sources
-from hocket_daemon.serving.sources import PeerSources, Trace, decode, encode, sourced, table
+from hocket_daemon.serving.prefix import PrefixChain
+from hocket_daemon.serving.sources import PeerSources, Trace, decode, encode, sourced, sources_message, table
 
 VOCABULARY, TOKENS = 60, 40
 
@@ -61,6 +64,17 @@ def test_a_share_is_the_rows_weight_times_its_probability_over_the_mixtures(seed
     for at, origin in enumerate(found.origins):
         assert origin.share == pytest.approx(np.mean([row[at] for row in found.by_token]))
     assert [origin.share for origin in found.origins] == sorted((each.share for each in found.origins), reverse=True)
+
+
+def test_a_place_goes_to_the_reader_of_its_own_side_alone() -> None:
+    """Neither over the link with the sources, nor to a reader where another device told the passage."""
+    own = Passage(document="a", title="", ordinal=0, text="", score=0.0, place="§ Deposit")
+    others = msgspec.structs.replace(own, ordinal=1, device="phone")
+    traces = [Trace(1.0, np.array([0.5, 0.5], np.float32))]
+    found = sourced("device", [own, others], traces, None)
+    assert {(origin.device, origin.place) for origin in found.origins} == {("", "§ Deposit"), ("phone", "")}
+    told = sources_message(bytes(16), PrefixChain(bytes(16), 0), [own], [])
+    assert b"Deposit" not in b"".join(wire.encode(told))
 
 
 def test_what_nobody_told_is_the_other_sides() -> None:

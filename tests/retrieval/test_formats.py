@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from office_files import docx, epub, mail, odt, pptx, xlsx
+from office_files import docx, epub, mail, odt, paragraph, pdf, pptx, xlsx
 
 from hocket_retrieval.chunking import chunk
 from hocket_retrieval.collection import Collection
@@ -221,3 +221,59 @@ def test_a_file_that_is_removed_while_it_is_read_is_embedded_no_further(tmp_path
         note.write_text("Said.")
         assert collection.ingest([note]).added == 1
         assert [document.name for document in collection.documents()] == [str(note)]
+
+
+def places(name: str, data: bytes) -> list[tuple[str, str]]:
+    """(place, the text there) of a file, a line for each place."""
+    found = read(Path(name), data)
+    ends = [offset for offset, _ in found.outline[1:]] + [len(found.text)]
+    return [
+        (place, " ".join(found.text[start:end].split()))
+        for (start, place), end in zip(found.outline, ends, strict=True)
+    ]
+
+
+def test_pages_of_a_word_file_are_those_that_word_saw() -> None:
+    """Also where one ends inside a paragraph, which stays one; without its marks those breaks that were asked for."""
+    seen, asked = "<w:lastRenderedPageBreak/>", '<w:br w:type="page"/>'
+    body = (
+        paragraph("Lease", "Heading1")
+        + f"<w:p><w:r><w:t>It begins on the first</w:t></w:r><w:r>{seen}<w:t>and ends on the next.</w:t></w:r></w:p>"
+        + paragraph("Half.", page=True)
+        + f'<w:p><w:pPr><w:pStyle w:val="Heading2"/></w:pPr><w:r>{seen}<w:t>Deposit</w:t></w:r></w:p>'
+        + paragraph("# two months")
+    )
+    assert places("a.docx", docx(body)) == [
+        ("p. 1, § Lease", "Lease It begins on the first"),
+        ("p. 2, § Lease", "and ends on the next. Half."),
+        ("p. 3, § Lease › Deposit", "Deposit # two months"),
+    ]
+    assert "first and ends" in text_of("a.docx", docx(body))
+    assert [place for place, _ in places("a.docx", docx(body.replace(seen, "")))][-1] == "p. 2, § Lease › Deposit"
+    assert [place for place, _ in places("a.docx", docx(body.replace(seen, "").replace(asked, "")))] == [
+        "§ Lease",
+        "§ Lease › Deposit",
+    ]
+
+
+def test_bookmarks_of_a_pdf_are_headings_where_the_page_shows_them() -> None:
+    """With the number that stands there; one that no line of its page shows begins nothing before the next page."""
+    pages = [["Before", "1.2 Rent", "It is due."], ["A picture."], ["Then", "Late rent", "costs more."]]
+    bookmarks = [("Rent", 0, 0), ("Nowhere", 0, 1), ("Late  Rent", 1, 2)]
+    assert places("a.pdf", pdf(pages, bookmarks)) == [
+        ("p. 1", "Before"),
+        ("p. 1, § 1.2 Rent", "1.2 Rent It is due."),
+        ("p. 2, § 1.2 Rent", "A picture."),
+        ("p. 3, § Nowhere", "Then"),
+        ("p. 3, § Nowhere › Late rent", "Late rent costs more."),
+    ]
+
+
+def test_what_only_looks_like_a_heading_is_none() -> None:
+    """In code, in comments, in cells and in lines of other formats."""
+    notes = b"# One\n```\n# code\n```\n<!--\n# Old\n-->\n#tag\ntext"
+    assert [place for place, _ in places("a.md", notes)] == ["§ One"]
+    assert "Old" not in text_of("a.md", notes)
+    assert [place for place, _ in places("a.org", b"* One\n\n# a comment\n\ntext\n")] == ["§ One"]
+    assert [place for place, _ in places("a.xlsx", xlsx("Boats", [["a", "b"], ["# One", "## Two"]]))] == ["sheet Boats"]
+    assert [place for place, _ in places("a.html", b"<body><h1></h1><p>a<h2>Two</h2>b")] == ["§ Two"]

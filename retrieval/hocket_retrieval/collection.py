@@ -77,7 +77,7 @@ class Collection:
         Raises StoreError when the folder is in use, damaged or of another version, BadConfiguration for a wrong engine.
         """
         extractor = extractor_of(graph)
-        self._lock_file = _claim(folder)
+        self._lock_file = claim(folder)
         self._folder = folder
         with ExitStack() as opened:
             opened.callback(self._lock_file.close)
@@ -296,7 +296,8 @@ def _below(name: str, path: str) -> bool:
     return path != "" and (name == folder or name.startswith(folder + "/"))
 
 
-def _claim(folder: Path) -> IO[str]:
+def claim(folder: Path) -> IO[str]:
+    """The lock of a collection's folder, made where it is not there. Raises StoreError where another process has it."""
     private_folder(folder)
     try:
         held = lock(folder / "lock")

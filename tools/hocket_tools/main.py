@@ -35,6 +35,7 @@ from hocket_tools.commands import (
     profile,
     search,
     serve,
+    store,
     top,
     train,
     watch,
@@ -67,7 +68,7 @@ def shown_under(task: str) -> Iterator[None]:
 TASKS = {
     "Begin": (demo,),
     "Ask and write": (ask, compose, lsp, explain, forget),
-    "Documents": (documents, watch, search, graph),
+    "Documents": (documents, watch, search, store, graph),
     "The pair": (pair, machines, keys, members),
     "Models": (model, train),
     "Look": (top, audit, profile),

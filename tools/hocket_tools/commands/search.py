@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ def search(
     side: Side,
     query: Annotated[str, typer.Argument(metavar="QUESTION", help="A question, a name or some words.")],
     *,
+    within: Annotated[str, typer.Option("--in", metavar="PATH", help="Search this folder, or document, alone.")] = "",
     passages: Annotated[int, typer.Option("--passages", "-n", min=1, max=64, help="How many to show.")] = 5,
     endpoint: Endpoint = None,
     home: Home = None,
@@ -35,8 +37,10 @@ def search(
 
     if not query.strip():
         raise typer.BadParameter("is empty", param_hint="QUESTION")
+    folder = str(paths.expanded(Path(within)).absolute()) if within else ""
+    asked = m.Search(request=os.urandom(16), query=query, k=passages, within=folder)
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
-        found = caller.ask(m.Search(request=os.urandom(16), query=query, k=passages), m.Passages)
+        found = caller.ask(asked, m.Passages)
     if json_object:
         records = [msgspec.structs.asdict(passage) for passage in found.passages]
         typer.echo(json.dumps({"side": side, "scorer": found.scorer, "passages": records}, ensure_ascii=False))
@@ -47,5 +51,6 @@ def search(
         out.print(f"{passage.score:6.3f}  {name}, {console.place_of(passage)}", markup=False)
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
     if not found.passages:
-        what = "nothing is found" if found.documents_total else "nothing is read yet"
+        where = f" in {folder}" if folder else ""
+        what = f"nothing is found{where}" if found.documents_total else "nothing is read yet"
         console.err().print(f"{side}: {what}; add documents with: hocket ingest --side {side} PATH…", markup=False)

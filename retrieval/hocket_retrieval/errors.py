@@ -6,6 +6,7 @@ BadRequest
 Unavailable
 ├── IndexBuilding   documents are being re-embedded; wait, or watch the status
 ├── PassageGone     a passage found before has been removed since
+├── VectorsGone     a document's vectors were dropped before it was stored
 └── StoreFull       the disk takes no more
 BadConfiguration
 ├── StoreError      the store on disk cannot be used by this version
@@ -31,6 +32,13 @@ class IndexBuilding(Unavailable):
 
 class PassageGone(Unavailable):
     """A passage found before is no longer in the collection."""
+
+
+class VectorsGone(Unavailable):
+    """Another daemon that shares the store removed the text whose vectors this document was to use."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__(f"vectors of {document} are not in the store any more", "ingest it again")
 
 
 class StoreFull(Unavailable):

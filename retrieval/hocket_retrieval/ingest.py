@@ -24,7 +24,7 @@ from hocket_bus.errors import Cancelled
 
 from .chunking import spans
 from .embedder import Embedder
-from .errors import DocumentError
+from .errors import DocumentError, VectorsGone
 from .job import Job, Report
 from .lanes import Entry, Lane
 from .outline import borders, place_of
@@ -239,10 +239,14 @@ class Ingester:
         self._check_stop()
         name = draft.file.name
         is_wanted = (lambda: self._is_here(name)) if draft.file.stale else (lambda: name in self._waiting)
-        change = self._commit(draft.document, _rows(draft), is_wanted)
-        _count(draft.job.report, draft, change)
-        if change and not draft.file.stale:
-            self._skipped.read(name, draft.notice)
+        try:
+            change = self._commit(draft.document, _rows(draft), is_wanted)
+        except VectorsGone as error:
+            draft.job.report.errors.append((shown(Path(name)), str(error)))
+        else:
+            _count(draft.job.report, draft, change)
+            if change and not draft.file.stale:
+                self._skipped.read(name, draft.notice)
         self._close(Entry(draft.file, draft.job), unread=False)
 
     def _close(self, entry: Entry, *, unread: bool) -> None:

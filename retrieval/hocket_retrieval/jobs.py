@@ -21,6 +21,7 @@ from .job import Job, Progress, Report
 
 MAX_WAITING = 64
 PROGRESS_S = 0.1
+FOLLOW_S = 30.0  # another daemon may have changed a store that both share
 
 log = structlog.get_logger(__name__)
 
@@ -67,7 +68,8 @@ class Jobs:
                 self.doing = "building the graph"
                 collection.build(self._due.is_set)
             self.doing = ""
-            self._due.wait()
+            while not self._due.wait(FOLLOW_S) and not _is_behind(collection):
+                pass
         taking.join()
         with suppress(Cancelled):  # what was taken down last hears of it
             collection.work(Job())
@@ -103,6 +105,14 @@ class Jobs:
 
     def _note(self, progress: Progress) -> None:
         self.doing = f"ingesting, file {progress.files_done + 1} of {progress.files_total}"
+
+
+def _is_behind(collection: Collection) -> bool:
+    try:
+        return collection.graph.is_behind()
+    except HocketError as error:  # the store's server may be away for a while
+        log.warning("the store cannot be read", error=str(error))
+        return False
 
 
 @contextmanager

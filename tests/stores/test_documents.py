@@ -14,6 +14,7 @@ from store_kinds import DIMENSION, RECIPE, SHARED, put, vector_of
 from write_and_die import NEW, OLD
 
 from hocket_bus.errors import HocketError
+from hocket_retrieval.errors import VectorsGone
 from hocket_retrieval.stores import unused
 from hocket_retrieval.stores.records import Document, NewChunk, digest
 from processes import guarded, with_helpers
@@ -77,7 +78,7 @@ def test_a_document_without_its_vectors_is_refused_whole(store):
     put(store, "a", "red brick")
     with store.moment() as moment:
         before = moment.state()
-    with pytest.raises(HocketError) as caught:
+    with pytest.raises(VectorsGone) as caught:
         store.put_document(Document("a", "a", "x", b"", RECIPE), [NewChunk("new text", digest("no", "vector"))])
     assert caught.value.remedy
     assert texts_of(store, "a") == ["red brick"]

@@ -122,3 +122,25 @@ def test_a_daemon_finds_its_documents_in_the_new_store(tmp_path, places, monkeyp
         collection.remove([str(file)])
         assert collection.search("rye bread", 3).passages == ()
         assert collection.graph.info().documents == 0
+
+
+def test_what_another_daemon_stores_is_found_and_read_into_the_graph(tmp_path, places):
+    """Two collections that share a store, each with a graph and a queue of its own."""
+    store = StoreConfig(kind="lancedb", place=places("lancedb"))
+    toy = ToyEmbedder(dimension=DIMENSION)
+    text = "Then Ada Merrow met Tomas Quill near the harbour crane."
+    with (
+        Collection(tmp_path / "one", toy, store=store) as one,
+        Collection(tmp_path / "two", toy, store=store) as two,
+    ):
+        one.add([("a", "", text)])
+        assert two.search("Ada Merrow", 1).passages[0].text == text
+        assert two.graph.is_behind()
+        two.build()
+        assert not two.graph.is_behind()
+        assert two.graph.info().documents == 1
+        one.remove(["a"])
+        assert two.search("Ada Merrow", 1).passages == ()
+        assert two.graph.is_behind()
+        two.build()
+        assert two.graph.info()[2:4] == (0, 0)

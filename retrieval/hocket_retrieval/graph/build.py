@@ -92,6 +92,11 @@ class Graph:
             self._follow(tables, memory, moment)
         self._file.purge()
 
+    def is_behind(self) -> bool:
+        """Whether the store has changed since the graph followed it."""
+        with self._file.reading() as connection, self._store.moment() as moment:
+            return Tables(connection).state() != moment.state()
+
     def info(self) -> GraphInfo:
         """How the graph is."""
         with self._file.reading() as connection:

@@ -27,6 +27,7 @@ from lancedb.table import Table
 from hocket_bus.errors import Unavailable
 from hocket_bus.private import private_folder
 
+from ..errors import VectorsGone
 from ..lexical import RECIPE, indexed, language_of
 from . import lance_table as tables
 from . import unused
@@ -160,8 +161,8 @@ class LanceStore:
         language = language_of(document.text)
         digests = [new.digest.hex() for new in chunks]
         vectors = LanceMoment(self._table, self._made, self._dimension).vectors(digests)
-        if lacking := {*digests} - vectors.keys():
-            raise Unavailable(f"{len(lacking)} vectors of {document.name} are not here", "ingest it again")
+        if {*digests} - vectors.keys():
+            raise VectorsGone(document.name)
         ids = _new_ids(len(chunks) + 1)
         same = {"document": document.name, "title": document.title, "recipe": document.recipe}
         head = {"id": ids[0], "ordinal": DOCUMENT, "text": document.text, "sha256": document.sha256}

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from psycopg import Connection
 
-from hocket_bus.errors import Unavailable
-
+from ..errors import VectorsGone
 from ..lexical import RECIPE, Indexed, indexed, language_of
 from . import unused
 from .outlines import outline_text
@@ -82,6 +81,8 @@ class PostgresStore:
                      VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING id"""
             ((key,),) = connection.execute(sql, [*fields, len(chunks), time.time()]).fetchall()
             added = _add_chunks(connection, key, chunks)
+            if len(added) < len(chunks):
+                raise VectorsGone(document.name)
             _add_words(connection, added, words)
             connection.execute("UPDATE facts SET documents = documents + 1, chunks = chunks + %s", (len(added),))
             return Change(removed, added, PostgresMoment(connection).state())
@@ -168,8 +169,6 @@ def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[New
         [_storable(new.place) for new in chunks],
     )
     added = ids_of(connection.execute(sql, (document, *columns)).fetchall())
-    if len(added) < len(chunks):
-        raise Unavailable(f"{len(chunks) - len(added)} vectors of a document are not here", "ingest it again")
     return np.sort(added)
 
 

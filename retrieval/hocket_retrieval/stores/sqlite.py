@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import StoreError
+from ..errors import VectorsGone
 from ..lexical import indexed, language_of
 from ..sqlite_file import SqliteFile
 from . import word_index
@@ -123,7 +123,7 @@ class SqliteStore:
             removed = _delete(connection, document.name)
             digests = [chunk.digest for chunk in chunks]
             if SqliteMoment(connection, self._index).missing(digests):
-                raise StoreError(f"{document.name}: vectors of its chunks are missing", "ingest it again")
+                raise VectorsGone(document.name)
             cursor = connection.execute(
                 "INSERT INTO documents (name, title, text, sha256, recipe, outline, chunks, ingested_at, language)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

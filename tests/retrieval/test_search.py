@@ -97,11 +97,17 @@ def test_no_more_is_read_than_is_wanted(filled):
 
 
 def test_fusion_adds_the_scores():
-    """An id's weight is its cosine and its share of the best BM25; what is not near is as near as the last."""
-    assert fuse({1: 8.0, 2: 6.0, 3: 2.0}, {4: 0.9, 2: 0.8, 5: 0.1}) == [2, 1, 4, 3, 5]
+    """Of cosine and share of the best BM25; what is not near is as near as the last."""
+    assert fuse({1: 8.0, 2: 6.0, 3: 2.0}, {4: 0.9, 2: 0.8, 5: 0.1}) == [2, 4, 1, 3, 5]
     assert fuse({}, {7: 0.2, 8: -0.1}) == [7, 8]
     assert fuse({9: 1e-6}, {9: 0.5}) == [9]
     assert fuse({1: 3.0}, {}) == [1]
+
+
+@given(st.floats(-0.1, 0.62), st.floats(-0.1, 0.62))
+def test_what_is_best_by_words_is_not_behind_what_has_none(one, other):
+    """An embedder is sure of texts in languages that it does not know, and of names."""
+    assert fuse({1: 0.5}, {2: max(one, other), 3: min(one, other)})[0] == 1
 
 
 def test_only_telling_words_are_searched():

@@ -202,7 +202,7 @@ class Daemon:
 
     def _status(self, message: m.StatusRequest) -> m.Status:
         facts = {"embedder": self._config.embedder, "re-ranker": self._config.reranker or "none"}
-        facts |= {"state": self._config.state, "work": self._jobs.doing or "none"}
+        facts |= {"state": self._config.state, "store": self._config.store.kind, "work": self._jobs.doing or "none"}
         ready = False
         if self._collection:
             status = self._collection.status()

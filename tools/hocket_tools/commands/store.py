@@ -57,10 +57,9 @@ def move(
         typer.echo(json.dumps(moved._asdict() | {"kind": to, "place": place}))
         return
     typer.echo(f"{moved.documents:,} documents with {moved.chunks:,} passages are the same in both stores.")
-    typer.echo(f"Write into {file}:\n\n{_lines(target)}\n")
+    typer.echo(f"Under [store] in {file} write:\n\n{_lines(target)}\n")
     typer.echo("Then start the pair: hocket up")
 
 
 def _lines(store: StoreConfig) -> str:
-    place = f"\nplace = {json.dumps(store.place)}" if store.place else ""
-    return f'[store]\nkind = "{store.kind}"{place}'
+    return f'kind = "{store.kind}"\nplace = {json.dumps(store.place)}'

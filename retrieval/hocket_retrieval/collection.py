@@ -44,12 +44,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CollectionStatus:
-    """How a collection is. `stale` documents wait to be embedded anew, `queued` files to be ingested."""
+    """How a collection is. `stale` documents wait to be made anew, `queued` files to be ingested.
+
+    None can be searched while vectors of another embedder are among them.
+    """
 
     documents: int
     chunks: int
     stale: int
     queued: int
+    is_searchable: bool
 
 
 class Removal(NamedTuple):
@@ -230,7 +234,8 @@ class Collection:
         """How the collection is now."""
         with self._store.moment() as moment:
             stale = moment.stale(self._ingester.recipe)
-            return CollectionStatus(*moment.totals(), len(stale), len(self._waiting.files()))
+            of_others = any(recipe.partition(" ")[0] != self.embedder.fingerprint for recipe in moment.recipes())
+            return CollectionStatus(*moment.totals(), len(stale), len(self._waiting.files()), not of_others)
 
     def stop(self) -> None:
         """End the job under way, and every later one, at its next batch; what it did is kept."""
@@ -276,9 +281,9 @@ class Collection:
         return [name for name in names if any(_below(name, folder) for folder in folders) and is_gone(Path(name))]
 
     def _check_renewed(self) -> None:
-        """Only a start can find documents of another embedder or chunk length."""
+        """Only a start can find documents of another embedder."""
         status = self.status()
-        if status.stale:
+        if not status.is_searchable:
             text = f"{status.stale} of {status.documents} documents are still to be embedded anew"
             raise IndexBuilding(text, "wait until the retrieval daemon has finished; its status tells how far it is")
         self._renewed = True

@@ -206,7 +206,7 @@ class Daemon:
         ready = False
         if self._collection:
             status = self._collection.status()
-            ready = not status.stale
+            ready = status.is_searchable
             facts |= {
                 "documents": str(status.documents),
                 "chunks": str(status.chunks),
@@ -216,7 +216,7 @@ class Daemon:
             facts |= {"graph": f"{graph.entities} entities, {graph.relations} relations, {graph.subgraphs} subgraphs"}
             read = self._collection.graph.extraction()
             facts |= {"entities are found": read.fact, "passages to read into the graph": str(read.unread)}
-            facts |= {"files to ingest": str(status.queued), "documents to embed anew": str(status.stale)}
+            facts |= {"files to ingest": str(status.queued), "documents to make anew": str(status.stale)}
         lines = {name: notice_text(fact) for name, fact in facts.items()}
         return m.Status(request=message.request, role="retrieval", ready=ready, facts=lines)
 

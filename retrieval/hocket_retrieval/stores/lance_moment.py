@@ -50,6 +50,10 @@ class LanceMoment:
         where = (col("ordinal") == lit(DOCUMENT)) & (col("recipe") != lit(recipe))
         return sorted(self._rows(where, "document")["document"].to_pylist())
 
+    def recipes(self) -> set[str]:
+        """The recipes of all documents."""
+        return set(self._rows(col("ordinal") == lit(DOCUMENT), "recipe")["recipe"].unique().to_pylist())
+
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
         columns = ("document", "title", "chunks", "ingested_at")

@@ -59,6 +59,10 @@ class PostgresMoment:
         """Names of documents made by another recipe."""
         return [name for (name,) in self._rows("SELECT name FROM documents WHERE recipe <> %s ORDER BY id", recipe)]
 
+    def recipes(self) -> set[str]:
+        """The recipes of all documents."""
+        return {recipe for (recipe,) in self._rows("SELECT DISTINCT recipe FROM documents")}
+
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
         rows = self._rows("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")

@@ -62,6 +62,10 @@ class Moment(TextIndex, VectorIndex, Protocol):
         """Names of documents made by another recipe."""
         ...
 
+    def recipes(self) -> set[str]:
+        """The recipes of all documents."""
+        ...
+
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
         ...

@@ -42,6 +42,10 @@ class SqliteMoment:
         """Names of documents made by another recipe."""
         return self._names("SELECT name FROM documents WHERE recipe <> ? ORDER BY id", recipe)
 
+    def recipes(self) -> set[str]:
+        """The recipes of all documents."""
+        return set(self._names("SELECT DISTINCT recipe FROM documents"))
+
     def documents(self) -> list[DocumentInfo]:
         """Every document, by name."""
         rows = self._connection.execute("SELECT name, title, chunks, ingested_at FROM documents ORDER BY name")

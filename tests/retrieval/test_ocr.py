@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,8 +128,8 @@ def test_what_shows_nothing_or_harms_is_one_line(sandboxes: Sandboxes, name: str
 
 
 @needs_ocr
-def test_the_process_that_recognises_begins_no_thread_and_opens_no_file(sandboxes: Sandboxes) -> None:
-    """It is bound as the other is: none of its limits leaves it any, and it reads all the same."""
+def test_the_process_that_recognises_has_the_limits_of_the_sandbox(sandboxes: Sandboxes) -> None:
+    """And no more threads after a picture than before."""
     sandboxes.read(Path("a.png"), KINDS["a.png"], 64)
     process = sandboxes._recognising._process
     assert process is not None
@@ -139,6 +140,37 @@ def test_the_process_that_recognises_begins_no_thread_and_opens_no_file(sandboxe
     hard = {line[:26].strip(): line[26:].split()[1] for line in limits[1:]}
     assert {hard[f"Max {what}"] for what in ("open files", "processes", "file size", "core file size")} == {"0"}
     assert hard["Max address space"] == str(RECOGNITION.memory_bytes)
+
+
+IN_THERE = """
+import os, socket, sys, threading
+from pathlib import Path
+from hocket_retrieval import readers, sandboxed
+from hocket_retrieval.limits import RECOGNITION
+
+data = Path(sys.argv[1]).read_bytes()
+sandboxed._load_parsers()
+recogniser = sandboxed._loaded_recogniser()
+if not os.getuid():  # root has no limit of threads
+    os.setuid(65534)
+sandboxed._lock_in(RECOGNITION)
+for attempt in (lambda: open("/etc/passwd"), socket.socket, os.pipe, threading.Thread(target=print).start, os.fork):
+    try:
+        attempt()
+    except (OSError, RuntimeError):
+        continue
+    raise SystemExit("something got out")
+print(readers.read(Path(sys.argv[1]), data, recogniser).text)
+"""
+
+
+@needs_ocr
+@pytest.mark.parametrize("name", ["a.tiff", "a.pdf"])
+def test_no_file_no_socket_and_no_thread_is_needed_or_left(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(saved(name[2:].upper(), drawn(SAID)))
+    command = [sys.executable, "-c", IN_THERE, str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (f"{SAID}\n", 0), done.stderr
 
 
 @needs_ocr

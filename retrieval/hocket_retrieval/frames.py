@@ -8,7 +8,6 @@ from msgspec import Meta, Struct
 
 from .outline import MAX_PLACE_CHARS, MAX_PLACES
 
-MEMORY_BYTES = 768 << 20  # of the process
 MAX_TEXT_BYTES = 64 << 20
 _MAX_FRAME = 4 * MAX_TEXT_BYTES  # with the borders of its passages
 Places = Annotated[list[tuple[int, Annotated[str, Meta(max_length=MAX_PLACE_CHARS)]]], Meta(max_length=MAX_PLACES)]
@@ -27,7 +26,7 @@ class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
     """A document's text. `borders` are start and end of each of its passages; a `worn` process is not asked again.
 
     `outline` are places, each with the offset in the text from where it holds; `notice` is a line about what of it is
-    not read.
+    not read; `scanned` says that pages of it wait for text recognition.
     """
 
     title: str
@@ -36,6 +35,7 @@ class ReadDocument(Struct, frozen=True, array_like=True, tag=True):
     outline: Places
     notice: str = ""
     worn: bool = False
+    scanned: bool = False
 
 
 class Refused(Struct, frozen=True, array_like=True, tag=True):
@@ -44,6 +44,7 @@ class Refused(Struct, frozen=True, array_like=True, tag=True):
     text: str
     remedy: str
     worn: bool = False
+    scanned: bool = False
 
 
 class Outgrown(Struct, frozen=True, array_like=True, tag=True):

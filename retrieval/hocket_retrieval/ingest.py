@@ -25,11 +25,12 @@ from hocket_bus.errors import Cancelled
 from .chunking import spans
 from .embedder import Embedder
 from .errors import DocumentError, VectorsGone
+from .formats import recognition
 from .job import Job, Report
 from .lanes import Entry, Lane
 from .outline import borders, place_of
 from .readers import READING, shown
-from .sandbox import Sandbox
+from .sandboxes import Sandboxes
 from .skipped import SkippedFiles
 from .stores.protocol import DocumentStore
 from .stores.records import Change, Document, NewChunk, digest
@@ -314,7 +315,7 @@ class Ingester:
 
     # --- on the threads of the lanes --------------------------------------------------------------------------------
 
-    def _read(self, entry: Entry, sandbox: Sandbox) -> Draft | None:
+    def _read(self, entry: Entry, sandboxes: Sandboxes) -> Draft | None:
         """A file as a draft; None when there is nothing to do. Raises DocumentError."""
         file, job = entry
         path = Path(file.name)
@@ -325,13 +326,13 @@ class Ingester:
             raise DocumentError(text, "save it in another form, then ingest it again")
         data = read_bytes(path, file.root)
         sha256 = hashlib.sha256(data).digest()
-        if self._is_stored(file.name, sha256):
+        if self._is_stored(file.name, sha256) and not self._can_be_recognised(file.name):
             job.report.unchanged += 1
             self._skipped.unchanged(file.name)
             return None
         self._waiting.attempt(file.name)
         try:
-            parsed = sandbox.read(path, data, self._chunk_words)
+            parsed = sandboxes.read(path, data, self._chunk_words)
         finally:
             self._waiting.survived(file.name)
         if parsed.notice:
@@ -339,7 +340,7 @@ class Ingester:
         document = Document(file.name, parsed.title, parsed.text, sha256, self.recipe, parsed.outline)
         return replace(self._draft(entry, document, parsed.spans), notice=parsed.notice)
 
-    def _reread(self, entry: Entry, _: Sandbox) -> Draft | None:
+    def _reread(self, entry: Entry, _: Sandboxes) -> Draft | None:
         """A stored document as a draft, without its file; None when it was removed meanwhile.
 
         One whose file an earlier hocket read differently counts as changed when its file is ingested again.
@@ -360,6 +361,10 @@ class Ingester:
     def _is_here(self, name: str) -> bool:
         with self._store.moment() as moment:
             return moment.document(name) is not None
+
+    def _can_be_recognised(self, name: str) -> bool:
+        """Whether pages of a stored file were passed over for want of what is installed now."""
+        return recognition.is_installed() and recognition.REMEDY in self._skipped.reason(name)
 
     def _is_stored(self, name: str, sha256: bytes) -> bool:
         with self._store.moment() as moment:

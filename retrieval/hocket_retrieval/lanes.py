@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 from .job import Job
-from .sandbox import Sandbox
+from .sandboxes import Sandboxes
 from .turns import Draft
 from .waiting import Queued
 
@@ -20,11 +20,11 @@ class Entry(NamedTuple):
     job: Job
 
 
-Read = Callable[[Entry, Sandbox], Draft | None]
+Read = Callable[[Entry, Sandboxes], Draft | None]
 
 
 class Lane:
-    """A queue with a thread, and a sandbox, of its own. At most `ahead` of its files are being read or embedded."""
+    """A queue with a thread, and sandboxes, of its own. At most `ahead` of its files are being read or embedded."""
 
     def __init__(self, max_bytes: float, ahead: int, read: Read, wake: Callable[[], None]) -> None:
         self.max_bytes = max_bytes
@@ -34,7 +34,7 @@ class Lane:
         self._waiting: deque[Entry] = deque()
         self._reading: deque[tuple[Entry, Future[Draft | None]]] = deque()
         self._in_work: set[str] = set()
-        self._sandbox = Sandbox()
+        self._sandboxes = Sandboxes()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="read")
 
     def __bool__(self) -> bool:
@@ -50,7 +50,7 @@ class Lane:
             entry = self._waiting.popleft()
             busy.add(entry.file.name)
             self._in_work.add(entry.file.name)
-            future = self._thread.submit(self._read, entry, self._sandbox)
+            future = self._thread.submit(self._read, entry, self._sandboxes)
             self._reading.append((entry, future))
             future.add_done_callback(lambda _: self._wake())
         while self._reading and self._reading[0][1].done():
@@ -70,7 +70,7 @@ class Lane:
 
     def stop(self) -> None:
         """Read nothing more; on any thread."""
-        self._sandbox.close()
+        self._sandboxes.close()
 
     def close(self) -> None:
         """End the thread."""

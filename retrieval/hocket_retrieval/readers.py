@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .errors import DocumentError
+from .formats import recognition
 from .formats.content import Content, Section
 from .formats.html import html
 from .formats.mail import box, mail
 from .formats.markdown import markdown
 from .formats.office import TYPES, office
 from .formats.pdf import pdf
+from .formats.picture import FORMATS, picture
+from .formats.recognition import MISSING, REMEDY, Recognise
 from .formats.table import as_written, plain, separated
 from .normalization import normalize
 from .outline import MAX_PLACE_CHARS, joined
@@ -26,7 +29,6 @@ if TYPE_CHECKING:
     from .stores.records import Outline
 
 READING = 2  # grows where other text, or other places, come out of the same file
-_SCANS = "a scan needs text recognition (OCR) first"
 _CODE = """
     bash bat c cc cfg clj conf cpp cs css cxx dart el erl ex f90 fs go gradle groovy h hpp hs ini ipp java jl js json
     jsonl jsx kt lisp lua m ml mm mk pas php pl pm proto ps1 py pyi r rb rs scala sh sql swift tf toml ts tsx v vb vue
@@ -42,15 +44,18 @@ class PlainText(NamedTuple):
     outline: Outline
 
 
-def read(path: Path, data: bytes) -> PlainText:
-    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError."""
-    title, sections, notice = _content(path, data)
+def read(path: Path, data: bytes, recognise: Recognise | None = None) -> PlainText:
+    """The text of `data`, the bytes of the file at `path`; its suffix says how. Raises DocumentError, MemoryError.
+
+    `recognise` finds the text in pictures and scanned pages; None where nothing is installed that does.
+    """
+    title, sections, notice = _content(path, data, recognise)
     text, outline = joined(sections)
     return PlainText(title, text, notice, outline)
 
 
-def _content(path: Path, data: bytes) -> Content:
-    reader = reader_of(path)
+def _content(path: Path, data: bytes, recognise: Recognise | None = None) -> Content:
+    reader = _reader_of(path, recognise)
     try:
         title, sections, notice = reader(data)
         clean = [Section(_clean(text), _line(_clean(place)), joined) for text, place, joined in sections]
@@ -64,14 +69,19 @@ def _content(path: Path, data: bytes) -> Content:
             f"{shown(path)}: no readable {path.suffix} file ({reason})", "open and save it again"
         ) from error
     if not any(section.text for section in clean):
-        scans = path.suffix.lower() == ".pdf"
-        raise DocumentError(f"{shown(path)}: holds no text", _SCANS if scans else "write something into it")
+        raise _without_text(path, is_missing=recognise is None)
     return Content(_line(_clean(title)) or _line(path.stem), clean, _line(notice))
 
 
 def is_supported(path: Path) -> bool:
     """Whether the suffix is of a type that can be read."""
-    return path.suffix.lower() in _READERS
+    suffix = path.suffix.lower()
+    return suffix in _READERS or (suffix in _RECOGNISING and recognition.is_installed())
+
+
+def is_picture(path: Path) -> bool:
+    """Whether all its text has to be recognised."""
+    return path.suffix.lower() in FORMATS
 
 
 def shown(path: Path) -> str:
@@ -79,13 +89,35 @@ def shown(path: Path) -> str:
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(path))
 
 
-def reader_of(path: Path) -> Callable[[bytes], Content]:
-    """What reads files of this suffix. Raises DocumentError where nothing does."""
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        text = f"{shown(path)}: cannot read files of type '{shown(Path(path.suffix))}'"
-        raise DocumentError(text, f"convert it to one of {_KNOWN}")
-    return reader
+def check_supported(path: Path) -> None:
+    """Raise DocumentError where nothing reads files of this suffix."""
+    if not is_supported(path):
+        raise _unsupported(path)
+
+
+def _reader_of(path: Path, recognise: Recognise | None) -> Callable[[bytes], Content]:
+    suffix = path.suffix.lower()
+    if recognise and suffix in _RECOGNISING:
+        return partial(_RECOGNISING[suffix], recognise=recognise)
+    if suffix not in _READERS:
+        raise _unsupported(path)
+    return _READERS[suffix]
+
+
+def _unsupported(path: Path) -> DocumentError:
+    if is_picture(path):
+        return DocumentError(f"{shown(path)}: a picture, and {MISSING}", REMEDY)
+    text = f"{shown(path)}: cannot read files of type '{shown(Path(path.suffix))}'"
+    return DocumentError(text, f"convert it to one of {_KNOWN}")
+
+
+def _without_text(path: Path, *, is_missing: bool) -> DocumentError:
+    text = f"{shown(path)}: holds no text"
+    if path.suffix.lower() not in _RECOGNISING:
+        return DocumentError(text, "write something into it")
+    if is_missing:
+        return DocumentError(f"{text}, and {MISSING}", REMEDY)
+    return DocumentError(text, "if it should, scan it again, larger or sharper")
 
 
 def _line(text: str) -> str:
@@ -126,4 +158,5 @@ _READERS: dict[str, Callable[[bytes], Content]] = {
     **{suffix: partial(office, suffix=suffix) for suffix in TYPES},
     **_MAILS,
 }
+_RECOGNISING: dict[str, Callable[..., Content]] = {".pdf": pdf, **dict.fromkeys(FORMATS, picture)}
 _KNOWN = "txt, md, html, pdf, docx, odt, rtf, xlsx, csv"

@@ -22,18 +22,16 @@ import msgspec
 from hocket_bus.errors import Cancelled, Unavailable
 
 from .errors import DocumentError
-from .frames import MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .frames import Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .limits import READING, Limits
 from .outline import is_sound
 from .readers import shown
 from .stores.records import Outline
 
-PROCESSOR_S = 7.0
-PROCESSOR_S_PER_MIB = 8.0
-MAX_PROCESSOR_S = 300.0
-PATIENCE = 2.25  # times as long as that it may take where others want the processors, too
+PATIENCE = 2.25  # times as long as its processor time a file may take where others want the processors, too
 _START_S = 60.0
 _KEPT = ("PYTHONPATH", "PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL")  # of the environment; no credentials
-_ONE_ARENA = {"MALLOC_ARENA_MAX": "1"}  # one for each thread would take most of the addresses that it may have
+_FRUGAL = {"MALLOC_ARENA_MAX": "1", "OPENBLAS_NUM_THREADS": "1"}  # more would take most of the addresses it may have
 _ANSWER = msgspec.msgpack.Decoder(ReadDocument | Refused | Outgrown)
 
 
@@ -50,20 +48,32 @@ class Parsed(NamedTuple):
     outline: Outline
 
 
+class Scanned(DocumentError):
+    """It has pages without text that can be recognised. `parsed` is what it says without them, if anything."""
+
+    def __init__(self, text: str, remedy: str = "", parsed: Parsed | None = None) -> None:
+        super().__init__(text, remedy)
+        self.parsed = parsed
+
+
 class Sandbox:
-    """One process to read with, begun when it is first needed.
+    """One process to read with, begun when it is first needed. It holds to the `limits`.
 
     `read` one at a time, always on the same thread, since the process ends with it; `close` on any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = READING) -> None:
+        self.limits = limits
         self._process: subprocess.Popen[bytes] | None = None
         self._changing = threading.Lock()
         self._closed = False
 
     def read(self, path: Path, data: bytes, words: int) -> Parsed:
-        """The document in `data`, the bytes of the file at `path`. Raises DocumentError, Cancelled, Unavailable."""
-        limit_s = processor_s(len(data))
+        """The document in `data`, the bytes of the file at `path`. Raises DocumentError, Cancelled, Unavailable.
+
+        It is the DocumentError Scanned where text recognition is installed, and has something to do.
+        """
+        limit_s = self.limits.processor_s(len(data))
         asked = msgspec.msgpack.encode(Asked(str(path), len(data), words, limit_s))
         process = self._begun()
         overdue = threading.Event()
@@ -77,11 +87,13 @@ class Sandbox:
         if isinstance(answer, ReadDocument):
             return _checked(path, answer)
         if isinstance(answer, Refused):
-            raise DocumentError(answer.text, answer.remedy)
+            raise (Scanned if answer.scanned else DocumentError)(answer.text, answer.remedy)
         if self._closed:
             raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
         if answer is not None:
-            raise DocumentError(f"{shown(path)}: needs more than {MEMORY_BYTES >> 20} MiB to be read", "split it")
+            raise DocumentError(
+                f"{shown(path)}: needs more than {self.limits.memory_bytes >> 20} MiB to be read", "split it"
+            )
         if overdue.is_set() or process.returncode == -signal.SIGXCPU:
             raise DocumentError(f"{shown(path)}: takes more than {limit_s:.0f} s to be read", "split it")
         raise _broken(path)
@@ -96,7 +108,7 @@ class Sandbox:
             if self._closed:
                 raise Cancelled("ingestion was stopped", "it goes on where it was at the next start")
             if self._process is None or self._process.poll() is not None:
-                self._process = _start()
+                self._process = _start(self.limits)
             return self._process
 
     def _end(self) -> None:
@@ -109,19 +121,14 @@ class Sandbox:
             self._process = None
 
 
-def processor_s(size: int) -> float:
-    """Seconds of a processor that a file of that many bytes may take."""
-    return min(PROCESSOR_S + PROCESSOR_S_PER_MIB * size / 2**20, MAX_PROCESSOR_S)
-
-
-def _start() -> subprocess.Popen[bytes]:
+def _start(limits: Limits) -> subprocess.Popen[bytes]:
     """A process that has loaded its parsers. Raises Unavailable."""
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "hocket_retrieval.sandboxed"],
+        [sys.executable, "-P", "-m", "hocket_retrieval.sandboxed", *(["--recognise"] if limits.recognises else [])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_ARENA,
+        env={name: os.environ[name] for name in _KEPT if name in os.environ} | _FRUGAL,
         cwd="/",
     )
     with _ended_after(process, _START_S, threading.Event()):
@@ -171,7 +178,10 @@ def _checked(path: Path, reading: ReadDocument) -> Parsed:
     if not is_sound(reading.outline, len(reading.text)):
         raise _broken(path)
     spans = list(zip(borders[::2], borders[1::2], strict=True))
-    return Parsed(reading.title, reading.text, spans, reading.notice, tuple(reading.outline))
+    parsed = Parsed(reading.title, reading.text, spans, reading.notice, tuple(reading.outline))
+    if reading.scanned:
+        raise Scanned(f"{shown(path)}: has pages without text", parsed=parsed)
+    return parsed
 
 
 def _broken(path: Path) -> DocumentError:

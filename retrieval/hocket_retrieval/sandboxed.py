@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import io
 import logging
 import os
 import pkgutil
@@ -16,7 +17,9 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -24,10 +27,13 @@ import msgspec
 from . import readers
 from .chunking import spans
 from .errors import DocumentError
-from .frames import MAX_TEXT_BYTES, MEMORY_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .formats import recognition
+from .formats.picture import FORMATS
+from .formats.recognition import Postponed, Recognise, Recogniser
+from .frames import MAX_TEXT_BYTES, Asked, Outgrown, ReadDocument, Refused, read_frame, write_frame
+from .limits import READING, RECOGNITION, Limits
 from .outline import borders
 
-WORN_BYTES = 288 << 20  # from here on the memory of one document may be missing for the next
 _PDEATHSIG, _NO_NEW_PRIVS = 1, 38
 _LAZY = ("encodings", "charset_normalizer", "email", "selectolax")  # they import parts of themselves when first used
 _PDF = b"""%PDF-1.4
@@ -50,36 +56,46 @@ def main() -> None:
     """Answer until the other end is gone."""
     asked, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints is no answer
+    limits = RECOGNITION if "--recognise" in sys.argv else READING
     _load_parsers()
-    memory = os.open("/proc/self/statm", os.O_RDONLY)
-    _lock_in()
+    recogniser = _loaded_recogniser() if limits.recognises else None
+    is_worn = partial(_is_over, limits.worn_bytes, os.open("/proc/self/statm", os.O_RDONLY))
+    is_installed = recognition.is_installed()
+    _lock_in(limits)
     write_frame(answers, b"")  # ready
     while (frame := read_frame(asked)) is not None:
         question = msgspec.msgpack.decode(frame, type=Asked)
         _let_run(question.processor_s)
-        write_frame(answers, _answered(question, asked.read(question.size), memory))
+        recognise = recogniser or (Postponed() if is_installed else None)
+        write_frame(answers, _answered(question, asked.read(question.size), recognise, is_worn))
 
 
-def _answered(question: Asked, data: bytes, memory: int) -> bytes:
+def _answered(question: Asked, data: bytes, recognise: Recognise | None, is_worn: Callable[[], bool]) -> bytes:
     try:
-        return msgspec.msgpack.encode(_answer(question, data, memory))
+        return msgspec.msgpack.encode(_answer(question, data, recognise, is_worn))
     except MemoryError:
         return msgspec.msgpack.encode(Outgrown())
 
 
-def _answer(question: Asked, data: bytes, memory: int) -> ReadDocument | Refused:
+def _answer(
+    question: Asked, data: bytes, recognise: Recognise | None, is_worn: Callable[[], bool]
+) -> ReadDocument | Refused:
     try:
         path = Path(question.path)
-        content = readers.read(path, data)
+        content = readers.read(path, data, recognise)
         if len(content.text.encode()) > MAX_TEXT_BYTES:
             text = f"{readers.shown(path)}: its text is over {MAX_TEXT_BYTES >> 20} MiB"
             return Refused(text, "split it")
         passages = spans(content.text, question.words, borders(content.outline))
         ends = [end for passage in passages for end in passage]
-        outline = list(content.outline)
-        return ReadDocument(content.title, content.text, ends, outline, content.notice, _is_worn(memory))
+        outline, scanned = list(content.outline), _was_asked(recognise)
+        return ReadDocument(content.title, content.text, ends, outline, content.notice, is_worn(), scanned)
     except DocumentError as error:
-        return Refused(error.text, error.remedy, _is_worn(memory))
+        return Refused(error.text, error.remedy, is_worn(), _was_asked(recognise))
+
+
+def _was_asked(recognise: Recognise | None) -> bool:
+    return isinstance(recognise, Postponed) and recognise.was_asked
 
 
 def _load_parsers() -> None:
@@ -95,7 +111,23 @@ def _load_parsers() -> None:
             readers.read(Path(f"a{suffix}"), data)
 
 
-def _lock_in() -> None:
+def _loaded_recogniser() -> Recogniser:
+    """With all that it loads when it is first used, for a picture of each kind and for a page."""
+    from PIL import Image, ImageDraw
+
+    recogniser, drawn = Recogniser(), Image.new("RGB", (320, 96), "white")
+    ImageDraw.Draw(drawn).text((32, 32), "Ready", "black", font_size=32)
+    for suffix, kind in FORMATS.items():
+        saved = io.BytesIO()
+        drawn.save(saved, kind)
+        readers.read(Path(f"a{suffix}"), saved.getvalue(), recogniser)
+    saved = io.BytesIO()
+    drawn.save(saved, "PDF")
+    readers.read(Path("a.pdf"), saved.getvalue(), recogniser)
+    return recogniser
+
+
+def _lock_in(limits: Limits = READING) -> None:
     libc = ctypes.CDLL(None)
     libc.prctl(_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -103,7 +135,7 @@ def _lock_in() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NPROC, resource.RLIMIT_CORE, resource.RLIMIT_NOFILE):
         resource.setrlimit(limit, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
 
 
 def _let_run(seconds: float) -> None:
@@ -112,9 +144,10 @@ def _let_run(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + seconds) + 1, hard))
 
 
-def _is_worn(memory: int) -> bool:
-    pages = int(os.pread(memory, 64, 0).split()[0])
-    return pages * resource.getpagesize() > WORN_BYTES
+def _is_over(size: int, statm: int) -> bool:
+    """Whether this process takes more memory than that, by its opened statm."""
+    pages = int(os.pread(statm, 64, 0).split()[0])
+    return pages * resource.getpagesize() > size
 
 
 if __name__ == "__main__":

@@ -49,6 +49,12 @@ class SkippedFiles:
                     "DELETE FROM skipped WHERE name = ?", [row for row in found if row[0] not in stays]
                 )
 
+    def reason(self, name: str) -> str:
+        """Why a file, or a part of it, was passed over; empty where nothing is known of that."""
+        with self._file.reading() as connection:
+            row = connection.execute("SELECT reason FROM skipped WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else ""
+
     def page(self, offset: int, limit: int) -> tuple[list[tuple[str, str]], int]:
         """(name, reason) of at most `limit` from the `offset`-th on, by name; and how many there are."""
         with self._file.reading() as connection:

@@ -10,7 +10,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .errors import DocumentError
-from .readers import is_supported, reader_of, shown
+from .formats.picture import FORMATS
+from .formats.recognition import MISSING, REMEDY
+from .readers import check_supported, is_picture, is_supported, shown
 from .skipped import MAX_ENTRIES
 from .waiting import Queued
 
@@ -52,6 +54,8 @@ class Walk:
         if self.skipped:
             types = ", ".join(sorted(filter(None, self.skipped)))
             said.append(f"{sum(self.skipped.values())} file(s) of other types passed over ({types or 'without one'})")
+        if pictures := sum(count for kind, count in self.skipped.items() if kind in FORMATS):
+            said.append(f"{pictures} of them picture(s), and {MISSING}: {REMEDY}")
         if self._left_out:
             names = ", ".join(sorted({shown(Path(folder.name)) for folder in self._left_out}))
             said.append(f"{len(self._left_out)} folder(s) passed over ({names}): name one to read it")
@@ -65,7 +69,7 @@ class Walk:
             else:
                 kind = shown(Path(file.suffix.lower())) if file.suffix else ""
                 self.skipped[kind] += 1
-                self._pass_over(file, f"files of type '{kind}' are not read" if kind else "its name tells no type")
+                self._pass_over(file, _why(file))
 
     def _leave_out(self, folder: Path) -> None:
         if os.path.islink(folder):
@@ -103,7 +107,7 @@ def read_bytes(path: Path, root: str = "") -> bytes:
 
     Raises DocumentError when it is missing, unreadable, elsewhere, too large or nothing that is read.
     """
-    reader_of(path)
+    check_supported(path)
     try:
         _check_kind(path, path.stat())  # before it is opened: some devices feel that
         with open(path, "rb", opener=lambda name, _: os.open(name, _NO_WAITING)) as file:
@@ -129,6 +133,14 @@ def is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _why(file: Path) -> str:
+    """Why a file of a folder is not read."""
+    if is_picture(file):
+        return f"a picture, and {MISSING}: {REMEDY}"
+    kind = shown(Path(file.suffix.lower())) if file.suffix else ""
+    return f"files of type '{kind}' are not read" if kind else "its name tells no type"
 
 
 def _name(path: Path) -> str:

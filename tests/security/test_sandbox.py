@@ -17,9 +17,10 @@ from hocket_retrieval import sandbox as sandboxes
 from hocket_retrieval.chunking import spans
 from hocket_retrieval.errors import DocumentError
 from hocket_retrieval.frames import ReadDocument
+from hocket_retrieval.limits import READING, RECOGNITION
 from hocket_retrieval.outline import borders
 from hocket_retrieval.readers import read
-from hocket_retrieval.sandbox import Sandbox, processor_s
+from hocket_retrieval.sandbox import Sandbox
 from waiting import until
 
 SOUND = {
@@ -84,18 +85,18 @@ def test_nothing_gets_out(attempt):
 
 def test_what_takes_too_much_memory_is_refused_and_the_next_file_is_read(sandbox, monkeypatch):
     """A sentence of eight million words, on a machine as slow as it likes."""
-    monkeypatch.setattr(sandboxes, "PROCESSOR_S", sandboxes.MAX_PROCESSOR_S)
+    monkeypatch.setattr(sandbox, "limits", READING._replace(first_s=READING.max_s))
     with pytest.raises(DocumentError, match="needs more than 768 MiB"):
         sandbox.read(Path("a.txt"), hostile.SLOW["letters.txt"](), 64)
     assert sandbox.read(Path("a.txt"), b"Next.", 64).text == "Next."
 
 
-@pytest.mark.parametrize("limit", ["PROCESSOR_S", "PATIENCE"])
-def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monkeypatch, limit):
+@pytest.mark.parametrize(("first_s", "patience"), [(0.02, 2.25), (READING.first_s, 0.02)])
+def test_what_takes_too_long_is_refused_and_the_next_file_is_read(sandbox, monkeypatch, first_s, patience):
     """By processor time, and by the clock where that says nothing."""
     sandbox.read(Path("a.txt"), b"Begun.", 64)
-    monkeypatch.setattr(sandboxes, limit, 0.02)
-    monkeypatch.setattr(sandboxes, "PROCESSOR_S_PER_MIB", 0.0)
+    monkeypatch.setattr(sandboxes, "PATIENCE", patience)
+    monkeypatch.setattr(sandbox, "limits", READING._replace(first_s=first_s, s_per_mib=0.0))
     with pytest.raises(DocumentError, match="to be read: split it"):
         sandbox.read(Path("a.html"), hostile.SLOW["attributes.html"](), 64)
     monkeypatch.undo()
@@ -160,6 +161,7 @@ def test_the_process_dies_with_its_parent():
 
 def test_a_larger_file_may_take_longer():
     """Up to a bound."""
-    assert processor_s(0) == sandboxes.PROCESSOR_S
-    assert processor_s(100 << 10) * sandboxes.PATIENCE < 20
-    assert processor_s(1 << 20) < processor_s(20 << 20) < processor_s(1 << 40) == sandboxes.MAX_PROCESSOR_S
+    assert READING.processor_s(0) == READING.first_s
+    assert READING.processor_s(100 << 10) * sandboxes.PATIENCE < 20
+    for limits in (READING, RECOGNITION):
+        assert limits.processor_s(1 << 20) < limits.processor_s(10 << 20) < limits.processor_s(1 << 40) == limits.max_s

@@ -5,24 +5,28 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..errors import DocumentError
 from .content import MAX_SECTIONS, Content, Section, listed
 from .headings import Headings
+from .recognition import MAX_SIDE, MISSING, RECOGNISED, REMEDY, Recognise
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
     from pypdfium2 import PdfDocument
 
 _PASSWORD = "password"
 _SEARCHED = 20_000  # characters of a page in which a heading is looked for
 _MAX_ON_PAGE = 64
+_DOTS_PER_POINT = 200 / 72
 _AT_LINE_END = re.compile("\ufffe(?=(.?))")  # PDFium's mark where a word goes on behind a line's hyphen
 
 
-def pdf(data: bytes) -> Content:
-    """The words of all pages. Raises DocumentError where a password is needed."""
+def pdf(data: bytes, recognise: Recognise | None = None) -> Content:
+    """The words of all pages, of scanned ones those that are recognised. Raises DocumentError for a password."""
     from pypdfium2 import PdfDocument, PdfiumError
     from pypdfium2.raw import FORMTYPE_NONE
 
@@ -36,8 +40,11 @@ def pdf(data: bytes) -> Content:
     if has_form:
         document.init_forms()
     pages = [_page(document, number, has_form) for number in range(len(document))]
-    empty = sum(not page.strip() for page in pages)
-    notice = f"{empty} of {len(pages)} pages hold no text: a scan needs text recognition (OCR) first" if empty else ""
+    scans = [number for number, page in enumerate(pages) if not page.strip() and _has_drawings(document, number)]
+    if recognise:
+        for number in scans:
+            pages[number] = recognise(partial(_drawn, document, number))
+    notice = _notice([pages[number] for number in scans], len(pages), is_missing=recognise is None)
     sections = list(_sections(pages, _bookmarks(document)))
     return Content(document.get_metadata_dict().get("Title", ""), sections, notice)
 
@@ -49,6 +56,28 @@ def _page(document: PdfDocument, number: int, has_form: bool) -> str:
         page = document[number]
     text: str = page.get_textpage().get_text_range()
     return _AT_LINE_END.sub(lambda end: "" if end[1].islower() else "-", text)
+
+
+def _has_drawings(document: PdfDocument, number: int) -> bool:
+    return any(True for _ in document[number].get_objects(max_depth=1))
+
+
+def _drawn(document: PdfDocument, number: int) -> Image:
+    page = document[number]
+    scale = min(_DOTS_PER_POINT, MAX_SIDE / max(page.get_size()))
+    image: Image = page.render(scale=scale, rev_byteorder=True).to_pil()
+    return image.convert("RGB")
+
+
+def _notice(scans: Sequence[str], pages: int, *, is_missing: bool) -> str:
+    """What to know of the pages that have no text of their own."""
+    recognised = sum(bool(text) for text in scans)
+    lines = []
+    if unread := len(scans) - recognised:
+        lines.append(f"{unread} of {pages} pages hold no text" + (f", and {MISSING}: {REMEDY}" if is_missing else ""))
+    if recognised:
+        lines.append(f"{recognised} of {pages} pages are {RECOGNISED}")
+    return "; ".join(lines)
 
 
 def _bookmarks(document: PdfDocument) -> dict[int, list[tuple[int, str]]]:

@@ -102,7 +102,7 @@ def test_one_process_at_a_time(tmp_path, toy):
 def dense(folder, toy, store):
     index = DenseIndex(folder, toy.fingerprint, toy.dimension)
     with store.moment() as moment:
-        index.open(moment)
+        index.open(moment.state(), moment.totals()[1], moment.vectors(toy.dimension))
     return index
 
 

@@ -99,7 +99,7 @@ def test_a_file_at_which_two_processes_died_is_read_no_more(tmp_path):
         with Collection(tmp_path / f"state {deaths}", ToyEmbedder()) as collection:
             collection.accept([file], Job())
             for _ in range(deaths):
-                collection._store.attempt(str(file))
+                collection._waiting.attempt(str(file))
     for deaths, outcome in ((1, 1), (2, 0)):
         with Collection(tmp_path / f"state {deaths}", ToyEmbedder()) as collection:
             report = collection.resume()

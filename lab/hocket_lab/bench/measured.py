@@ -54,7 +54,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench race": (*_DISPATCHED, "lab/bench/race.py"),
     "bench real": (*_JOINT, "lab/bench/real.py"),
     "bench retrieval": ("retrieval", "lab/bench/retrieval.py"),
-    "bench stores": ("retrieval/stores", "retrieval/lexical.py", "lab/bench/stores.py"),
+    "bench stores": ("retrieval", "lab/bench/stores.py"),
     "bench cloud": (
         *("bus", "client", "daemon/*.py", "daemon/aggregation", "daemon/engine", "daemon/serving", DEFAULTS),
         *("lab/bench/gpu.py", "lab/bench/load.py", "lab/bench/running.py", "lab/bench/scripted.py"),

@@ -37,6 +37,7 @@ VOCABULARY = 50_000
 A_DOCUMENT = 1_000  # passages
 OWNERS = 10
 QUESTION_WORDS = 4
+COMMON = frozenset(map(str, range(200)))  # ranks of small words, by which nothing is searched
 PASSAGES = 5
 EMBEDDER = "cosine:made"
 COLUMNS = ("kind", "part", "p50_ms", "p95_ms", "recall_10", "fewest", "passages_per_s", "bytes_a_passage", "memory_mib")
@@ -94,7 +95,8 @@ class Made:
         """(a passage, words of it, a vector near it)."""
         draw = np.random.default_rng(self.settings.seed + 1)
         for number in draw.integers(0, self.settings.passages, self.settings.searches).tolist():
-            words = draw.choice(self.text(number).rstrip(".").split(), QUESTION_WORDS, replace=False)
+            told = [word for word in self.text(number).rstrip(".").split() if word.strip("nw") not in COMMON]
+            words = draw.choice(told, min(QUESTION_WORDS, len(told)), replace=False)
             noise = draw.standard_normal(DIMENSION, dtype=np.float32)
             yield number, " ".join(words), _unit(self.vectors[number] + NOISE * noise)
 

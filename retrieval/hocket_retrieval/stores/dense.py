@@ -11,7 +11,6 @@ import os
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import faiss
 import numpy as np
@@ -21,9 +20,6 @@ from hocket_bus.errors import BadConfiguration
 from hocket_bus.private import keep_private
 
 from .records import Ids, Vectors
-
-if TYPE_CHECKING:
-    from .sqlite_moment import SqliteMoment
 
 log = structlog.get_logger(__name__)
 
@@ -43,13 +39,13 @@ class DenseIndex:
     def __len__(self) -> int:
         return int(self._index.ntotal)
 
-    def open(self, moment: SqliteMoment) -> None:
-        """Stand for the store as it is: from the file when it is of this moment, else from the store itself."""
-        self.state = moment.state()
-        if self._load(self._file(), moment.totals()[1]):
-            self._saved = self.state
+    def open(self, state: str, chunks: int, vectors: Iterable[tuple[Ids, Vectors]]) -> None:
+        """Stand for so many `chunks` of a state of the store: from the file where it is of it, else from `vectors`."""
+        self.state = state
+        if self._load(self._file(), chunks):
+            self._saved = state
         else:
-            self._rebuild(moment.vectors(self.dimension))
+            self._rebuild(vectors)
 
     def search(self, vector: Vectors, limit: int, among: Ids | None = None) -> dict[int, float]:
         """Cosines of the nearest chunks, or of those `among` them, by their ids, nearest first."""

@@ -90,7 +90,7 @@ class SqliteStore:
             connection.execute("INSERT OR IGNORE INTO facts VALUES ('identity', hex(randomblob(8)))")
         self._index = DenseIndex(folder, fingerprint, dimension)
         with self.moment() as moment:
-            self._index.open(moment)
+            self._index.open(moment.state(), moment.totals()[1], moment.vectors(dimension))
 
     def close(self) -> None:
         """Close every connection; reads under way must have ended."""

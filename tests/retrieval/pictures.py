@@ -9,7 +9,7 @@ from typing import Any
 
 import matplotlib
 import pypdfium2
-from PIL import Image, ImageDraw, ImageFont
+from PIL import ExifTags, Image, ImageDraw, ImageFont
 
 FONT = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf")
 
@@ -29,6 +29,13 @@ def clear(*lines: str) -> Image.Image:
     picture = Image.new("RGBA", shown.size, (0, 0, 0, 0))
     picture.putalpha(shown.convert("L").point(lambda light: 255 - light))
     return picture
+
+
+def turned() -> bytes:
+    """What a camera writes into a photo that lies on its left side."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    return exif.tobytes()
 
 
 def saved(kind: str, *pages: Image.Image, **options: Any) -> bytes:

@@ -55,13 +55,13 @@ def test_a_changed_file_replaces_its_old_version(collection, toy, files):
 def test_bad_files_do_not_stop_the_others(collection, files):
     """A broken file, an unknown type and a missing path are reported one by one; the rest is ingested."""
     (files / "broken.pdf").write_bytes(b"no pdf")
-    (files / "photo.png").write_bytes(b"png")
+    (files / "archive.zip").write_bytes(b"PK")
     (files / ".hidden.txt").write_text("secret")
 
-    report = collection.ingest([files, files / "photo.png", files / "none.txt"])
+    report = collection.ingest([files, files / "archive.zip", files / "none.txt"])
 
     assert names(collection) == ["bakery", "garden", "harbour"]
-    assert sorted(Path(name).name for name, _ in report.errors) == ["broken.pdf", "none.txt", "photo.png"]
+    assert sorted(Path(name).name for name, _ in report.errors) == ["archive.zip", "broken.pdf", "none.txt"]
     assert report.skipped == 1
     assert collection.status().queued == 0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ocr_here import needs_ocr
 from office_files import pdf
-from pictures import bound, clear, columns, drawn, saved
+from pictures import bound, clear, columns, drawn, saved, turned
 
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.errors import DocumentError
@@ -31,6 +31,7 @@ KINDS = {
     "a.jpg": saved("JPEG", drawn(SAID)),
     "a.JPEG": saved("JPEG", drawn(SAID).convert("L")),
     "a.webp": saved("WEBP", drawn(SAID)),
+    "turned.jpg": saved("JPEG", drawn(SAID).rotate(90, expand=True), exif=turned()),
 }
 
 

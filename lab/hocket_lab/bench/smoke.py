@@ -60,6 +60,7 @@ TRIALS = (  # the slow ones first
     Trial("race --prompts 1 --rtt 0 --budget 1 --budget-rtt-ms 0 --tokens 2", FIRST_TOKENS),
     Trial("migration --part moves --tokens 3", (*FIRST_TOKENS, SQUAD, "lihua_world")),
     Trial("retrieval --chunks 100 --searches 10 --scifact 40 --store {folder}/store", ("scifact", WIKITEXT, "nq_open")),
+    Trial("stores --kinds sqlite --passages 20000 --searches 10"),
     Trial("dispatch --part policies,times --traces perplexity_70b --requests 50 --runs 1 --repeats 1", FIRST_TOKENS),
     Trial(
         "answers --squad 2 --two-sided 0 --chats 0 --max-tokens 4 --who 'device alone,cloud alone,pair likelihood'",

@@ -126,7 +126,7 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 def _measured(kind: str, made: Made) -> Iterator[Row]:
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-stores-", dir="results")))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hocket-stores-")))
         place = _server(stack, folder) if kind == "postgres" else ""
         store = _opened(kind, place, folder)
         before = _memory_mib()

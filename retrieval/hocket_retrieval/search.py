@@ -180,7 +180,7 @@ def _matched(passages: Sequence[Passage], frequencies: Mapping[str, int], chunks
         found = weights.keys() & {*words(passage.text)}
         if found & rare:
             shares.append(sum(weights[word] for word in found) / sum(weights.values()))
-    return max(shares)
+    return min(1.0, max(shares))  # sums in another order differ in their last bit
 
 
 def _cosines(vector: Vectors, chunks: Sequence[Chunk]) -> list[float]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.embedder import Embedder, Reranker
 from hocket_retrieval.errors import ModelError, QueryError
-from hocket_retrieval.search import MAX_QUERY_CHARS, Searcher, _different, fuse
+from hocket_retrieval.search import MAX_QUERY_CHARS, Passage, Searcher, _different, _matched, fuse
 from hocket_retrieval.stores.word_index import match_expression
 from toys import ToyEmbedder
 
@@ -108,6 +108,18 @@ def test_fusion_adds_the_scores():
 def test_what_is_best_by_words_is_not_behind_what_has_none(one, other):
     """An embedder is sure of texts in languages that it does not know, and of names."""
     assert fuse({1: 0.5}, {2: max(one, other), 3: min(one, other)})[0] == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcdefghijklmnop"), st.integers(0, 40)), min_size=1, unique_by=lambda each: each[0]
+    )
+)
+def test_no_passage_has_more_than_all_that_the_words_tell(counted):
+    """In whatever order its words are summed: the wire takes no share above 1."""
+    frequencies = dict(counted)
+    passage = Passage("a", "", 0, " ".join(frequencies), 0.5)
+    assert 0.0 <= _matched([passage], frequencies, 40) <= 1.0
 
 
 def test_only_telling_words_are_searched():

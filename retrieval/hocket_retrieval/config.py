@@ -55,9 +55,9 @@ class StoreConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     place: Annotated[
         str,
         Meta(
-            description="of lancedb a folder or a bucket such as `s3://name/folder`; empty: `lance` in the state "
-            "folder; of postgres a connection string such as `postgresql://user@host/database`, without a password; "
-            "sqlite is always in the state folder"
+            description="of lancedb a folder, as it is from the state folder, or a bucket such as `s3://name/folder`; "
+            "empty: `lance`; of postgres a connection string such as `postgresql://user@host/database`, without a "
+            "password; sqlite is always in the state folder"
         ),
     ] = ""
 

@@ -30,3 +30,15 @@ def test_lancedb_is_in_the_state_folder_unless_it_is_elsewhere(tmp_path):
     open_store(StoreConfig(kind="lancedb"), tmp_path, "toy", 4).close()
     assert (tmp_path / "lance" / "documents.lance").is_dir()
     assert (tmp_path / "lance").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("place", ["here", "~/here", "{tmp}/here"])
+def test_a_folder_of_lancedb_is_the_same_wherever_the_daemon_was_started(place, tmp_path, monkeypatch):
+    """A relative one lies in the daemon's own folder, a home is a home."""
+    pytest.importorskip("lancedb", reason="lancedb is not installed: hocket[lancedb]")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = StoreConfig(kind="lancedb", place=place.format(tmp=tmp_path))
+    open_store(config, tmp_path, "toy", 4).close()
+    assert (tmp_path / "here" / "documents.lance").is_dir()

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hocket_bus import paths
+
 from ..config import StoreConfig
 from ..errors import StoreError
 
@@ -23,7 +25,7 @@ def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: in
             os.environ.setdefault("LANCEDB_LOG", "error")  # its warnings are for those who make it
             from .lance import LanceStore
 
-            return LanceStore(config.place or str(state / "lance"), dimension)
+            return LanceStore(_lance_place(config.place, state), dimension)
         if config.kind == "postgres":
             from .postgres import PostgresStore
 
@@ -33,3 +35,8 @@ def open_store(config: StoreConfig, state: Path, fingerprint: str, dimension: in
     from .sqlite import SqliteStore
 
     return SqliteStore(state, fingerprint, dimension)
+
+
+def _lance_place(place: str, state: Path) -> str:
+    """A bucket as it is named; a folder as it is from the daemon's own, wherever that was started."""
+    return place if "://" in place else str(state / paths.expanded(Path(place or "lance")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -39,6 +40,7 @@ def move(
 
     The side's retrieval daemon must be stopped. Its store stays as it is. A move that was interrupted goes on.
     """
+    from hocket_bus import paths
     from hocket_bus.config import load
     from hocket_retrieval.config import RetrievalConfig, StoreConfig
     from hocket_retrieval.relocation import relocate
@@ -48,6 +50,8 @@ def move(
     pair = Pair.find(home)
     file = pair.config(f"{side}-retrieval")
     config = load(file, RetrievalConfig)
+    if to == "lancedb" and place and "://" not in place:
+        place = str(paths.expanded(Path(place)).absolute())  # as it is from here; the daemon's folder is another one
     target = StoreConfig(kind=to, place=place)
     if target == config.store:
         raise typer.BadParameter(f"the documents of the {side} are there already", param_hint="--to")

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .sqlite_file import SqliteFile
+from .stores.folders import folder_of
 
 MAX_ENTRIES = 10_000  # of more the oldest go
 _SCHEMA = "CREATE TABLE skipped (name TEXT PRIMARY KEY, reason TEXT NOT NULL, in_part INTEGER NOT NULL);"
-_BELOW = "name = :path OR substr(name, 1, length(:path) + 1) = :path || '/'"
 _SURPLUS = """DELETE FROM skipped
     WHERE rowid <= (SELECT rowid FROM skipped ORDER BY rowid DESC LIMIT 1 OFFSET ?)"""
 
@@ -43,8 +43,9 @@ class SkippedFiles:
         """Forget these paths and all below them, but for the files that are `spared`."""
         stays = frozenset(spared)
         with self._file.writing() as connection:
-            for path in filter(None, (path.rstrip("/") for path in paths)):
-                found = connection.execute(f"SELECT name FROM skipped WHERE {_BELOW}", {"path": path}).fetchall()
+            for folder in filter(None, map(folder_of, paths)):
+                sql = "SELECT name FROM skipped WHERE name = ? OR (name >= ? AND name < ?)"
+                found = connection.execute(sql, folder).fetchall()
                 connection.executemany(
                     "DELETE FROM skipped WHERE name = ?", [row for row in found if row[0] not in stays]
                 )

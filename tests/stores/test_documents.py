@@ -15,7 +15,7 @@ from write_and_die import NEW, OLD
 
 from hocket_bus.errors import HocketError
 from hocket_retrieval.errors import VectorsGone
-from hocket_retrieval.stores import unused
+from hocket_retrieval.stores import retention
 from hocket_retrieval.stores.records import Document, NewChunk, digest
 from processes import guarded, with_helpers
 
@@ -162,7 +162,7 @@ def test_unused_vectors_go_with_a_sweep(store, open_again, monkeypatch):
     store.sweep()
     with store.moment() as moment:
         assert moment.missing(wanted) == {wanted[0]}
-    monkeypatch.setattr(unused, "KEPT_S", -1.0)
+    monkeypatch.setattr(retention, "KEPT_S", -1.0)
     store.sweep()
     with store.moment() as moment:
         assert moment.missing(wanted) == {*wanted}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TypeVar
@@ -14,6 +14,7 @@ from hocket_bus.messages import Error, Hello, Message, Progress, Role, Welcome
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
 
 T = TypeVar("T", bound=Message)
+Item = TypeVar("Item")
 
 
 class Caller:
@@ -101,3 +102,14 @@ class Caller:
             return self._inbox.get(timeout=deadline.left_s)
         except Empty:
             raise DeadlineExceeded(f"no answer from {self.endpoint} in time", "look at: hocket status") from None
+
+
+def paged(page_from: Callable[[int], tuple[Sequence[Item], int]]) -> Iterator[Item]:
+    """All of a list that comes in pages: `page_from` gives what follows from an offset on, and how long the list is."""
+    offset, total = 0, 1
+    while offset < total:
+        items, total = page_from(offset)
+        if not items:
+            return
+        yield from items
+        offset += len(items)

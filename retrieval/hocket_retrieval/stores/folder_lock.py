@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Unavailable
 from hocket_bus.private import keep_private
 
@@ -28,12 +29,12 @@ def held(file: Path, wait_s: float, *, together: bool = False) -> Iterator[None]
 
 
 def _take(descriptor: int, file: Path, wait_s: float, kind: int) -> None:
-    until = time.monotonic() + wait_s
+    deadline = Deadline.after(wait_s)
     while True:
         try:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            if time.monotonic() > until:
+            if deadline.passed:
                 raise Unavailable(f"{file} is held by others", "try again, or end the process that holds it") from error
             time.sleep(_LOOK_S)
         else:

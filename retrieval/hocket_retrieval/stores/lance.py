@@ -30,7 +30,7 @@ from hocket_bus.private import private_folder
 from ..errors import VectorsGone
 from ..lexical import RECIPE, indexed, language_of
 from . import lance_table as tables
-from . import unused
+from . import retention
 from .folder_lock import held
 from .lance_moment import LanceMoment
 from .lance_table import CHUNKS, DOCUMENT, State, failing, ids_in, one_of, rows_of, state_of
@@ -107,12 +107,12 @@ class LanceStore:
             return self._commit(names, self._table.schema.empty_table())
 
     def sweep(self) -> None:
-        """Drop vectors that were made for documents: our own, and those that others made before `unused.KEPT_S`.
+        """Drop vectors that were made for documents: our own, and those that others made before `retention.KEPT_S`.
 
         A chunk has its vector with it.
         """
         with self._writing():
-            self._made.delete((col("by") == lit(self._own)) | (col("at") < lit(time.time() - unused.KEPT_S)))
+            self._made.delete((col("by") == lit(self._own)) | (col("at") < lit(time.time() - retention.KEPT_S)))
 
     def purge(self) -> None:
         """Let no file hold text that was removed.

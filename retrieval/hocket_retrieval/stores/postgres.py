@@ -18,7 +18,7 @@ from psycopg import Connection
 
 from ..errors import VectorsGone
 from ..lexical import RECIPE, Indexed, indexed, language_of
-from . import unused
+from . import retention
 from .outlines import outline_text
 from .postgres_connections import DEADLINES, Connections
 from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted, vector_text
@@ -94,12 +94,12 @@ class PostgresStore:
             return Change(removed, _NONE, PostgresMoment(connection).state())
 
     def sweep(self) -> None:
-        """Drop vectors that no chunk uses: our own, and those that others made before `unused.KEPT_S`."""
+        """Drop vectors that no chunk uses: our own, and those that others made before `retention.KEPT_S`."""
         sql = """DELETE FROM vectors v WHERE NOT EXISTS (SELECT FROM chunks c WHERE c.vector = v.id)
                  AND (v.made_by = %s OR v.made_at < now() - make_interval(secs => %s))"""
         with self._connections.one() as connection, connection.transaction():
             connection.execute("SELECT FROM facts FOR UPDATE")
-            connection.execute(sql, (self._own, unused.KEPT_S))
+            connection.execute(sql, (self._own, retention.KEPT_S))
 
     def purge(self) -> None:
         """VACUUM: no row of the tables holds text that was removed, once no other session reads an older state.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -214,14 +214,13 @@ def print_outcome(side: str, ingested: Ingested) -> None:
 
 def _list(caller: Caller) -> Iterator[Document]:
     from hocket_bus import messages as m
+    from hocket_tools.caller import paged
 
-    offset, total = 0, 1
-    while offset < total:
+    def page_from(offset: int) -> tuple[Sequence[Document], int]:
         page = caller.ask(m.ListDocuments(request=os.urandom(16), offset=offset), m.Documents)
-        yield from page.documents
-        offset, total = offset + len(page.documents), page.total
-        if not page.documents:
-            return
+        return page.documents, page.total
+
+    return paged(page_from)
 
 
 def _remove(caller: Caller, side: str, names: list[str], *, json_object: bool) -> None:

@@ -77,11 +77,10 @@ def _print(document: DocumentText, text: str, outline: Sequence[tuple[int, str]]
 
 def _skipped(caller: Caller) -> Iterator[PassedOver]:
     from hocket_bus import messages as m
+    from hocket_tools.caller import paged
 
-    offset, total = 0, 1
-    while offset < total:
+    def page_from(offset: int) -> tuple[Sequence[PassedOver], int]:
         page = caller.ask(m.ListSkipped(request=os.urandom(16), offset=offset), m.Skipped)
-        yield from page.files
-        offset, total = offset + len(page.files), page.total
-        if not page.files:
-            return
+        return page.files, page.total
+
+    return paged(page_from)

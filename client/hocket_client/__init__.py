@@ -20,11 +20,12 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
-from hocket_bus.messages import Done, Notice, Remembered, Suggestion, Token
+from hocket_bus.messages import Done, Notice, Remembered, Suggestion, Token, Turn
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
 from .composer import AsyncComposer, Composer
+from .conversation import Chat
 from .question import Options
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "BadRequest",
     "Busy",
     "Cancelled",
+    "Chat",
     "Client",
     "Composer",
     "DeadlineExceeded",
@@ -48,5 +50,6 @@ __all__ = [
     "Stream",
     "Suggestion",
     "Token",
+    "Turn",
     "Unavailable",
 ]

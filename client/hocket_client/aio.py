@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token
+from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token, Turn
 from hocket_bus.paths import default_endpoint
 
 from .composer import AsyncComposer, EditedText
 from .connection import Connection, Reader
+from .conversation import Chat
 from .inbox import Inbox
 from .question import Options, checked
 
@@ -44,7 +45,7 @@ class AsyncClient:
             await asyncio.to_thread(self._connection.close)
 
     @checked
-    def ask(self, question: str, **options: Unpack[Options]) -> AsyncStream:
+    def ask(self, question: str = "", **options: Unpack[Options]) -> AsyncStream:
         """Ask; call it inside `async with`, on the loop that will iterate. For what can be said besides see `Options`.
 
         Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
@@ -52,6 +53,17 @@ class AsyncClient:
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
         return AsyncStream(self._connection, question, options)
+
+    @checked
+    def chat(self, **options: Unpack[Options]) -> Chat[AsyncStream]:
+        """A conversation, which goes on from the `turns` among the options; all of them go with each question."""
+
+        def ask(question: str, turns: Sequence[Turn]) -> AsyncStream:
+            said = options.copy()
+            said["turns"] = list(turns)
+            return self.ask(question, **said)
+
+        return Chat(ask, options.get("turns", []))
 
     @checked
     def compose(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX
@@ -12,11 +12,12 @@ from typing import Unpack
 
 from hocket_bus.errors import DeadlineExceeded
 from hocket_bus.faults import raised
-from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token
+from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token, Turn
 from hocket_bus.paths import default_endpoint
 
 from .composer import Composer, EditedText
 from .connection import Connection, Reader
+from .conversation import Chat
 from .question import Options, checked
 
 
@@ -38,12 +39,23 @@ class Client:
             raise
 
     @checked
-    def ask(self, question: str, **options: Unpack[Options]) -> Stream:
+    def ask(self, question: str = "", **options: Unpack[Options]) -> Stream:
         """Ask; the stream that comes back is iterated for tokens. What can be said beside the question: see `Options`.
 
         Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
         """
         return Stream(self._connection, question, options)
+
+    @checked
+    def chat(self, **options: Unpack[Options]) -> Chat[Stream]:
+        """A conversation, which goes on from the `turns` among the options; all of them go with each question."""
+
+        def ask(question: str, turns: Sequence[Turn]) -> Stream:
+            said = options.copy()
+            said["turns"] = list(turns)
+            return self.ask(question, **said)
+
+        return Chat(ask, options.get("turns", []))
 
     @checked
     def compose(

@@ -195,6 +195,11 @@ class Reader:
         self._connection.send(self._assembly.cancel())
 
     @property
+    def done(self) -> Done | None:
+        """The end of the answer, once it was read."""
+        return self._assembly.done if self._over else None
+
+    @property
     def _over(self) -> bool:
         """Whether the Done has been read."""
         return self._assembly.done is not None and not self._ready

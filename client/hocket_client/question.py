@@ -13,21 +13,34 @@ import os
 import re
 import reprlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Union, Unpack, get_args, get_origin, get_type_hints
 
 from hocket_bus.errors import BadRequest, ProtocolError
-from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, DispatchOptions, NamedOptions, Sampling, Task
+from hocket_bus.messages import (
+    MAX_TOKENS,
+    AggregationOptions,
+    Ask,
+    DispatchOptions,
+    NamedOptions,
+    Prompt,
+    Sampling,
+    Task,
+    Turn,
+)
 from hocket_bus.messages import Options as ModeOptions
 from hocket_bus.wire import decode, encode
+
+from .conversation import checked_prompt, latest, prompt_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _WORDS = {str: "text", bool: "True or False", int: "a whole number", float: "a number", NoneType: "None"}
 _WORDS[Path] = "a pathlib.Path"
+_WORDS[Turn] = "a Turn"
 
 
 def checked(method: Callable[P, R]) -> Callable[P, R]:
@@ -73,7 +86,7 @@ def _fits(value: object, kind: Any) -> bool:  # noqa: ANN401 - an annotation
         return any(_fits(value, each) for each in get_args(kind))
     if origin is Literal:
         return isinstance(value, str) and value in get_args(kind)
-    if origin is tuple:  # of texts, as many as there are
+    if origin in (list, tuple):  # as many as there are
         return isinstance(value, list | tuple) and all(_fits(each, get_args(kind)[0]) for each in value)
     if origin is dict:
         return isinstance(value, dict) and all(_fits(each, get_args(kind)[1]) for each in value.values())
@@ -97,6 +110,8 @@ def _takes(kind: Any) -> str:  # noqa: ANN401 - an annotation
         return f"one of {', '.join(get_args(kind))}"
     if origin is dict:
         return f"a dict whose values are {_takes(get_args(kind)[1])}"
+    if origin is list:
+        return f"a list of which each is {_takes(get_args(kind)[0])}"
     return "a list of texts" if origin is tuple else _WORDS[kind]
 
 
@@ -108,7 +123,9 @@ def _meant(name: str, known: list[str]) -> str:
     return f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
 
 
-DEFAULTS = Ask(request=bytes(16), topic=bytes(16), question="")  # what a question has that says nothing else
+DEFAULTS = Ask(
+    request=bytes(16), topic=bytes(16), prompt=Prompt(query="")
+)  # what a question has that says nothing else
 AGGREGATING = (DEFAULTS.mode, "graph", "auto")  # modes in which two sides aggregate
 DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
 
@@ -119,6 +136,9 @@ class Options(TypedDict, total=False):
     What a mode does not know is refused unless it is left as it is.
     """
 
+    messages: list[dict[str, str]]  # a conversation, instead of the question: role and content, the query last
+    turns: list[Turn]  # earlier questions and their answers, the oldest first
+    system: str  # a line that the model is told before all
     mode: str
     aggregation: str  # how drafts are exchanged: coupled, independent, sync, sync-both
     weights: str  # how passages are weighed: dynamic, static, off, likelihood
@@ -141,6 +161,9 @@ def ask_message(
     question: str,
     *,
     topic: bytes,
+    messages: Sequence[Mapping[str, str]] = (),
+    turns: Sequence[Turn] = (),
+    system: str = "",
     mode: str = DEFAULTS.mode,
     aggregation: str = AGGREGATED.method,
     weights: str = AGGREGATED.weights,
@@ -173,7 +196,7 @@ def ask_message(
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
-        question=question,
+        prompt=_prompt(question, messages, turns, system),
         mode=mode,
         options=options,
         sampling=sampling,
@@ -187,6 +210,14 @@ def ask_message(
     if not fits:
         raise BadRequest(f"these are options of another mode than {mode[:50]}", "leave them out")
     return ask
+
+
+def _prompt(question: str, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:
+    if not messages:
+        return checked_prompt(Prompt(query=question, turns=latest(turns), system=system))
+    if question or turns or system:
+        raise BadRequest("messages say the question, the turns and the system line", "give nothing beside them")
+    return prompt_of(messages)
 
 
 def _options(
@@ -210,7 +241,7 @@ def _check_ranges(ask: Ask, pace: float) -> None:
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
         (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),
         (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use more than 0, and an end"),
-        (len(ask.question) <= 100_000, f"the question has {len(ask.question)} characters", "shorten it"),
+        (len(ask.prompt.query) <= 100_000, f"the question has {len(ask.prompt.query)} characters", "shorten it"),
         (all(ask.stop), "a text to stop at is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
     ]

@@ -20,6 +20,7 @@ from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
+from .serving.follow_up import search_text
 from .serving.mode import Facts, Peer, Session
 from .serving.reply import Reply, late
 from .serving.routing import Route
@@ -121,7 +122,7 @@ class Gating:
     def start(self, passages: int, *, there: bool) -> None:
         """Search; without another side, which `there` says, there is nothing to decide."""
         if there:
-            self._lookups.search(self._ask.question, passages, "", self._on_found)
+            self._lookups.search(search_text(self._ask.prompt), passages, "", self._on_found)
         else:
             self._go(NO_OTHER_SIDE)
 
@@ -129,7 +130,7 @@ class Gating:
         if isinstance(outcome, HocketError):
             self.fail(outcome)
         else:
-            self._gate.decide(self._ask.question, outcome, self._lookups, self._go)
+            self._gate.decide(search_text(self._ask.prompt), outcome, self._lookups, self._go)
 
     def _go(self, gate: GateDecision) -> None:
         if self._closed:
@@ -179,7 +180,7 @@ class Gating:
 
     def record(self) -> Facts:
         """Of what it became."""
-        return self._inner.record() if self._inner is not None else {"question": self._ask.question}
+        return self._inner.record() if self._inner is not None else {"question": self._ask.prompt.query}
 
     def _close(self) -> None:
         self._closed = True

@@ -35,7 +35,7 @@ class CloudDaemon(Daemon):
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]: it writes memory of this side's documents, and dispatched answers of its own clients."""
-        egress = EgressSettings(passages=self.settings.egress.passages)
+        egress = EgressSettings(passages=self.settings.egress.passages, history="all")
         return open_server(self.settings.server, self.bus.post, egress, self.ledger, "cloud")
 
     def open_gatherer(self) -> Gatherer:

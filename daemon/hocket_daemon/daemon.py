@@ -46,6 +46,7 @@ from .monitoring.status import StatusBoard
 from .parts import Parts
 from .priority import come_first
 from .privacy.egress import Ledger
+from .privacy.history import History, HistoryPolicy
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
@@ -76,7 +77,14 @@ class Daemon:
     """Answers clients; a subclass adds the other side. Everything but jobs and I/O runs on the main thread."""
 
     def __init__(
-        self, settings: DaemonSettings, side: Side, parts: Parts, *, shares_drafts: bool = True, silence_s: float = inf
+        self,
+        settings: DaemonSettings,
+        side: Side,
+        parts: Parts,
+        *,
+        shares_drafts: bool = True,
+        silence_s: float = inf,
+        history: HistoryPolicy = "all",
     ) -> None:
         """`silence_s` is how long the other side may say nothing of a session that it leads."""
         self._parts = parts
@@ -87,6 +95,7 @@ class Daemon:
         self.settings = settings
         self.ledger = Ledger(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._shares_drafts = shares_drafts
+        self.history = History(history, self.ledger.path)
         self._silence_s = silence_s
         self._is_remote = settings.model.engine == "openai"
         model: LanguageModel
@@ -137,6 +146,7 @@ class Daemon:
             server=None if self._is_remote else server,
             reader=server if self._is_remote else None,
             shares_drafts=self._shares_drafts,
+            history=self.history,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
         self.modes = modes(self.services, settings, self._parts)
@@ -235,6 +245,7 @@ class Daemon:
         self.sessions.sweep(time.monotonic())
         self._background.interrupt()
         self._opened.close()
+        self.history.write()
         self.ledger.write()  # the last words to the other side are counted, too
         log.info("stopped", side=self.side)
 
@@ -251,6 +262,7 @@ class Daemon:
         self.services.retrieval.tick(now)
         for duty in self.duties:
             duty.tick(now)
+        self.history.write()
         self.ledger.write()
 
     def idle(self) -> bool:

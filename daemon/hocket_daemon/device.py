@@ -50,7 +50,9 @@ class DeviceDaemon(Daemon):
         if settings.cloud not in ("", BY_LIST):
             check_endpoint(settings.cloud)
         server_of(settings.server)  # a wrong one is told before a model is loaded
-        super().__init__(settings, "device", parts, shares_drafts=settings.egress.drafts)
+        super().__init__(
+            settings, "device", parts, shares_drafts=settings.egress.drafts, history=settings.egress.history
+        )
 
     def connect(self) -> None:
         """Dial the cloud, unless there is none or nothing may leave; take what clients compose."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hocket_bus.messages import Task
+from hocket_bus.messages import Prompt, Task, Turn
 from hocket_daemon.engine.backends.loading import dtype_of, load
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.language_model import LanguageModel
@@ -46,7 +46,15 @@ def distribution(
 
 
 def read_at_once(
-    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, likelihood: bool = False
+    model: LanguageModel,
+    question: str,
+    passages: list[str],
+    *,
+    task: Task,
+    room: int,
+    likelihood: bool = False,
+    turns: Sequence[Turn] = (),
 ) -> SequenceGroup:
     """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
-    return at_once(model, read(model, question, passages, task=task, room=room, likelihood=likelihood))
+    prompt = Prompt(query=question, turns=list(turns))
+    return at_once(model, read(model, prompt, passages, task=task, room=room, likelihood=likelihood))

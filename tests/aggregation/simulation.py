@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus import messages as wire
-from hocket_bus.messages import Begin, Sampling
+from hocket_bus.messages import Begin, Prompt, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import independent
 from hocket_daemon.aggregation.aggregator import AggregatorExchange
@@ -111,7 +111,7 @@ class World:
         self.begin = Begin(
             session=seed.to_bytes(16, "big"),
             epoch=0,
-            question="",
+            prompt=Prompt(query=""),
             task="answer",
             documents=2,
             eos=[3] if rng.random() < 0.5 else [],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from hocket_bus.messages import Begin, Passage, Passages, Ready, Sampling
+from hocket_bus.messages import Begin, Passage, Passages, Prompt, Ready, Sampling
 from hocket_daemon.aggregation.leader import Evidence
 from hocket_daemon.serving.evidence import MATCHED, is_about, nearest
 
@@ -15,7 +15,7 @@ COSINE = "cosine:0123"
 
 def begin(task: str = "answer", documents: int = 2) -> Begin:
     return Begin(
-        session=bytes(16), epoch=0, question="Why?", task=task, sampling=Sampling(), method="coupled",  # type: ignore[arg-type]
+        session=bytes(16), epoch=0, prompt=Prompt(query="Why?"), task=task, sampling=Sampling(), method="coupled",  # type: ignore[arg-type]
         documents=documents, eos=[], weights="dynamic", reweigh_every=4, relevance_temperature=0.1, wire_mass=0.98,
     )  # fmt: skip
 

@@ -6,13 +6,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from hocket_bus.messages import Begin, Draft, Message, Sampling, Side
+from hocket_bus.messages import Begin, Draft, Message, Prompt, Sampling, Side
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.engine.sampling.distribution import truncate
 
 FLAT = truncate(np.full(8, 1 / 8, np.float32), 1.0)
 BEGIN = Begin(
-    session=bytes(16), epoch=0, question="Who?", task="answer", sampling=Sampling(seed=1, max_tokens=6),
+    session=bytes(16), epoch=0, prompt=Prompt(query="Who?"), task="answer", sampling=Sampling(seed=1, max_tokens=6),
     method="coupled", documents=1, eos=[], weights="likelihood",
     reweigh_every=4, relevance_temperature=0.1, wire_mass=1.0,
 )  # fmt: skip

@@ -100,7 +100,7 @@ class EchoMode:
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Echo:
         if self.trouble is not None:
             raise self.trouble
-        session = Echo(self.number or ask.request, peer, reply, self.model.prompt(ask.question, ask.task)[1:])
+        session = Echo(self.number or ask.request, peer, reply, self.model.prompt(ask.prompt.query, ask.task)[1:])
         self.made.append(session)
         return session
 

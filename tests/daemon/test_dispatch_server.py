@@ -12,7 +12,7 @@ from fakes import ID, FakePeer, Part, part
 from two_sides import TEXTS, Clock
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Dispatch, Failed, Finish, Sampling
+from hocket_bus.messages import Dispatch, Failed, Finish, Prompt, Sampling
 from hocket_daemon.dispatch.follower import Follower
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.generators.generation import Usage
@@ -110,7 +110,7 @@ def test_the_text_is_the_servers(sides: Made) -> None:
         assert both.reader.done.finish == "eos"
         assert {token.source for token in both.reader.tokens} == {"cloud"}
         (text,) = server.texts
-        assert text.request.prompt == both.asked.question
+        assert text.request.prompt == both.asked.prompt.query
         assert not text.request.prefix
         assert not both.said
         assert not both.reader.done.sources
@@ -210,7 +210,7 @@ def test_what_devices_know_is_read_on_the_clouds_machine_alone(is_here: bool) ->
     opening = Dispatch(
         session=ID,
         epoch=0,
-        question="Who sang?",
+        prompt=Prompt(query="Who sang?"),
         task="answer",
         sampling=Sampling(),
         documents=2,

@@ -7,7 +7,7 @@ from fakes import ID, Reader, part
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.faults import MAX_CHARS
-from hocket_bus.messages import Ask, Sampling, Token
+from hocket_bus.messages import Ask, Prompt, Sampling, Token
 from hocket_daemon.serving.reply import Reply
 
 EOS = 1
@@ -20,7 +20,7 @@ def ids(text: str) -> list[int]:
 def begun(max_tokens: int = 50, stop: list[str] | None = None, **asked: object) -> tuple[Reader, Reply]:
     reader, services = Reader(), part("device", []).services
     sampling = Sampling(max_tokens=max_tokens, seed=11)
-    ask = Ask(request=ID, topic=ID, question="?", sampling=sampling, stop=stop or [], **asked)  # type: ignore[arg-type]
+    ask = Ask(request=ID, topic=ID, prompt=Prompt(query="?"), sampling=sampling, stop=stop or [], **asked)  # type: ignore[arg-type]
     return reader, reader.reply(ask, services)
 
 
@@ -128,7 +128,7 @@ def test_figures_of_an_answer() -> None:
 def test_ends_are_counted(ends_with: str) -> None:
     """An answer by how it finished and an error by its kind, each once."""
     reader, services = Reader(), part("device", []).services
-    reply = reader.reply(Ask(request=ID, topic=ID, question="?", sampling=Sampling(max_tokens=1)), services)
+    reply = reader.reply(Ask(request=ID, topic=ID, prompt=Prompt(query="?"), sampling=Sampling(max_tokens=1)), services)
     if ends_with == "length":
         write(reply, ids("a"))
     reply.fail(Busy("full"))

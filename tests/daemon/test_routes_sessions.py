@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Lost,
     Message,
     Ping,
+    Prompt,
     Ready,
     Refused,
     Resume,
@@ -49,12 +50,12 @@ def number(n: int) -> bytes:
 
 
 def ask(n: int = 0, question: str = "hello", mode: str = "echo", **other: object) -> Ask:
-    return Ask(request=number(n), topic=ID, question=question, mode=mode, task="complete", **other)  # type: ignore[arg-type]
+    return Ask(request=number(n), topic=ID, prompt=Prompt(query=question), mode=mode, task="complete", **other)  # type: ignore[arg-type]
 
 
 def opening(n: int = 0, documents: int = 1) -> Begin:
     return Begin(
-        session=number(n), epoch=0, question="?", task="answer", sampling=Sampling(), method="coupled",
+        session=number(n), epoch=0, prompt=Prompt(query="?"), task="answer", sampling=Sampling(), method="coupled",
         documents=documents, eos=[], weights="off", reweigh_every=1, relevance_temperature=1.0, wire_mass=1.0,
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simulation import token_of
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Sampling
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Dispatch, Draft, End, Message, Prompt, Sampling
 from hocket_bus.wire import decode, encode
 from hocket_daemon.aggregation import drafter, follower, leader
 from hocket_daemon.aggregation import likelihood_ratio as ratio
@@ -64,8 +64,8 @@ def ask(
     flags = {name: other.pop(name) for name in ("alone", "require_cloud") if name in other}
     options = AggregationOptions(method=method, weights=weights, **flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
-    fields = {"question": QUESTION} | other
-    return Ask(request=ID, topic=ID, options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
+    prompt = Prompt(query=other.pop("question", QUESTION), turns=other.pop("turns", []))  # type: ignore[arg-type]
+    return Ask(request=ID, topic=ID, prompt=prompt, options=options, sampling=sampling, **other)  # type: ignore[arg-type]
 
 
 @dataclass
@@ -220,15 +220,15 @@ def weighed_rows(
     """The distributions of a side's rows behind `ids`, the rows' weights, and the side's log h."""
     model, texts = side.model, side.retrieval.texts[: asked.documents]
     at = weighed_by(len(ids), SETTINGS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
-    text = query(asked.question, model.text(ids[:at]))
+    text = query(asked.prompt.query, model.text(ids[:at]))
     scores = [0.0 if weights == "off" else relevance(text, each) for each in texts]
-    if text != asked.question:
-        scores = compared(weights, scores, [relevance(asked.question, each) for each in texts])
+    if text != asked.prompt.query:
+        scores = compared(weights, scores, [relevance(asked.prompt.query, each) for each in texts])
     layout = model.layout(asked.task)
     shares, log_h = weigh(
         scores, SETTINGS.relevance_temperature, heard(side, asked) if weights in BY_LIKELIHOOD else NO_LIKELIHOODS
     )
-    behind = layout.question(asked.question) + ids
+    behind = layout.question(asked.prompt) + ids
     rows = np.stack([model.distribution(layout.document(each) + behind) for each in texts or [""]])
     return rows, shares, log_h
 
@@ -245,7 +245,7 @@ def leaning(log_h: float | None, sides: list[Part], asked: Ask) -> float | None:
 def heard(side: Part, asked: Ask) -> NDArray[np.float64]:
     """The logs of the question's tokens behind each of a side's documents."""
     layout, texts = side.model.layout(asked.task), side.retrieval.texts[: asked.documents]
-    return np.array([surprise(side.model, layout, each, asked.question) for each in texts])
+    return np.array([surprise(side.model, layout, each, asked.prompt.query) for each in texts])
 
 
 def surprise(model: FakeModel, layout: Layout, text: str, question: str) -> list[float]:

@@ -87,10 +87,12 @@ class FakeModel:
     def text(self, ids: list[int]) -> str:
         return "".join(CHARACTERS[token - FIRST] for token in ids if token >= FIRST)
 
-    def layout(self, task: Task) -> Layout:
+    def layout(self, task: Task, system: str = "") -> Layout:
         if task == "complete":
             return Layout("", "\n\n", "", (BOS,), self.encode)
-        return Layout("", "\n\nQuestion: ", "\nAnswer:", (BOS,), self.encode)
+        return Layout(
+            "", "\n\nQuestion: ", "\nAnswer:", (BOS,), self.encode, "\nAnswer: ", "\n\nQuestion: ", system=system
+        )
 
     def prompt(self, text: str, task: Task) -> list[int]:
         return [BOS, *self.encode("", text, "")]

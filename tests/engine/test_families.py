@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 import hocket_models
 from exact import exact
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.sampling.heads import mix
 from hocket_daemon.engine.segments import Segment
@@ -150,7 +151,7 @@ def test_prompts_with_and_without_a_system_line_and_a_beginning(system: bool, bo
     whole = model.prompt("what is it?", "answer")
     document = layout.document("A passage.")
     assert (document.count(0), whole.count(0)) == ((1, 1) if bos else (0, 0))
-    text = tokenizer.decode([*document, *layout.question("what is it?")])
+    text = tokenizer.decode([*document, *layout.question(Prompt(query="what is it?"))])
     assert text.count("You help.") == int(system)
     assert text.index("A passage.") < text.index("what is it?") < text.index("Answer:")
     assert model.prompt("kala", "complete")[0] == 0 or not bos

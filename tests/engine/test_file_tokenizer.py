@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 import hocket_models
-from hocket_bus.messages import Task
+from hocket_bus.messages import Prompt, Task
 from hocket_daemon.engine.catalog.store import is_installed, place
 from hocket_daemon.engine.text.chat_template import DAY, turn
 from hocket_daemon.engine.text.file_tokenizer import FileTokenizer
@@ -52,7 +52,7 @@ def test_prompts_are_the_same_ids_and_ids_the_same_text(both: Both, text: str, q
         assert ours.prompt(text, task) == theirs.prompt(text, task)
         mine, other = ours.layout(task), theirs.layout(task)
         assert mine.document(text) == other.document(text)
-        assert mine.question(question) == other.question(question)
+        assert mine.question(Prompt(query=question)) == other.question(Prompt(query=question))
 
 
 @given(text=st.sampled_from(["<|user|>", "<|im_start|>", "</s>", "<s>", "<unk>"]))

@@ -19,6 +19,7 @@ from vllm_here import SMALL, needs_vllm
 
 from exact import exact
 from hocket_bus.errors import BadRequest, Busy
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.language_model import LanguageModel
@@ -137,7 +138,7 @@ def test_rows_are_taken_and_given_back(model: LanguageModel) -> None:
 def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(model: LanguageModel) -> None:
     """Two ways to open a sequence, one thing behind them."""
     layout = model.layout("answer")
-    ids = [*layout.document("kala mira"), *layout.question("duno?")]
+    ids = [*layout.document("kala mira"), *layout.question(Prompt(query="duno?"))]
     plain = at_once(model, read_prompt(model, ids, 20))
     asked = read_at_once(model, "duno?", ["kala mira"], task="answer", room=20)
     for tokens in ([], [7], [7, 9, 11], [7, 8]):

@@ -9,6 +9,7 @@ import pytest
 from fake_model import FakeModel
 
 from exact import exact
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.likelihood import MAX_TOKENS, MINIMUM, log_likelihoods
 from hocket_daemon.engine.segments import Segment, in_passes, wanted
@@ -27,7 +28,7 @@ def test_a_group_hears_what_teacher_forcing_says(
     settings = exact(name=str(tiny_models["device"]), prefill_tokens=prefill_tokens, slots=8)
     model = TransformersModel(settings, "device", KVSettings(folder=str(tmp_path)))
     layout = model.layout("answer")
-    query, own = layout.question(QUESTION), layout.own(QUESTION)
+    query, own = layout.question(Prompt(query=QUESTION)), layout.own(Prompt(query=QUESTION))
     assert model.text([query[at] for at in own]).strip() == QUESTION
     plain, forced = read_at_once(model, QUESTION, PASSAGES, task="answer", room=4), Forced(model)
     for _ in range(2):  # the second time documents are restored

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.text.spelling import Spelling
 from hocket_daemon.engine.text.tokenizer import layout_for
 
@@ -32,7 +33,7 @@ def test_nobody_writes_control_tokens(
     """The prompt holds the layout's special tokens and no other, and reads as the text that was given."""
     tokenizer = tokenizer_of(tiny_models, template)
     layout = layout_for(Spelling(tokenizer), "answer")
-    ids = layout.document(passage)[len(layout.bos) :] + layout.question(question)
+    ids = layout.document(passage)[len(layout.bos) :] + layout.question(Prompt(query=question))
     assert sum(id in tokenizer.all_special_ids for id in ids) == own
     whole = layout.before + passage.strip() + layout.between + question.strip() + layout.behind
     assert tokenizer.decode(ids, clean_up_tokenization_spaces=False) == whole

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simulation import token_of
 
 from exact import exact
-from hocket_bus.messages import AggregationOptions, Ask, Passage, Search, Task
+from hocket_bus.messages import AggregationOptions, Ask, Passage, Prompt, Search, Task
 from hocket_daemon.aggregation import likelihood_ratio as ratio
 from hocket_daemon.aggregation.relevance import compared, query, weighed_by
 from hocket_daemon.aggregation.sampler import eta_device, mix
@@ -64,10 +64,12 @@ class Reference:
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
             retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
-            found[side] = retrieval.answer(Search(request=bytes(16), query=ask.question, k=ask.documents)).passages
+            found[side] = retrieval.answer(Search(request=bytes(16), query=ask.prompt.query, k=ask.documents)).passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
-            readings[side] = read_at_once(model, ask.question, texts, task=ask.task, room=room)
+            readings[side] = read_at_once(
+                model, ask.prompt.query, texts, task=ask.task, room=room, turns=ask.prompt.turns
+            )
         yield readings, found
         for reading in readings.values():
             reading.close()
@@ -134,15 +136,15 @@ class Reference:
         length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
-            text = query(ask.question, self._models["device"].text(ids[:length]))
-            if text != ask.question:  # those scores came with the passages
+            text = query(ask.prompt.query, self._models["device"].text(ids[:length]))
+            if text != ask.prompt.query:  # those scores came with the passages
                 now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
                 scores = compared(weights, now, scores)
         heard = self._heard(ask, found, side) if weights == "likelihood" else NO_LIKELIHOODS
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
-        keys = [(ask.question, ask.task, passage.text, side) for passage in found]
+        keys = [(ask.prompt.query, ask.task, passage.text, side) for passage in found]
         for key in keys:
             if key not in self._surprises:
                 self._surprises[key] = self._surprise(*key)
@@ -152,7 +154,7 @@ class Reference:
         """The logs of the question's tokens behind a passage, by teacher forcing and without slots."""
         model = self._models[side]
         layout = model.layout(task)
-        query, own = layout.question(question), layout.own(question)
+        query, own = layout.question(Prompt(query=question)), layout.own(Prompt(query=question))
         tokens = [*layout.document(passage), *query]
         said = self._forced(side).score(tokens, len(query))
         return [min(0.0, float(np.log(max(said[at][query[at]], 1e-12)))) for at in own]

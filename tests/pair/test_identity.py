@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Error,
     Hello,
     Message,
+    Prompt,
     Ready,
     Resume,
     Right,
@@ -93,7 +94,7 @@ def test_nobody_else_cancels_or_reads_a_request(machines: tuple[Machine, Machine
     ask = Ask(
         request=request,
         topic=alice.topic,
-        question="kala?",
+        prompt=Prompt(query="kala?"),
         sampling=sampling,
         options=ALONE,
         ignore_eos=True,
@@ -114,8 +115,8 @@ def test_asking_under_anothers_number_takes_no_place(machines: tuple[Machine, Ma
     """While that request is in work and when it has ended; Alice's ends well, and Mallory can ask for herself."""
     alice, mallory = machines
     ask = Ask(
-        request=os.urandom(16), topic=alice.topic, question="kala?", sampling=Sampling(max_tokens=5), options=ALONE,
-        ignore_eos=True,
+        request=os.urandom(16), topic=alice.topic, prompt=Prompt(query="kala?"), sampling=Sampling(max_tokens=5),
+        options=ALONE, ignore_eos=True,
     )  # fmt: skip
     stolen = structs.replace(ask, topic=mallory.topic)
     alice.send(ask)
@@ -136,7 +137,7 @@ def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machi
     begin = Begin(
         session=os.urandom(16),
         epoch=0,
-        question="kala?",
+        prompt=Prompt(query="kala?"),
         task="answer",
         sampling=Sampling(max_tokens=20, seed=1),
         method="coupled",
@@ -151,7 +152,7 @@ def test_nobody_else_ends_or_takes_over_a_session(machines: tuple[Machine, Machi
     alice.until(Ready)
     mallory.send(End(session=begin.session, reason="eos"))
     mallory.send(begin)
-    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, question="", options=ALONE))
+    mallory.send(Ask(request=os.urandom(16), topic=mallory.topic, prompt=Prompt(query=""), options=ALONE))
     mallory.until(Error)  # so what came before has been dealt with
     alice.send(Sync(session=begin.session, epoch=0, confirmed=0, digest=0))
     assert isinstance(alice.until(Sync), Sync)

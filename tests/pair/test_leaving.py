@@ -14,7 +14,7 @@ from queue import SimpleQueue
 import pytest
 from harness import Pair, pair
 
-from hocket_bus.messages import Begin, Hello, Message, Ready, Sampling, Sync
+from hocket_bus.messages import Begin, Hello, Message, Prompt, Ready, Sampling, Sync
 from hocket_bus.sockets import Bus, Event, LinkUp, Received
 from hocket_daemon.aggregation.mode import AggregationMode
 from hocket_daemon.serving.sessions import place_of_session
@@ -25,7 +25,7 @@ LONG = {"seed": 2, "max_tokens": 900, "ignore_eos": True, "documents": 1}
 BEGIN = Begin(
     session=bytes(16),
     epoch=0,
-    question="kala?",
+    prompt=Prompt(query="kala?"),
     task="answer",
     sampling=Sampling(max_tokens=20, seed=1),
     method="coupled",

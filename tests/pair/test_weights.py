@@ -12,7 +12,7 @@ from harness import WORDS, ListRetrieval, pair
 from reference import Reference
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Begin, Error, Passage, Sampling, Search
+from hocket_bus.messages import Begin, Error, Passage, Prompt, Sampling, Search
 from hocket_bus.sockets import Event, Received
 from hocket_client.question import ask_message
 from hocket_daemon.aggregation.drafter import RelevanceWeights
@@ -59,7 +59,7 @@ def test_what_is_known_or_never_needed_is_not_asked_for(room: int, texts: list[s
     """Each text is scored once; the question's own scores came with the passages, and the last tokens weigh no step."""
     sampling = Sampling(max_tokens=room)
     begin = Begin(
-        session=bytes(16), epoch=0, question="Who?", sampling=sampling, method="coupled", task="answer",
+        session=bytes(16), epoch=0, prompt=Prompt(query="Who?"), sampling=sampling, method="coupled", task="answer",
         documents=1, eos=[], weights="dynamic", reweigh_every=1, relevance_temperature=1.0, wire_mass=0.98, scorer="",
     )  # fmt: skip
     passage = Passage(document="d", title="", ordinal=0, text="t", score=0.5)

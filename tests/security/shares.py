@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from hocket_bus.keys import Peer, write_own, write_peers
-from hocket_bus.messages import ANSWERS, AggregationOptions, Ask, Begin, Hello, Message, Right, Sampling
+from hocket_bus.messages import ANSWERS, AggregationOptions, Ask, Begin, Hello, Message, Prompt, Right, Sampling
 from hocket_bus.sockets import Bus, Event, LinkUp, Received, new_key_pair
 from hocket_daemon.aggregation.mode import AggregationMode
 from waiting import WAIT_S
@@ -71,7 +71,7 @@ class Machine:
         return Ask(
             request=request or os.urandom(16),
             topic=self.topic,
-            question="Where does the heron stand at dawn?",
+            prompt=Prompt(query="Where does the heron stand at dawn?"),
             documents=documents,
             sampling=Sampling(max_tokens=tokens, seed=1),
             options=AggregationOptions(alone=True),
@@ -89,7 +89,7 @@ def begin(session: bytes = b"", *, documents: int = 2, tokens: int = 64) -> Begi
     return Begin(
         session=session or os.urandom(16),
         epoch=0,
-        question="Where does the heron stand at dawn?",
+        prompt=Prompt(query="Where does the heron stand at dawn?"),
         task="answer",
         sampling=Sampling(max_tokens=tokens, seed=1),
         method="coupled",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.text.spelling import Spelling
 from hocket_daemon.engine.text.tokenizer import layout_for, prompt_ids
 
@@ -111,7 +112,7 @@ def test_no_text_holds_an_added_token(case: str, passage: str, question: str) ->
     layout = layout_for(Spelling(tokenizer), "answer")
     added = set(tokenizer.added_tokens_decoder)
     own = tokenizer(TURN, add_special_tokens=False)["input_ids"] if tokenizer.chat_template else []
-    parts = layout.document(passage), layout.question(question)
+    parts = layout.document(passage), layout.question(Prompt(query=question))
     assert [[id for id in ids if id in added] for ids in parts] == [own, own]
     before, behind = (text.replace(TURN, "") for text in (layout.before, layout.behind))
     whole = before + passage.strip() + layout.between + question.strip() + behind

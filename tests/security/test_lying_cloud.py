@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Sampling, Target
+from hocket_bus.messages import WEIGHTS, Begin, Draft, Method, Prompt, Sampling, Target
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import claims
 from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device
@@ -31,7 +31,8 @@ FLAT = truncate(np.full(VOCABULARY, 1 / VOCABULARY), 0.98)
 def begin(method: Method = "coupled", weights: str = "static", temperature: float = 0.0) -> Begin:
     sampling = Sampling(seed=7, temperature=temperature, top_p=0.9, max_tokens=12)
     return Begin(
-        session=bytes(16), epoch=0, question="", task="answer", sampling=sampling, method=method, documents=2, eos=[],
+        session=bytes(16), epoch=0, prompt=Prompt(query=""), task="answer", sampling=sampling, method=method,
+        documents=2, eos=[],
         weights=weights, reweigh_every=4, relevance_temperature=0.1, wire_mass=0.98,
     )  # type: ignore[arg-type]  # fmt: skip
 

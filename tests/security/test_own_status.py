@@ -9,7 +9,7 @@ from pathlib import Path
 from harness import Pair
 
 from hocket_bus.keys import Peer, write_own, write_peers
-from hocket_bus.messages import AggregationOptions, Ask, Begin, Hello, Right, Sampling, Status, StatusRequest
+from hocket_bus.messages import AggregationOptions, Ask, Begin, Hello, Prompt, Right, Sampling, Status, StatusRequest
 from hocket_bus.sockets import Bus, new_key_pair
 from hocket_tools.caller import Caller
 from ports import free_port
@@ -18,11 +18,12 @@ from waiting import WAIT_S, until
 AT = f"tcp://127.0.0.1:{free_port()}"
 MAY: frozenset[Right] = frozenset({"pair", "ask", "watch"})
 BEGIN = Begin(
-    session=os.urandom(16), epoch=0, question="kala?", task="answer", sampling=Sampling(max_tokens=20, seed=1),
+    session=os.urandom(16), epoch=0, prompt=Prompt(query="kala?"), task="answer",
+    sampling=Sampling(max_tokens=20, seed=1),
     method="coupled", documents=1, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.1, wire_mass=0.98,
 )  # fmt: skip
 ASK = Ask(
-    request=os.urandom(16), topic=os.urandom(16), question="kala?", sampling=Sampling(max_tokens=60),
+    request=os.urandom(16), topic=os.urandom(16), prompt=Prompt(query="kala?"), sampling=Sampling(max_tokens=60),
     options=AggregationOptions(alone=True), ignore_eos=True, window=1,
 )  # fmt: skip
 

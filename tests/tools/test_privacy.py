@@ -10,7 +10,7 @@ import pytest
 
 from exact import DTYPE
 from hocket_bus import wire
-from hocket_bus.messages import Begin, Draft, Message, Place, Sampling, Sources, Status, Target
+from hocket_bus.messages import Begin, Draft, Message, Place, Prompt, Sampling, Sources, Status, Target
 from hocket_daemon.engine.sampling.distribution import encode, truncate
 from hocket_daemon.engine.settings import BUNDLED
 from hocket_daemon.serving.prefix import PrefixChain
@@ -20,7 +20,7 @@ from hocket_lab.bench.canaries import canaries, documents, grams
 BEGIN = Begin(
     session=bytes(16),
     epoch=0,
-    question="Who?",
+    prompt=Prompt(query="Who?"),
     task="answer",
     sampling=Sampling(seed=7),
     method="coupled",

@@ -10,7 +10,6 @@ from hocket_bus.errors import Code
 
 from .retrieval import Place
 from .types import (
-    MAX_QUESTION_CHARS,
     Conversation,
     Count,
     Digest,
@@ -19,6 +18,7 @@ from .types import (
     Line,
     Message,
     Name,
+    Prompt,
     Record,
     Sampling,
     Scorers,
@@ -68,7 +68,7 @@ class Begin(Message, frozen=True):
 
     session: Id
     epoch: Count
-    question: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
+    prompt: Prompt
     task: Task
     sampling: Sampling
     method: Method

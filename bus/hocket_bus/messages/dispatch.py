@@ -10,7 +10,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from .types import (
-    MAX_QUESTION_CHARS,
     Conversation,
     Count,
     Entry,
@@ -18,6 +17,7 @@ from .types import (
     Line,
     Message,
     Name,
+    Prompt,
     Record,
     Sampling,
     Seconds,
@@ -66,7 +66,7 @@ class Dispatch(Message, frozen=True):
 
     session: Id
     epoch: Count
-    question: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
+    prompt: Prompt
     task: Task
     sampling: Sampling
     documents: Annotated[int, Meta(ge=0, le=64)]

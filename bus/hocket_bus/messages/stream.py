@@ -20,6 +20,7 @@ from .types import (
     Line,
     Message,
     Name,
+    Prompt,
     Record,
     Sampling,
     Seconds,
@@ -91,7 +92,7 @@ class Ask(Message, frozen=True):
 
     request: Id
     topic: Id
-    question: Annotated[str, Meta(max_length=100_000)]
+    prompt: Prompt
     mode: Name = "aggregation"
     options: Options | None = None
     sampling: Sampling = Sampling()

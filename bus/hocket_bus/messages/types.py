@@ -6,15 +6,18 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 18
+PROTOCOL_VERSION = 19
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
+MAX_TURNS = 64  # of a conversation that are told with a question
+MAX_ANSWER_CHARS = 32_000  # of one of them
+MAX_SYSTEM_CHARS = 8_000
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
-PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages"]
+PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history"]
 DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
@@ -49,6 +52,21 @@ class Sampling(Record, frozen=True):
     top_p: Annotated[float, Meta(gt=0, le=1)] = 0.9
     seed: Digest = 0
     max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 128
+
+
+class Turn(Record, frozen=True):
+    """An earlier question of a conversation, and its answer."""
+
+    query: Annotated[str, Meta(max_length=MAX_QUESTION_CHARS)]
+    answer: Annotated[str, Meta(max_length=MAX_ANSWER_CHARS)]
+
+
+class Prompt(Record, frozen=True):
+    """What is asked: a query, the turns before it, the oldest first, and what a program wants the model to be told."""
+
+    query: Annotated[str, Meta(max_length=100_000)]
+    turns: Annotated[list[Turn], Meta(max_length=MAX_TURNS)] = []
+    system: Annotated[str, Meta(max_length=MAX_SYSTEM_CHARS)] = ""
 
 
 class Entry(NamedTuple):

@@ -46,7 +46,7 @@ class AnswerSummary:
         """The record of a session on the side that was asked; `ready` is what the other side said of itself."""
         outcome = outcome_of(drafter, steps)
         return {
-            "question": reply.ask.question,
+            "question": reply.ask.prompt.query,
             "ended": reply.finished,
             "tokens": len(reply.tokens),
             **_routed(reply),

@@ -20,6 +20,7 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.heads import Heads, Made, made
+from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
@@ -105,13 +106,14 @@ class RelevanceWeights:
         self._likelihoods = NO_LIKELIHOODS
         self._static = self._weighing(self._scores)
         self._queries: dict[int, str] = {}  # by prefix
-        self._by_query: dict[str, Weighing | None] = {begin.question: self._static}  # None: asked for
+        self._question = search_text(begin.prompt)
+        self._by_query: dict[str, Weighing | None] = {self._question: self._static}  # None: asked for
 
     def add_likelihoods(self, likelihoods: NDArray[np.float64]) -> None:
         """How likely each passage makes the question's tokens: told before any step is weighed."""
         self._likelihoods = likelihoods
         self._static = self._weighing(self._scores)
-        self._by_query[self._begin.question] = self._static
+        self._by_query[self._question] = self._static
 
     @property
     def static(self) -> Weighing:
@@ -131,7 +133,7 @@ class RelevanceWeights:
     def _query(self, length: int, drafted: PrefixChain) -> str:
         prefix = drafted.at(length)
         if prefix not in self._queries:
-            self._queries[prefix] = query(self._begin.question, self._decode(drafted.ids[:length]))
+            self._queries[prefix] = query(self._question, self._decode(drafted.ids[:length]))
         return self._queries[prefix]
 
     def _ask(self, text: str) -> Weighing | None:
@@ -223,7 +225,7 @@ class Drafter:
         elif self._find is not None:
             self._stop_finding = self._find(self._on_passages)
         else:
-            self._lookups.search(begin.question, begin.documents, begin.scorer, self._on_passages)
+            self._lookups.search(search_text(begin.prompt), begin.documents, begin.scorer, self._on_passages)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""
@@ -291,7 +293,7 @@ class Drafter:
         begin, started_s = self.begin, time.monotonic()
         prefill = read(
             self._services.model,
-            begin.question,
+            begin.prompt,
             texts,
             task=begin.task,
             room=begin.sampling.max_tokens,

@@ -12,6 +12,7 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
 from ..serving.evidence import nearest
+from ..serving.follow_up import search_text
 from ..serving.gatherer import Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
@@ -40,7 +41,9 @@ class Follower:
         self._gathered: Gathered | None = None
         find = None
         if begin.escalates and (gatherer := services.gatherer) is not None:
-            find = gathering(gatherer, peer, begin.question, begin.documents, scorer=begin.scorer, take=self._take)
+            find = gathering(
+                gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
+            )
         self._drafter = Drafter(services, begin, self, scheduler, find=find)
 
     @property

@@ -27,6 +27,7 @@ from hocket_bus.messages import (
     Sync,
 )
 
+from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, scores_of
 from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
@@ -277,7 +278,8 @@ class Leader(Leading):
         return None, confirmed
 
     def _opening(self) -> Begin:
-        return msgspec.structs.replace(self._begin, epoch=self._drafter.dialogue.epoch)
+        told = self._services.history.told(self._begin.prompt, CLOUD)
+        return msgspec.structs.replace(self._begin, epoch=self._drafter.dialogue.epoch, prompt=told)
 
     def _send(self, *messages: Message) -> None:
         if self._peer is None or not self._partner.joined:
@@ -323,6 +325,9 @@ class Leader(Leading):
         drafter, steps = self._drafter, self._steps
         sources = sources_of(self._services.side, drafter, len(steps), self._known.peer_sources)
         return outcome_of(drafter, steps), sources
+
+    def _readers(self) -> list[str]:
+        return [CLOUD] if self._partner.together else []
 
     def _farewell(self, reason: str) -> End:
         return End(session=self.id, reason=reason, tokens=len(self._steps))

@@ -141,7 +141,7 @@ class AggregationMode:
         return Begin(
             session=os.urandom(16),
             epoch=0,
-            question=ask.question,
+            prompt=ask.prompt,
             task=ask.task,
             sampling=ask.sampling,
             method=options.method,  # type: ignore[arg-type] # checked by `check`

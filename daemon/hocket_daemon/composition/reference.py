@@ -46,7 +46,7 @@ class Reference:
 class Reader(Protocol):
     """Whoever reads a reference: a model, or what is to become one."""
 
-    def layout(self, task: Task) -> Layout:
+    def layout(self, task: Task, system: str = "") -> Layout:
         """How a passage and a question are laid out."""
 
     def prompt(self, text: str, task: Task) -> list[int]:

@@ -31,6 +31,10 @@ class Answer:
         """Whether the side wrote any of it."""
         return side in self._writers
 
+    def ends_with(self, side: Side) -> bool:
+        """Whether the side wrote its last token, for which it has read all others."""
+        return self._writers[-1:] == [side]
+
     def hand_over(self) -> None:
         """Another side is to write from here on."""
         self._moved = bool(self._writers)

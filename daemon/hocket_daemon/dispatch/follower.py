@@ -14,6 +14,7 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
 
 from ..serving.evidence import nearest
+from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.prefix import PrefixChain
@@ -186,7 +187,7 @@ class Follower:
         is_here = services.reader is None or services.reader.is_here
         if not opening.escalates or services.gatherer is None or not is_here:
             return None
-        question, documents = opening.question, opening.documents
+        question, documents = search_text(opening.prompt), opening.documents
         return gathering(services.gatherer, self._peer, question, documents, scorer="", take=self._take)
 
     def _take(self, gathered: Gathered) -> None:

@@ -13,6 +13,7 @@ from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
+from ..privacy.history import CLOUD
 from ..serving.evidence import is_about
 from ..serving.leading import Leading
 from ..serving.mode import Facts
@@ -88,7 +89,9 @@ class Leader(Leading):
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
-        prompt, missing = measure(self._services.model, opening.question, texts, task=opening.task)
+        prompt, missing = measure(
+            self._services.model, opening.prompt, texts, task=opening.task, room=opening.sampling.max_tokens
+        )
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for
@@ -273,6 +276,12 @@ class Leader(Leading):
         peer_sources = self._cloud.peer_sources if self._cloud is not None else None
         return self._answer.outcome(), self._answer.sources(self._services.side, self._own, peer_sources)
 
+    def _readers(self) -> list[str]:
+        services, cloud = self._services, self._cloud
+        if cloud is not None and self._answer.ends_with("cloud"):
+            return [CLOUD] if cloud.is_linked else [services.server.place] if services.server is not None else []
+        return [services.reader.place] if services.reader is not None else []
+
     def _close(self, reason: str, *, whole: bool) -> None:
         self._own.end(reason)
         if self._cloud is not None and self._written is None:
@@ -283,7 +292,7 @@ class Leader(Leading):
     def record(self) -> Facts:
         """For `hocket explain`."""
         return {
-            "question": self._reply.ask.question,
+            "question": self._reply.ask.prompt.query,
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
             **self._books.facts(self._own, self._cloud, self._answer.migrations),

@@ -147,7 +147,7 @@ class LocalWriter:
         opening, self._began_s = self._opening, time.monotonic()
         texts = [passage.text for passage in found.passages]
         model, room = self._services.model, opening.sampling.max_tokens
-        reading = read(model, opening.question, texts, task=opening.task, room=room, likelihood=bool(texts))
+        reading = read(model, opening.prompt, texts, task=opening.task, room=room, likelihood=bool(texts))
         self._grounded.read(reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:

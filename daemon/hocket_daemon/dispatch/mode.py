@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import (
@@ -25,6 +27,7 @@ from hocket_bus.messages import (
 )
 
 from ..engine.generators.generator import TextRequest
+from ..privacy.history import CLOUD
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply
@@ -176,12 +179,22 @@ class DispatchMode:
         """The server where one is configured, or else the cloud daemon, which alone takes part in other modes."""
         server, model = self._services.server, self._services.model
         if server is not None and begins == "race":
-            request = TextRequest(ask.question, ask.sampling, ask.task, tuple(ask.stop), session=opening.session)
+            told = self._services.history.told(ask.prompt, server.place)
+            request = TextRequest(
+                told.query,
+                ask.sampling,
+                ask.task,
+                tuple(ask.stop),
+                session=opening.session,
+                turns=tuple(told.turns),
+                system=told.system,
+            )
             return lambda chain, session: ServerWriter(server, model, request, chain, session)
         if peer is None:
             return None
         self._learn(peer)
-        return lambda chain, session: RemoteWriter(peer, opening, chain, session)
+        shared = msgspec.structs.replace(opening, prompt=self._services.history.told(opening.prompt, CLOUD))
+        return lambda chain, session: RemoteWriter(peer, shared, chain, session)
 
     def _learn(self, peer: Peer) -> None:
         """Take over what the cloud reports of its first tokens, so that the first question has a profile."""
@@ -194,7 +207,7 @@ class DispatchMode:
         return Dispatch(
             session=os.urandom(16),
             epoch=0,
-            question=ask.question,
+            prompt=ask.prompt,
             task=ask.task,
             sampling=ask.sampling,
             documents=ask.documents,

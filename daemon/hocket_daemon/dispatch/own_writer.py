@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passages, Side
 
+from ..serving.follow_up import search_text
 from ..serving.gatherer import Find
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
@@ -45,7 +46,7 @@ def _search(services: Services, opening: Dispatch, user: str) -> Find:
         if opening.documents == 0:
             done(NO_PASSAGES)
         else:
-            lookups.search(opening.question, opening.documents, "", done)
+            lookups.search(search_text(opening.prompt), opening.documents, "", done)
         return lookups.close
 
     return find

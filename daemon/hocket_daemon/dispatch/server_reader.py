@@ -44,6 +44,7 @@ class ServerReader:
         self.continues = services.reader.continues
         self.work = Work()
         self._model, self._server, self._opening = services.model, services.reader, opening
+        self._history = services.history
         self._chain, self._session, self._side = chain, session, side
         self._find, self._stop_finding = find, nothing
         self._writer: ServerWriter | None = None  # once the passages are there
@@ -116,7 +117,14 @@ class ServerReader:
 
     def _writer_of(self, passages: list[str]) -> ServerWriter:
         opening = self._opening
+        told = self._history.told(opening.prompt, self._server.place)
         request = TextRequest(
-            opening.question, opening.sampling, opening.task, passages=tuple(passages), session=opening.session
+            told.query,
+            opening.sampling,
+            opening.task,
+            passages=tuple(passages),
+            session=opening.session,
+            turns=tuple(told.turns),
+            system=told.system,
         )
         return ServerWriter(self._server, self._model, request, self._chain, self._session, side=self._side)

@@ -16,9 +16,10 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Side
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Side, Turn
 
 from ..database import read_only, written
+from .history import HistoryPolicy
 
 NEEDED: tuple[PeerClass, ...] = ("control", "query", "targets")  # no question is answered together without these
 TO_SHARE: tuple[PeerClass, ...] = ("control", "summaries")  # nor summaries kept in step without these
@@ -59,6 +60,13 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
     ] = True
     targets: Annotated[bool, Meta(description="the tokens of the answer so far")] = True
     control: Annotated[bool, Meta(description="greetings, pings, and where a session stands")] = True
+    history: Annotated[
+        HistoryPolicy,
+        Meta(
+            description="earlier turns of a conversation, sent with its next question: those that the cloud has "
+            "read before (seen), all, or none"
+        ),
+    ] = "seen"
     summaries: Annotated[
         bool,
         Meta(
@@ -83,7 +91,7 @@ class PeerGate:
 
     def __init__(self, settings: EgressSettings, peer: str, ledger: Ledger, side: Side = "device") -> None:
         """`side` is whose policy it is: who reads of a refusal may be at the other one."""
-        self._allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name))
+        self._allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none"))
         self._peer = peer
         self._place = "this device" if side == "device" else "the cloud"
         self._ledger = ledger
@@ -91,11 +99,16 @@ class PeerGate:
     def check(self, message: Message) -> None:
         """Raises Forbidden for every class that is not allowed by name."""
         self.require(CLASS_OF[type(message)], type(message).__name__)
+        if _turns(message):
+            self.require("history", "turn of a conversation")
 
     def count(self, message: Message, size_bytes: int) -> None:
         """Into the ledger."""
         session: bytes = getattr(message, "session", b"")
-        self.add(CLASS_OF[type(message)], session, size_bytes)
+        history_bytes = sum(len(turn.query.encode()) + len(turn.answer.encode()) for turn in _turns(message))
+        self.add(CLASS_OF[type(message)], session, size_bytes - history_bytes)
+        if history_bytes:
+            self.add("history", session, history_bytes)
 
     def require(self, kind: DataClass, what: str) -> None:
         """`check` of what is no message of the bus; `what` names it. Raises Forbidden."""
@@ -107,6 +120,12 @@ class PeerGate:
     def add(self, kind: DataClass, session: bytes, size_bytes: int) -> None:
         """`count` of what is no message of the bus; `session` is empty for what belongs to none."""
         self._ledger.count(self._peer, session.hex(), kind, size_bytes)
+
+
+def _turns(message: Message) -> list[Turn]:
+    """Those of a conversation that travel with a question."""
+    prompt: Prompt | None = getattr(message, "prompt", None)
+    return prompt.turns if prompt is not None else []
 
 
 def obstacle(settings: EgressSettings, needed: Sequence[PeerClass] = NEEDED) -> Forbidden | None:
@@ -174,7 +193,7 @@ class Ledger:
 
     def __init__(self, path: Path | None) -> None:
         self.sums: dict[str, int] = {}  # bytes by class since the start
-        self._path = path
+        self.path = path
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, str, str], tuple[int, int]] = {}
         self._failing = False
@@ -183,7 +202,7 @@ class Ledger:
         """One message more."""
         with self._lock:
             self.sums[kind] = self.sums.get(kind, 0) + size_bytes
-            if self._path is None:
+            if self.path is None:
                 return
             if len(self._pending) >= MAX_PENDING:
                 session = FOLDED if session else session
@@ -194,14 +213,14 @@ class Ledger:
         """Write down what was counted. A file that cannot be written is logged once, and nothing is lost meanwhile."""
         with self._lock:
             pending, self._pending = self._pending, {}
-        if self._path is None or not pending:
+        if self.path is None or not pending:
             return
         try:
-            _add(self._path, pending)
+            _add(self.path, pending)
             self._failing = False
         except (OSError, sqlite3.Error, BadConfiguration) as error:
             if not self._failing:
-                log.warning("the ledger cannot be written", file=str(self._path), error=str(error))
+                log.warning("the ledger cannot be written", file=str(self.path), error=str(error))
             self._failing = True
             self._give_back(pending)
 

@@ -65,7 +65,11 @@ class Leading(ABC):
 
     def _conclude(self, finish: Finish) -> None:
         if not self.closed:
-            self._reply.finish(finish, *self._result())
+            result, readers = self._result(), self._readers()
+            done = self._reply.finish(finish, *result)
+            if done is not None and finish != "cancelled":
+                for reader in readers:
+                    self._services.history.add(self._reply.ask.prompt.query, done.text, reader)
             self._end(finish, whole=finish != "cancelled")
 
     def _end(self, reason: str, *, whole: bool) -> None:
@@ -89,6 +93,10 @@ class Leading(ABC):
     @abstractmethod
     def _result(self) -> tuple[Outcome, Sourced]:
         """What the answer ends with."""
+
+    @abstractmethod
+    def _readers(self) -> list[str]:
+        """Who elsewhere has read the question and the whole answer."""
 
     @abstractmethod
     def _close(self, reason: str, *, whole: bool) -> None:

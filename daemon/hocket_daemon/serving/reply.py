@@ -191,33 +191,33 @@ class Reply:
         if not self.closed:
             self._stream.notice(notice_text(text))
 
-    def finish(self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED) -> None:
-        """End the stream with its result; `outcome` is the mode's own account of it."""
+    def finish(self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED) -> Done | None:
+        """End the stream with its result; `outcome` is the mode's own account of it. None where it has ended."""
         if self.closed:
-            return
+            return None
         self.publish()
         self._counters.answered(finish, self.times_s[0] if self.times_s else None)
         self._end(finish)
         if self.route is not None:
             self.routing = self.route.routing(outcome)
             self._counters.add("ways_total", way=self.routing.way)
-        self._stream.end(
-            Done(
-                request=self.request,
-                seq=self._stream.seq,
-                finish=finish,
-                token_ids=self.tokens,
-                text=self._transcript.text,
-                ttft_s=self.times_s[0] if self.times_s else self.age_s,
-                ms_per_token=_mean_gap_ms(self.times_s),
-                mode=self.ask.mode,
-                seed=self.ask.sampling.seed,
-                outcome=outcome,
-                sources=list(sourced.origins),
-                token_sources=list(sourced.by_token),
-                routing=self.routing,
-            )
+        done = Done(
+            request=self.request,
+            seq=self._stream.seq,
+            finish=finish,
+            token_ids=self.tokens,
+            text=self._transcript.text,
+            ttft_s=self.times_s[0] if self.times_s else self.age_s,
+            ms_per_token=_mean_gap_ms(self.times_s),
+            mode=self.ask.mode,
+            seed=self.ask.sampling.seed,
+            outcome=outcome,
+            sources=list(sourced.origins),
+            token_sources=list(sourced.by_token),
+            routing=self.routing,
         )
+        self._stream.end(done)
+        return done
 
     def fail(self, error: HocketError) -> None:
         """End the stream with an error."""

@@ -193,11 +193,11 @@ class Requests:
 
 def check(ask: Ask) -> None:
     """Raises BadRequest for what no mode can be asked."""
-    if not ask.question.strip():
+    if not ask.prompt.query.strip():
         raise BadRequest("the question is empty", "ask something")
-    if len(ask.question) > MAX_QUESTION_CHARS:
+    if len(ask.prompt.query) > MAX_QUESTION_CHARS:
         raise BadRequest(
-            f"the question has {len(ask.question)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
+            f"the question has {len(ask.prompt.query)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
         )
     if "" in ask.stop:
         raise BadRequest("a text to stop at is empty", "leave it out")

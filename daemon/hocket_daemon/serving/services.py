@@ -10,6 +10,7 @@ from ..engine.generators.generator import TextGenerator
 from ..engine.language_model import LanguageModel
 from ..engine.runtime.compute import Compute
 from ..monitoring.counters import Counters
+from ..privacy.history import History
 from ..profiling.profiler import Profiler
 from .admission import Admission
 from .first_tokens import FirstTokens
@@ -32,4 +33,5 @@ class Services:
     reader: TextGenerator | None = None  # the server that is this side's model, and reads its passages
     first_tokens: FirstTokens = field(default_factory=FirstTokens)
     shares_drafts: bool = True  # this side's distributions may leave it
+    history: History = field(default_factory=History)  # which turns were read elsewhere
     gatherer: Gatherer | None = None  # of others' passages

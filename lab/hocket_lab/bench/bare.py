@@ -171,7 +171,7 @@ def distributions(vocabulary: int) -> Sequence[NDArray[np.float32]]:
 
 def _terms(ask: Ask) -> Begin:
     return Begin(
-        session=os.urandom(16), epoch=0, question=ask.question, task="answer", method="sync-both", documents=1,
+        session=os.urandom(16), epoch=0, prompt=ask.prompt, task="answer", method="sync-both", documents=1,
         eos=[], sampling=ask.sampling, weights="static", reweigh_every=1, relevance_temperature=1.0,
         wire_mass=WIRE_MASS,
     )  # fmt: skip

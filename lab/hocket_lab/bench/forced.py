@@ -15,7 +15,7 @@ import numpy as np
 
 from hocket_bus import messages as wire
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Begin, Sampling, Weights
+from hocket_bus.messages import Begin, Prompt, Sampling, Weights
 from hocket_daemon.aggregation.dialogue import Dialogue
 from hocket_daemon.aggregation.relevance import BY_LIKELIHOOD
 from hocket_daemon.aggregation.settings import AggregationSettings
@@ -122,7 +122,12 @@ def attack(
     """One question with a lying cloud; `drafts`: the device shares its drafts, `guard`: how it is on its guard."""
     sampling, likelihood = begin.sampling, begin.weights in BY_LIKELIHOOD
     own = read_at_once(
-        model, case.question, list(case.passages), task="answer", room=sampling.max_tokens, likelihood=likelihood
+        model,
+        case.question,
+        list(case.passages),
+        task="answer",
+        room=sampling.max_tokens,
+        likelihood=likelihood,
     )
     other = read_at_once(model, case.question, [], task="answer", room=sampling.max_tokens)
     device = Dialogue("device", begin, shares_drafts=drafts, guard=guard, vocabulary=model.vocabulary)
@@ -142,7 +147,7 @@ def opening(case: Forced, sampling: Sampling, weights: Weights) -> Begin:
     return Begin(
         session=bytes(16),
         epoch=0,
-        question=case.question,
+        prompt=Prompt(query=case.question),
         task="answer",
         sampling=sampling,
         method="coupled",

@@ -16,7 +16,7 @@ import hocket_lab
 import hocket_models
 import hocket_retrieval
 import hocket_tools
-from hocket_bus.messages import AggregationOptions, Ask, Compose, DispatchOptions
+from hocket_bus.messages import AggregationOptions, Ask, Compose, DispatchOptions, Prompt
 from hocket_daemon.config import CloudSettings, DeviceSettings
 from hocket_daemon.engine.catalog.store import is_installed, place, resolved
 from hocket_lab.bench.measured import DEFAULTS, parts_of
@@ -53,7 +53,7 @@ def _defaults() -> str:
     """Another where somebody who says nothing is served otherwise."""
     nobody, nothing = bytes(16), ""
     line = (
-        Ask(request=nobody, topic=nobody, question=nothing),
+        Ask(request=nobody, topic=nobody, prompt=Prompt(query=nothing)),
         Compose(request=nobody, topic=nobody, version=0, text=nothing, cursor=0),
         AggregationOptions(),
         DispatchOptions(),

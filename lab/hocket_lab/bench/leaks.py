@@ -56,9 +56,9 @@ def sessions(messages: Iterable[Message], together: Mapping[str, list[int]]) -> 
             _note(message, prefixes[message.session], ())
         elif isinstance(message, Target | Aggregated | Draft):
             one = seen[message.session]
-            _add(one, prefixes[message.session], message, together.get(one.begin.question, []))
+            _add(one, prefixes[message.session], message, together.get(one.begin.prompt.query, []))
     for one in (each for each in seen.values() if each.guesses):
-        one.answer += together.get(one.begin.question, [])[len(one.answer) :]
+        one.answer += together.get(one.begin.prompt.query, [])[len(one.answer) :]
     return list(seen.values())
 
 

@@ -219,7 +219,7 @@ def beyond(
 
 
 def _is_published(seen: leaks.Seen, published: Mapping[str, list[int]]) -> bool:
-    return seen.answer == published.get(seen.begin.question, [])[: len(seen.answer)]
+    return seen.answer == published.get(seen.begin.prompt.query, [])[: len(seen.answer)]
 
 
 def _side_by_side(report: Report) -> list[Row]:

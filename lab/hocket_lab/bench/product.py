@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hocket_bus.messages import AggregationOptions, Ask
+from hocket_bus.messages import AggregationOptions, Ask, Prompt
 from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.settings import ModelSettings
 from hocket_retrieval.config import RetrievalConfig
 
-_ASKED = Ask(request=bytes(16), topic=bytes(16), question="")
+_ASKED = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query=""))
 
 DOCUMENTS = _ASKED.documents
 TEMPERATURE, TOP_P = _ASKED.sampling.temperature, _ASKED.sampling.top_p

@@ -20,7 +20,7 @@ from typing import Annotated, NamedTuple
 from rich.progress import Progress
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Done, Side, Task
+from hocket_bus.messages import Done, Prompt, Side, Task
 from hocket_client import Client
 from hocket_daemon.dispatch.cost import DEVICES
 from hocket_daemon.dispatch.device_ttft import DeviceTtft
@@ -127,7 +127,7 @@ def _cases(data: Path, settings: Settings) -> Cases:
     lengths: list[int] = []
     for place in source.permutation(len(texts)).tolist():
         text = f"{texts[place]['instruction']}\n{texts[place]['input']}".strip()
-        length = measure(model, text, [], task=TASK)[0]
+        length = measure(model, Prompt(query=text), [], task=TASK, room=0)[0]
         if length <= settings.longest:
             questions.append(text)
             lengths.append(length)

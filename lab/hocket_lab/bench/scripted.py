@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hocket_bus.errors import Unavailable
-from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Refused, Sampling, Sync, Target
+from hocket_bus.messages import Aggregated, Begin, Draft, End, Hello, Message, Prompt, Refused, Sampling, Sync, Target
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Port, Received
 from hocket_daemon.aggregation.dialogue import Dialogue, Effects
 from hocket_daemon.aggregation.mode import AggregationMode
@@ -66,7 +66,8 @@ class ScriptedDevice:
         self._session += 1
         seed = self._number << 20 | self._session
         terms = Begin(
-            session=os.urandom(16), epoch=0, question=f"What is said of number {self._number}?", task="answer",
+            session=os.urandom(16), epoch=0, prompt=Prompt(query=f"What is said of number {self._number}?"),
+            task="answer",
             sampling=Sampling(seed=seed, temperature=1.0, top_p=1.0, max_tokens=self._tokens), method="coupled",
             documents=self._documents, eos=[], weights="static", reweigh_every=1, relevance_temperature=0.5,
             wire_mass=WIRE_MASS,

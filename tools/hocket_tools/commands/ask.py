@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask
+from hocket_bus.messages import MAX_TOKENS, AggregationOptions, Ask, Prompt
 
 if TYPE_CHECKING:
     from msgspec import Struct
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hocket_bus.messages import Done, Notice, Token
     from hocket_client import Stream
 
-ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), question=""), AggregationOptions()
+ASKED, AGGREGATED = Ask(request=bytes(16), topic=bytes(16), prompt=Prompt(query="")), AggregationOptions()
 DRAWN = ASKED.sampling
 Aggregation = Annotated[
     Literal["coupled", "independent", "sync", "sync-both"], typer.Option(help="How the two sides exchange drafts.")

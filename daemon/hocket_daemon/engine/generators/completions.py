@@ -67,11 +67,12 @@ _LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that are no byt
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's JSON; so many bytes of it are the text that is written already, and the passages."""
+    """A request's JSON; so many bytes of it are the text that is written already, the passages, and earlier turns."""
 
     data: bytes
     prefix_bytes: int
     passage_bytes: int
+    history_bytes: int
 
 
 class _Part(Struct, frozen=True):
@@ -121,7 +122,8 @@ def body_of(request: TextRequest, settings: ServerSettings, dialect: Dialect = P
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    return Body(msgspec.json.encode(dialect.spoken(asked)), _size(request.prefix), _size(_passages(request)))
+    history = sum(_size(turn.query) + _size(turn.answer) for turn in request.turns)
+    return Body(msgspec.json.encode(dialect.spoken(asked)), _size(request.prefix), _size(_passages(request)), history)
 
 
 def _size(text: str) -> int:
@@ -136,14 +138,24 @@ def _passages(request: TextRequest) -> str:
 def _prompt(request: TextRequest) -> str:
     if request.task == "complete":
         return _passages(request) + request.prompt
-    asked = f"{_passages(request)}Question: {request.prompt.strip()}\nAnswer:"
+    system = f"{request.system}\n\n" if request.system else ""
+    turns = "".join(f"Question: {turn.query}\nAnswer: {turn.answer}\n\n" for turn in request.turns)
+    asked = f"{system}{_passages(request)}{turns}Question: {request.prompt.strip()}\nAnswer:"
     return f"{asked} " if request.prefix else asked
 
 
 def _messages(request: TextRequest) -> list[dict[str, str]]:
     told = f"{GROUNDED}\n\n" if request.passages and request.task == "answer" else ""
-    user = {"role": "user", "content": told + _passages(request) + request.prompt}
-    return [user] if request.task == "answer" else [{"role": "system", "content": GO_ON}, user]
+    user = _said("user", told + _passages(request) + request.prompt)
+    if request.task == "complete":
+        return [_said("system", GO_ON), user]
+    system = [_said("system", request.system)] if request.system else []
+    turns = [_said(*each) for turn in request.turns for each in (("user", turn.query), ("assistant", turn.answer))]
+    return [*system, *turns, user]
+
+
+def _said(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
 
 
 class Characters:

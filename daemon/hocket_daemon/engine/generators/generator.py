@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Finish, Sampling, Task
+from hocket_bus.messages import Finish, Sampling, Task, Turn
 
 from ..language_model import LanguageModel
 from ..runtime.compute import Compute
@@ -21,8 +21,9 @@ from .generation import Generated, Generation, Usage
 class TextRequest:
     """A prompt to be answered as a user's, or gone on with ("complete"); the text ends before any string of `stop`.
 
-    `passages` are for a server, which reads them before the prompt. `prefix` is what is written of the text already:
-    what comes goes on from it. `session` is whose the text is, for the ledger where it leaves this machine.
+    A program's `system` line, `passages` and earlier `turns` are for a server, which reads them first. `prefix` is what
+    is written of the text already: what comes goes on from it. `session` is whose the text is, for the ledger where it
+    leaves this machine.
     """
 
     prompt: str
@@ -32,6 +33,8 @@ class TextRequest:
     prefix: str = ""
     session: bytes = b""
     passages: tuple[str, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    system: str = ""
 
 
 class Generating(Protocol):
@@ -51,6 +54,10 @@ class TextGenerator(Protocol):
     @property
     def continues(self) -> bool:
         """Whether it can go on from a prefix."""
+
+    @property
+    def place(self) -> str:
+        """Where it writes, empty for this daemon."""
 
     @property
     def is_here(self) -> bool:
@@ -74,6 +81,7 @@ class LocalGenerator:
     """The TextGenerator of a model: its texts are decoded beside all other sessions of the model's compute thread."""
 
     continues = is_here = True
+    place = ""
 
     def __init__(self, model: LanguageModel, compute: Compute, mass: float) -> None:
         """`mass` is the share of each distribution, in (0, 1], from which is drawn."""

@@ -53,7 +53,7 @@ class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
     def __init__(self, server: ServerAddress, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
-        self.continues, self.is_here = continues(settings.api), is_here(server.host)
+        self.continues, self.is_here, self.place = continues(settings.api), is_here(server.host), server.place
         self._server = server
         self._settings = settings
         self._post = post
@@ -102,6 +102,8 @@ class OpenAIGenerator:
         """Why nothing is sent; where this is None, a thread has been taken."""
         try:
             self._gate.require("query", "question")
+            if request.turns:
+                self._gate.require("history", "turn of a conversation")
             if request.passages:
                 self._gate.require("passages", "passage")
             if request.prefix:
@@ -121,8 +123,11 @@ class OpenAIGenerator:
             self._free.release()
 
     def _count(self, request: TextRequest, size_bytes: int, body: Body) -> None:
-        """Into the ledger: passages and the text so far by classes of their own, and all the rest with the question."""
-        self._gate.add("query", request.session, size_bytes - body.prefix_bytes - body.passage_bytes)
+        """Into the ledger: turns, passages and the text so far by their classes, all the rest with the question."""
+        rest = size_bytes - body.prefix_bytes - body.passage_bytes - body.history_bytes
+        self._gate.add("query", request.session, rest)
+        if body.history_bytes:
+            self._gate.add("history", request.session, body.history_bytes)
         if body.passage_bytes:
             self._gate.add("passages", request.session, body.passage_bytes)
         if body.prefix_bytes:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import Task
+from hocket_bus.messages import Prompt, Task, Turn
 
 from ..language_model import LanguageModel
 from ..preemption import Interrupt, Preempted
@@ -105,17 +106,19 @@ class SequenceGroup:
 
 
 def read(
-    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, likelihood: bool = False
+    model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int, likelihood: bool = False
 ) -> Prefill[SequenceGroup]:
-    """A question behind each passage, or alone without passages; `room` is the number of answer tokens to come.
+    """A prompt behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
-    With `likelihood` the group tells how likely each passage makes every token of the question.
+    With `likelihood` the group tells how likely each passage makes every token of the query.
 
-    Passages are cut to what the rows hold, and documents that had to be read are kept at the end. Raises BadRequest
-    when question and answer leave no room, Busy when no rows are free, and whatever is thrown in for a pass's outcome.
+    Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
+    and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
+    when no rows are free, and whatever is thrown in for a pass's outcome.
     """
-    layout = model.layout(task)
-    query = layout.question(question)
+    layout = model.layout(task, prompt.system)
+    prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
+    query = layout.question(prompt)
     space = model.slots.context - len(query) - room
     documents = [prefix_of(model, layout, passage) for passage in passages or [""]]
     if space < 1 or not query:
@@ -127,22 +130,34 @@ def read(
     group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
         computed = place_documents(model, group.rows, documents, space)
-        yield from group.prefill_with_likelihood(query, layout.own(question)) if likelihood else group.prefill()
+        yield from group.prefill_with_likelihood(query, layout.own(prompt)) if likelihood else group.prefill()
     group.documents = computed
     return group
 
 
-def measure(model: LanguageModel, question: str, passages: list[str], *, task: Task) -> tuple[int, int]:
+def measure(model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int) -> tuple[int, int]:
     """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
-    layout = model.layout(task)
-    query = len(layout.question(question))
-    prompt = missing = 0
+    layout = model.layout(task, prompt.system)
+    query = len(layout.question(with_room(layout, prompt, (model.slots.context - room) // 2)))
+    all_tokens = missing = 0
     for passage in passages or [""]:
         document = prefix_of(model, layout, passage)
         length = min(len(document.ids), max(0, model.slots.context - query))
         stored = bool(passage) and model.stored is not None and model.stored.has(document)
-        prompt, missing = prompt + length + query, missing + query + (0 if stored else length)
-    return prompt, missing
+        all_tokens, missing = all_tokens + length + query, missing + query + (0 if stored else length)
+    return all_tokens, missing
+
+
+def with_room(layout: Layout, prompt: Prompt, limit: int) -> Prompt:
+    """The prompt with as many of its latest turns as have at most `limit` tokens with the query."""
+    left = limit - len(layout.question(msgspec.structs.replace(prompt, turns=[])))
+    kept = list[Turn]()
+    for turn in reversed(prompt.turns):
+        left -= len(layout.turn(turn, layout.again))
+        if left < 0:
+            break
+        kept.append(turn)
+    return msgspec.structs.replace(prompt, turns=kept[::-1])
 
 
 def read_prompt(model: LanguageModel, prompt: list[int], room: int) -> Prefill[SequenceGroup]:

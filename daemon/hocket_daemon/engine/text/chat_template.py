@@ -1,9 +1,11 @@
-"""A user's turn by a model's chat template, the same on every day; templates run in a sandbox, as in transformers."""
+"""A conversation's turns by a model's chat template, the same on every day.
+
+Templates run in a sandbox, as in transformers."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 
 from jinja2 import TemplateError
@@ -15,8 +17,10 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 DAY = date(2024, 7, 26)  # to a template that asks for the date: with today's, no kept KV would be found tomorrow
 
 
-def turn(template: str, tokens: Mapping[str, str], content: str) -> str:
-    """The text around and with `content`, up to where the answer begins; `tokens` are the special ones by their names.
+def rendered(template: str, tokens: Mapping[str, str], turns: Sequence[tuple[str, str]]) -> str:
+    """The text of turns, each a role and what it says, up to where the answer begins.
+
+    `tokens` are the special ones by their names.
 
     A model that may think aloud is asked not to. Raises ValueError where the template refuses it.
     """
@@ -25,7 +29,8 @@ def turn(template: str, tokens: Mapping[str, str], content: str) -> str:
     )
     environment.globals |= {"raise_exception": _refuse, "strftime_now": DAY.strftime}
     environment.filters["tojson"] = _as_json
-    given = {"messages": [{"role": "user", "content": content}], "add_generation_prompt": True, **tokens}
+    messages = [{"role": role, "content": content} for role, content in turns]
+    given = {"messages": messages, "add_generation_prompt": True, **tokens}
     try:
         return environment.from_string(template).render(given, enable_thinking=False)
     except TemplateError as error:

@@ -13,10 +13,10 @@ from typing import NamedTuple, TypeAlias
 
 from hocket_bus.common_prefix import common_prefix_length
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.messages import Task
+from hocket_bus.messages import Prompt, Task, Turn
 
 from ..sampling.distribution import VOCABULARY_LIMIT
-from .chat_template import turn
+from .chat_template import rendered
 from .spelling import AnyTokenizer, Spelling
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
@@ -32,32 +32,55 @@ class Prefix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Text before the passage, between passage and question, and behind the question; tokenised apart."""
+    """The text around a system line, a passage, and the questions and answers of a conversation.
+
+    Each somebody's text is tokenised with the layout's text before it, and apart from all others.
+    """
 
     before: str
     between: str
     behind: str
     bos: tuple[int, ...]
     encode: Encode
+    answered: str = ""  # between an earlier question and its answer
+    again: str = ""  # between that and the next question
+    opening: str = ""  # before the system line, where there is one
+    system: str = ""
 
     def document(self, passage: str) -> list[int]:
         """Token ids from position 0 to the passage's end."""
-        return [*self.bos, *self.encode(self.before, passage.strip(), "")]
+        system = self.encode(self.opening, self.system, "") if self.system else []
+        return [*self.bos, *system, *self.encode(self.before, passage.strip(), "")]
 
-    def question(self, question: str) -> list[int]:
+    def question(self, prompt: Prompt) -> list[int]:
         """Token ids behind the passage, up to where the answer begins."""
-        return self.encode(self.between, question.strip(), self.behind)
+        before, query = self._parts(prompt)
+        return [*before, *query]
 
-    def own(self, question: str) -> range:
-        """Which of the tokens of `question` are the question's: all that are not the layout's alone."""
-        ids = self.question(question)
-        before = common_prefix_length(ids, self.encode(self.between, "", ""))
-        behind = common_prefix_length(ids[::-1], self.encode("", "", self.behind)[::-1])
-        return range(before, len(ids) - behind)
+    def own(self, prompt: Prompt) -> range:
+        """Which of the tokens of `question` are the query's: all but the turns' and the layout's."""
+        before, query = self._parts(prompt)
+        lead = common_prefix_length(query, self.encode(self._lead(prompt), "", ""))
+        behind = common_prefix_length(query[::-1], self.encode("", "", self.behind)[::-1])
+        return range(len(before) + lead, len(before) + len(query) - behind)
+
+    def turn(self, turn: Turn, lead: str) -> list[int]:
+        """Token ids of an earlier turn behind the layout's text `lead`."""
+        return [*self.encode(lead, turn.query.strip(), ""), *self.encode(self.answered, turn.answer.strip(), "")]
+
+    def _parts(self, prompt: Prompt) -> tuple[list[int], list[int]]:
+        before = list[int]()
+        for number, turn in enumerate(prompt.turns):
+            before += self.turn(turn, self.again if number else self.between)
+        return before, self.encode(self._lead(prompt), prompt.query.strip(), self.behind)
+
+    def _lead(self, prompt: Prompt) -> str:
+        return self.again if prompt.turns else self.between
 
 
 _PASSAGE = "\x02passage\x03"
 _QUESTION = "\x02question\x03"
+_ANSWER, _NEXT, _SYSTEM = "\x02answer\x03", "\x02next\x03", "\x02system\x03"
 _BEFORE = "\n"  # joins with nothing
 _INSTRUCTION = "Answer briefly and from this passage only."
 
@@ -91,9 +114,9 @@ class Worded:
         """The text of answer tokens, without special ones."""
         return text_of(self.tokenizer, ids)
 
-    def layout(self, task: Task) -> Layout:
-        """How a passage and a question are laid out."""
-        return layout_for(self._spelling, task)
+    def layout(self, task: Task, system: str = "") -> Layout:
+        """How a passage and a question are laid out, behind a line of a program's where there is one."""
+        return layout_for(self._spelling, task, system)
 
     def continued(self, text: str) -> list[int]:
         """Ids of a text that goes on behind another one."""
@@ -115,18 +138,46 @@ def text_of(tokenizer: AnyTokenizer, ids: list[int]) -> str:
     return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def layout_for(spelling: Spelling, task: Task) -> Layout:
+def layout_for(spelling: Spelling, task: Task, system: str = "") -> Layout:
     """The layout of a passage and a question for the model of `spelling`'s tokenizer."""
     tokenizer, encode = spelling.tokenizer, spelling.ids
-    bos = _bos(tokenizer)
+    bos, system = _bos(tokenizer), system.strip()
     if task == "complete":
         return Layout("", "\n\n", "", bos, encode)
     if _template(tokenizer) is None:
-        return Layout("", "\n\nQuestion: ", "\nAnswer:", bos, encode)
-    text = _turn(tokenizer, f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}")
+        before = "\n\n" if system else ""
+        return Layout(before, "\n\nQuestion: ", "\nAnswer:", bos, encode, "\nAnswer: ", "\n\nQuestion: ", system=system)
+    opening, before, between, behind = _single(tokenizer, with_system=bool(system))
+    answered, again = _several(tokenizer)
+    return Layout(before, between, behind, (), encode, answered, again, opening, system)
+
+
+def _single(tokenizer: AnyTokenizer, *, with_system: bool) -> tuple[str, str, str, str]:
+    """The template's text before a system line, before the passage, before the question, and behind it.
+
+    A template that knows no system line has it at the beginning of the user's turn.
+    """
+    content = f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}"
+    if not with_system:
+        text, opening = _rendered(tokenizer, [("user", content)]), ""
+    else:
+        try:
+            text = _rendered(tokenizer, [("system", _SYSTEM), ("user", content)])
+        except ValueError:
+            text = ""
+        if _SYSTEM not in text:
+            text = _rendered(tokenizer, [("user", f"{_SYSTEM}\n\n{content}")])
+        opening, text = text.split(_SYSTEM)
     before, rest = text.split(_PASSAGE)
     between, behind = rest.split(_QUESTION)
-    return Layout(before, between, behind, (), encode)
+    return opening, before, between, behind
+
+
+def _several(tokenizer: AnyTokenizer) -> tuple[str, str]:
+    """The template's text between a question and its answer, and between that and the next question."""
+    text = _rendered(tokenizer, [("user", _QUESTION), ("assistant", _ANSWER), ("user", _NEXT)])
+    answered, rest = text.split(_QUESTION)[1].split(_ANSWER)
+    return answered, rest.split(_NEXT)[0]
 
 
 def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
@@ -134,7 +185,7 @@ def prompt_ids(spelling: Spelling, text: str, task: Task) -> list[int]:
     tokenizer = spelling.tokenizer
     if task == "complete" or _template(tokenizer) is None:
         return [*_bos(tokenizer), *spelling.ids("", text, "")]
-    before, behind = _turn(tokenizer, _QUESTION).split(_QUESTION)
+    before, behind = _rendered(tokenizer, [("user", _QUESTION)]).split(_QUESTION)
     return spelling.ids(before, text, behind)
 
 
@@ -142,10 +193,10 @@ def _bos(tokenizer: AnyTokenizer) -> tuple[int, ...]:
     return () if tokenizer.bos_token_id is None else (int(tokenizer.bos_token_id),)
 
 
-def _turn(tokenizer: AnyTokenizer, content: str) -> str:
+def _rendered(tokenizer: AnyTokenizer, turns: list[tuple[str, str]]) -> str:
     template = _template(tokenizer)
     assert template is not None, "asked for where there is one"
-    return turn(template, tokenizer.special_tokens_map, content)
+    return rendered(template, tokenizer.special_tokens_map, turns)
 
 
 def _template(tokenizer: AnyTokenizer) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import NamedTuple
 
-from hocket_bus.messages import Dispatch, Sampling, Side
+from hocket_bus.messages import Dispatch, Prompt, Sampling, Side
 from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.booking import Books
 from hocket_daemon.dispatch.cost import Costs, Tokens
@@ -25,7 +25,7 @@ from hocket_lab.rehearsal.script import scripted
 
 FREE = Costs(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _OPENING = Dispatch(
-    session=bytes(16), epoch=0, question="", task="answer", sampling=Sampling(), documents=0, eos=[],
+    session=bytes(16), epoch=0, prompt=Prompt(query=""), task="answer", sampling=Sampling(), documents=0, eos=[],
     relevance_temperature=1.0, wire_mass=1.0, writer="cloud",
 )  # fmt: skip
 

@@ -1,0 +1,80 @@
+"""Which turns of a conversation may leave: those that whoever is to read them has read before, unless more is allowed.
+
+A turn is known by a digest of its words, so that any client can bring its conversation along, and nothing that it says
+of it need be believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import structlog
+
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Prompt, Turn
+
+from ..database import read_only, written
+
+HistoryPolicy = Literal["seen", "all", "none"]
+CLOUD = "cloud"  # the reader that all cloud daemons are
+MAX_SEEN = 10_000  # the oldest are forgotten, and then told no more
+_TABLE = "CREATE TABLE IF NOT EXISTS seen (number INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE)"
+_DROP = "DELETE FROM seen WHERE number <= (SELECT max(number) FROM seen) - ?"
+log = structlog.get_logger(__name__)
+
+
+class History:
+    """The turns that were read elsewhere. For the main thread."""
+
+    def __init__(self, policy: HistoryPolicy = "seen", path: Path | None = None) -> None:
+        """`path` is the ledger's file, in which they outlive the daemon; None: they do not."""
+        self._policy = policy
+        self._path = path
+        self._seen = dict.fromkeys(_read(path))
+        self._pending: list[bytes] = []
+
+    def told(self, prompt: Prompt, reader: str) -> Prompt:
+        """What of a prompt may be told to `reader`; the query and the system line go with any question."""
+        if self._policy == "all" or not prompt.turns:
+            return prompt
+        turns = [turn for turn in prompt.turns if self._policy == "seen" and _digest(turn, reader) in self._seen]
+        return msgspec.structs.replace(prompt, turns=turns)
+
+    def add(self, query: str, answer: str, reader: str) -> None:
+        """`reader` has read this question and the whole of its answer."""
+        digest = _digest(Turn(query=query, answer=answer), reader)
+        self._seen.pop(digest, None)
+        self._seen[digest] = None
+        if len(self._seen) > MAX_SEEN:
+            del self._seen[next(iter(self._seen))]
+        self._pending.append(digest)
+
+    def write(self) -> None:
+        """Write down what was added; what cannot be is told no more once the daemon has ended."""
+        pending, self._pending = self._pending, []
+        if self._path is None or not pending:
+            return
+        try:
+            with written(self._path, _TABLE) as database:
+                database.executemany("INSERT OR REPLACE INTO seen (digest) VALUES (?)", [(each,) for each in pending])
+                database.execute(_DROP, (MAX_SEEN,))
+        except (OSError, sqlite3.Error, BadConfiguration) as error:
+            log.warning("which turns the cloud has read cannot be written down", reason=str(error))
+
+
+def _read(path: Path | None) -> list[bytes]:
+    if path is None or not path.exists():
+        return []
+    with suppress(sqlite3.Error), read_only(path) as database:
+        return [digest for (digest,) in database.execute("SELECT digest FROM seen ORDER BY number")]
+    return []
+
+
+def _digest(turn: Turn, reader: str) -> bytes:
+    words = "\0".join((reader, turn.query.strip(), turn.answer.strip()))
+    return hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -45,7 +45,7 @@ class AsyncClient:
             await asyncio.to_thread(self._connection.close)
 
     @checked
-    def ask(self, question: str = "", **options: Unpack[Options]) -> AsyncStream:
+    def ask(self, question: str | None = None, **options: Unpack[Options]) -> AsyncStream:
         """Ask; call it inside `async with`, on the loop that will iterate. For what can be said besides see `Options`.
 
         Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
@@ -79,7 +79,7 @@ class AsyncClient:
 class AsyncStream(Reader):
     """The answer as it comes: `async for token in stream`, `await stream.result()`, `stream.cancel()`."""
 
-    def __init__(self, connection: Connection, question: str, options: Options) -> None:
+    def __init__(self, connection: Connection, question: str | None, options: Options) -> None:
         self._inbox: Inbox[Message] = Inbox()
         super().__init__(connection, question, options, self._inbox.put)
 

@@ -39,7 +39,7 @@ class Client:
             raise
 
     @checked
-    def ask(self, question: str = "", **options: Unpack[Options]) -> Stream:
+    def ask(self, question: str | None = None, **options: Unpack[Options]) -> Stream:
         """Ask; the stream that comes back is iterated for tokens. What can be said beside the question: see `Options`.
 
         Raises BadRequest for what it does not take, Cancelled after `close`, Unavailable in a process that was forked.
@@ -101,7 +101,7 @@ class Client:
 class Stream(Reader):
     """The answer as it comes. Iterate for Token messages; `events` adds notices and the Done at the end."""
 
-    def __init__(self, connection: Connection, question: str, options: Options) -> None:
+    def __init__(self, connection: Connection, question: str | None, options: Options) -> None:
         self._inbox: SimpleQueue[Message] = SimpleQueue()
         super().__init__(connection, question, options, self._inbox.put)
 

@@ -176,7 +176,7 @@ class Reader:
     Once nobody holds it, it is cancelled and forgotten; so nothing that lives longer, like the receiver, may hold it.
     """
 
-    def __init__(self, connection: Connection, question: str, options: Options, receiver: Receiver) -> None:
+    def __init__(self, connection: Connection, question: str | None, options: Options, receiver: Receiver) -> None:
         self.notices: list[str] = []
         self._connection = connection
         self._assembly = Assembly(ask_message(question, topic=connection.topic, **options))

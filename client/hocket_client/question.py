@@ -158,7 +158,7 @@ class Options(TypedDict, total=False):
 
 
 def ask_message(
-    question: str,
+    question: str | None,
     *,
     topic: bytes,
     messages: Sequence[Mapping[str, str]] = (),
@@ -212,10 +212,12 @@ def ask_message(
     return ask
 
 
-def _prompt(question: str, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:
-    if not messages:
+def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:
+    if question is None and not messages:
+        raise BadRequest("there is no question", "give one, or messages")
+    if question is not None and not messages:
         return checked_prompt(Prompt(query=question, turns=latest(turns), system=system))
-    if question or turns or system:
+    if question is not None or turns or system:
         raise BadRequest("messages say the question, the turns and the system line", "give nothing beside them")
     return prompt_of(messages)
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from fakes import ID, FakePeer, Part, Reader, part
 from two_sides import QUESTION, SETTINGS, TEXTS, Clock, Sides, distribution
 
-from hocket_bus.messages import Ask, DispatchOptions, Message, Sampling, Target
+from hocket_bus.messages import Ask, DispatchOptions, Message, Prompt, Sampling, Target
 from hocket_daemon.dispatch import booking, follower, leader, local_writer, mode
 from hocket_daemon.dispatch.leader import Leader
 from hocket_daemon.dispatch.mode import DispatchMode, SharedSettings
@@ -29,8 +29,9 @@ def ask(*, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
     flags = {name: other.pop(name) for name in ("alone", "pace") if name in other}
     options = DispatchOptions(**flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
-    fields = {"question": QUESTION, "ignore_eos": True} | other
-    return Ask(request=ID, topic=ID, mode="dispatch", options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
+    prompt = Prompt(query=other.pop("question", QUESTION), turns=other.pop("turns", []))  # type: ignore[arg-type]
+    fields = {"ignore_eos": True} | other
+    return Ask(request=ID, topic=ID, prompt=prompt, mode="dispatch", options=options, sampling=sampling, **fields)  # type: ignore[arg-type]
 
 
 def alike() -> dict[str, Part]:

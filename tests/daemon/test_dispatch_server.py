@@ -48,6 +48,7 @@ class FakeServer:
 
     continues: bool = True
     is_here: bool = True
+    place: str = "elsewhere"
     piece: int = 3
     texts: list[FakeText] = field(default_factory=list)
 

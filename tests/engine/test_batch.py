@@ -16,6 +16,7 @@ from transformers.models.auto import AutoModelForCausalLM
 from alone import alone
 from exact import exact
 from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Prompt
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted, Together
 from hocket_daemon.engine.runtime.compute import DecodeRequest, decode
@@ -75,7 +76,7 @@ def test_any_mix_of_sessions_and_rollbacks_reads_as_transformers_alone(model: Tr
 def test_a_prompt_that_is_read_beside_others_requests_reads_as_alone_and_so_do_they(model: TransformersModel) -> None:
     """Part by part, in the passes in which another session decodes."""
     decoding, answer = opened(model, 2), [9]
-    passes = read(model, "duno limba?", PASSAGES[1:4], task="answer", room=40)
+    passes = read(model, Prompt(query="duno limba?"), PASSAGES[1:4], task="answer", room=40)
     segment, parts, prompted = next(passes), 0, None
     while prompted is None:
         (decoded,), behind = decode(model.read, [request(decoding, answer)], Interrupt(), segment)

@@ -20,6 +20,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavail
 from hocket_tools.commands import (
     ask,
     audit,
+    chat,
     compose,
     demo,
     documents,
@@ -67,7 +68,7 @@ def shown_under(task: str) -> Iterator[None]:
 
 TASKS = {
     "Begin": (demo,),
-    "Ask and write": (ask, compose, lsp, explain, forget),
+    "Ask and write": (ask, chat, compose, lsp, explain, forget),
     "Documents": (documents, watch, search, store, graph),
     "The pair": (pair, machines, keys, members),
     "Models": (model, train),

@@ -120,32 +120,38 @@ def ask_people(
 
     `stored` is the retrieval daemon whose passages are quoted; empty quotes none.
     """
-    from hocket_bus.messages import Notice, Token
     from hocket_client import Client
     from hocket_tools import console
     from hocket_tools.commands.quoting import print_quotes
 
-    out, err = console.out(), console.err()
+    err = console.err()
     with Client(endpoint, keys=keys) as client:
         stream = client.ask(question, **options)
         if console.shows_colours():
             err.print(console.legend())
         with _Cancelling(stream):
-            for event in stream.events():
-                if isinstance(event, Token):
-                    out.print(console.token(event.text, event.source), end="")
-                elif isinstance(event, Notice):
-                    err.print(
-                        f"note: {console.for_people(console.printable(event.text), err)}", style="dim", markup=False
-                    )
-        out.print()
-        done = stream.result()
+            done = print_answer(stream)
     for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     if stored:
         print_quotes(done, stored, keys)
     return done
+
+
+def print_answer(stream: Stream) -> Done:
+    """Stream the answer in colour to standard output, and its notices to standard error."""
+    from hocket_bus.messages import Notice, Token
+    from hocket_tools import console
+
+    out, err = console.out(), console.err()
+    for event in stream.events():
+        if isinstance(event, Token):
+            out.print(console.token(event.text, event.source), end="")
+        elif isinstance(event, Notice):
+            err.print(f"note: {console.for_people(console.printable(event.text), err)}", style="dim", markup=False)
+    out.print()
+    return stream.result()
 
 
 def _ask_json(endpoint: str, question: str, options: dict[str, Any], keys: Path, *, sources: bool, stored: str) -> None:

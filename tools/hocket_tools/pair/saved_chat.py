@@ -1,0 +1,35 @@
+"""The turns of a conversation as they are kept: JSON, for their owner alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.messages import Turn
+from hocket_bus.private import write_whole
+
+
+class _Saved(msgspec.Struct, frozen=True):
+    """By name, so that people can read it."""
+
+    query: str
+    answer: str
+
+
+def saved_turns(file: Path) -> list[Turn]:
+    """The oldest first; none where there is no file. Raises BadConfiguration."""
+    if not file.exists():
+        return []
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=list[_Saved])
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadConfiguration(f"{file} holds no conversation: {error}", "begin another: hocket chat --new") from error
+    return [Turn(query=each.query, answer=each.answer) for each in found]
+
+
+def save_turns(file: Path, turns: list[Turn]) -> None:
+    """Whole or not at all."""
+    saved = [_Saved(turn.query, turn.answer) for turn in turns]
+    write_whole(file, msgspec.json.format(msgspec.json.encode(saved)).decode() + "\n")

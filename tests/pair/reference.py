@@ -23,6 +23,7 @@ from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
+from hocket_daemon.serving.follow_up import search_text
 from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import Forced, distribution, read_at_once
 
@@ -64,7 +65,9 @@ class Reference:
         for side, model in self._models.items():
             retrieval = ListRetrieval.__new__(ListRetrieval)
             retrieval.side, retrieval.documents, retrieval.scorers = side, 5, [self._scorer]
-            found[side] = retrieval.answer(Search(request=bytes(16), query=ask.prompt.query, k=ask.documents)).passages
+            found[side] = retrieval.answer(
+                Search(request=bytes(16), query=search_text(ask.prompt), k=ask.documents)
+            ).passages
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
             readings[side] = read_at_once(
@@ -136,25 +139,27 @@ class Reference:
         length = weighed_by(len(ids), DEFAULTS.reweigh_every) if weights in ("dynamic", "likelihood") else 0
         scores = [0.0 if weights == "off" else passage.score for passage in found]
         if length:
-            text = query(ask.prompt.query, self._models["device"].text(ids[:length]))
-            if text != ask.prompt.query:  # those scores came with the passages
+            asked = search_text(ask.prompt)
+            text = query(asked, self._models["device"].text(ids[:length]))
+            if text != asked:  # those scores came with the passages
                 now = [ListRetrieval.score(None, text, passage.document, self._scorer) for passage in found]  # type: ignore[arg-type]
                 scores = compared(weights, now, scores)
         heard = self._heard(ask, found, side) if weights == "likelihood" else NO_LIKELIHOODS
         return weigh(scores, DEFAULTS.relevance_temperature, heard)
 
     def _heard(self, ask: Ask, found: list[Passage], side: str) -> NDArray[np.float64]:
-        keys = [(ask.prompt.query, ask.task, passage.text, side) for passage in found]
+        prompt = repr(ask.prompt)
+        keys = [(prompt, ask.task, passage.text, side) for passage in found]
         for key in keys:
             if key not in self._surprises:
-                self._surprises[key] = self._surprise(*key)
+                self._surprises[key] = self._surprise(ask.prompt, *key[1:])
         return np.array([self._surprises[key] for key in keys])
 
-    def _surprise(self, question: str, task: Task, passage: str, side: str) -> list[float]:
+    def _surprise(self, prompt: Prompt, task: Task, passage: str, side: str) -> list[float]:
         """The logs of the question's tokens behind a passage, by teacher forcing and without slots."""
         model = self._models[side]
         layout = model.layout(task)
-        query, own = layout.question(Prompt(query=question)), layout.own(Prompt(query=question))
+        query, own = layout.question(prompt), layout.own(prompt)
         tokens = [*layout.document(passage), *query]
         said = self._forced(side).score(tokens, len(query))
         return [min(0.0, float(np.log(max(said[at][query[at]], 1e-12)))) for at in own]

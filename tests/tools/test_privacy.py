@@ -95,7 +95,9 @@ def test_the_sentences_are_different_and_no_question_gives_one_away() -> None:
 def test_a_sentence_in_a_text_or_behind_a_distribution_is_found() -> None:
     """Forged messages: a question that quotes, another kind of message, bytes hidden in a payload."""
     private = canaries(3, 0)
-    quoting = Begin(**{name: getattr(BEGIN, name) for name in BEGIN.__struct_fields__} | {"prompt": Prompt(query=private[1].text)})
+    quoting = Begin(
+        **{name: getattr(BEGIN, name) for name in BEGIN.__struct_fields__} | {"prompt": Prompt(query=private[1].text)}
+    )
     assert privacy.in_texts([quoting], private) == [False, True, False]
     assert privacy.in_texts([drafted([], 1)], private) == [False] * 3
     other = Status(request=bytes(16), role="device", ready=True, facts={})

@@ -31,6 +31,7 @@ from hocket_bus.messages import (
     Turn,
 )
 from hocket_bus.messages import Options as ModeOptions
+from hocket_bus.messages.dispatch import Writer
 from hocket_bus.wire import decode, encode
 
 from .conversation import checked_prompt, latest, prompt_of
@@ -127,7 +128,7 @@ DEFAULTS = Ask(
     request=bytes(16), topic=bytes(16), prompt=Prompt(query="")
 )  # what a question has that says nothing else
 AGGREGATING = (DEFAULTS.mode, "graph", "auto")  # modes in which two sides aggregate
-DRAWN, AGGREGATED = DEFAULTS.sampling, AggregationOptions()
+DRAWN, AGGREGATED, DISPATCHED = DEFAULTS.sampling, AggregationOptions(), DispatchOptions()
 
 
 class Options(TypedDict, total=False):
@@ -152,6 +153,7 @@ class Options(TypedDict, total=False):
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
+    to: Writer  # who is to write a dispatched answer: device, cloud, server; empty: whoever is faster or cheaper
     pace: float  # tokens a second at which they are handed out evenly; 0: as they come
     own: dict[str, bool | int | float | str]  # options of a mode that is none of these four, by name
     deadline_s: float
@@ -177,7 +179,8 @@ def ask_message(
     ignore_eos: bool = False,
     require_cloud: bool = False,
     alone: bool = False,
-    pace: float = 0.0,
+    to: Writer = DISPATCHED.to,
+    pace: float = DISPATCHED.pace,
     own: Mapping[str, bool | int | float | str] = MappingProxyType({}),
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
@@ -192,7 +195,9 @@ def ask_message(
         max_tokens=max_tokens,
     )
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    options, fits = _options(mode, aggregated, DispatchOptions(alone=alone, pace=pace), NamedOptions(values=dict(own)))
+    options, fits = _options(
+        mode, aggregated, DispatchOptions(alone=alone, pace=pace, to=to), NamedOptions(values=dict(own))
+    )
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -227,10 +232,10 @@ def _options(
 ) -> tuple[ModeOptions | None, bool]:
     """What the mode is told, and whether nothing was said that it does not know."""
     if mode in AGGREGATING:
-        return aggregated, not named.values
+        return aggregated, not named.values and not dispatched.to
     if mode == "dispatch":
         return dispatched, not named.values and aggregated == AggregationOptions(alone=dispatched.alone)
-    return named if named.values else None, aggregated == AggregationOptions()
+    return named if named.values else None, aggregated == AggregationOptions() and not dispatched.to
 
 
 def _check_ranges(ask: Ask, pace: float) -> None:

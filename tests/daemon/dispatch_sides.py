@@ -26,7 +26,7 @@ assert booking  # which is told the time
 
 def ask(*, max_tokens: int = 12, seed: int = 5, **other: object) -> Ask:
     """A question; `other` are fields of the Ask, or of its options."""
-    flags = {name: other.pop(name) for name in ("alone", "pace") if name in other}
+    flags = {name: other.pop(name) for name in ("alone", "pace", "to") if name in other}
     options = DispatchOptions(**flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
     prompt = Prompt(query=other.pop("question", QUESTION), turns=other.pop("turns", []))  # type: ignore[arg-type]

@@ -12,8 +12,8 @@ from fakes import part
 from msgspec.structs import replace
 from two_sides import QUESTION, TEXTS, Clock
 
-from hocket_bus.errors import BadMessage, Busy, HocketError, Unavailable
-from hocket_bus.messages import Dispatch, End, Failed, Hold, Message, Target
+from hocket_bus.errors import BadMessage, BadRequest, Busy, HocketError, Unavailable
+from hocket_bus.messages import Ask, Dispatch, End, Failed, Hold, Message, Target
 from hocket_bus.wire import encode
 from hocket_daemon.dispatch.settings import DispatchSettings
 
@@ -158,6 +158,48 @@ def test_a_cloud_that_is_away_costs_no_time(sides: Made) -> None:
     assert not both.said
     assert "not connected" in both.reader.notices[0]
     assert both.leader.record()["ttft_s"] < 0.1
+
+
+@pytest.mark.parametrize("to", ["device", "cloud"])
+@pytest.mark.parametrize("budget", [0.0, 1.0])
+def test_whoever_is_named_writes_whatever_it_costs(sides: Made, to: str, budget: float) -> None:
+    """All of it; a device that is named tells nobody of the question."""
+    both = sides(ask(to=to), settings=DispatchSettings(budget=budget, burst_tokens=0))
+    both.begin()
+    both.run_to_the_end()
+    both.check_closed()
+    assert both.reader.done.token_ids == both.text_of(to)
+    assert set(both.check_tokens()) == {to}
+    assert bool(both.said) == (to == "cloud")
+
+
+def test_a_named_cloud_that_is_away_leaves_the_answer_to_the_device(sides: Made) -> None:
+    """And the reader is told."""
+    both = sides(ask(to="cloud"), up=False)
+    both.begin()
+    both.run_to_the_end()
+    assert both.reader.done.token_ids == both.text_of("device")
+    assert both.reader.notices
+
+
+@pytest.mark.parametrize(
+    ("asked", "line"),
+    [
+        (ask(to="server"), "this side has no server: name one in [server], or ask the cloud"),
+        (ask(to="cloud", alone=True), "alone and to cloud exclude each other: choose one"),
+    ],
+)
+def test_who_is_not_there_cannot_be_named(sides: Made, asked: Ask, line: str) -> None:
+    """One line that says what to do."""
+    both = sides(asked)
+
+    def begin() -> None:
+        both.modes[0].check(asked)
+        both.begin()
+
+    with pytest.raises(BadRequest) as raised:
+        begin()
+    assert str(raised.value) == line
 
 
 def test_alone_says_nothing_to_anybody(sides: Made) -> None:

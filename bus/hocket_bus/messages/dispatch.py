@@ -26,17 +26,19 @@ from .types import (
     TokenId,
 )
 
+Writer = Literal["", "device", "cloud", "server"]
 MAX_MOVES = 64  # of an answer between the sides that are told of
 
 
 class DispatchOptions(Record, frozen=True, tag="dispatch"):
-    """Whether this side writes alone, and how fast the answer is read.
+    """Whether this side writes alone, how fast the answer is read, and who is to write it.
 
-    `pace` is in tokens a second, 0 for the daemon's own.
+    `pace` is in tokens a second, 0 for the daemon's own. `to` is empty for whoever is faster or cheaper.
     """
 
     alone: bool = False
     pace: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
+    to: Writer = ""
 
 
 class Migration(Record, frozen=True):

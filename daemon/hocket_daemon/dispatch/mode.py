@@ -127,6 +127,8 @@ class DispatchMode:
         """Raises BadRequest for what cannot be asked."""
         if not isinstance(ask.options, DispatchOptions | None):
             raise BadRequest(f"these are options of another mode than {self.name}", "leave them out")
+        if options_of(ask).alone and options_of(ask).to in ("cloud", "server"):
+            raise BadRequest(f"alone and to {options_of(ask).to} exclude each other", "choose one")
 
     def rows(self, ask: Ask) -> int:
         """One for each passage."""
@@ -136,6 +138,8 @@ class DispatchMode:
         """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
         options = options_of(ask)
         opening = self._opening(ask, escalates=begins == "cloud")
+        if options.to in ("cloud", "server"):
+            begins = "cloud"
         terms = Terms(
             dispatcher=self._dispatcher,
             migration=self._settings.migration if begins == "race" else "off",
@@ -144,7 +148,7 @@ class DispatchMode:
             begins=begins,
             min_evidence=self._weighing.min_evidence,
             trusts=self._weighing.trusts,
-            cloud=None if options.alone else self._cloud(ask, peer, opening, begins),
+            cloud=self._cloud(ask, peer, opening, begins),
             cloud_prompts=self._cloud_prompts,
             booked=lambda: self._file.write(self._account),
         )
@@ -176,9 +180,18 @@ class DispatchMode:
     def _cloud(
         self, ask: Ask, peer: Peer | None, opening: Dispatch, begins: Begins
     ) -> Callable[[PrefixChain, WritingSession], CloudWriter] | None:
-        """The server where one is configured, or else the cloud daemon, which alone takes part in other modes."""
-        server, model = self._services.server, self._services.model
-        if server is not None and begins == "race":
+        """The server where one is configured, or else the cloud daemon, which alone takes part in other modes.
+
+        Raises BadRequest where the one that is asked for is not there.
+        """
+        server, model, options = self._services.server, self._services.model, options_of(ask)
+        if options.alone or options.to == "device":
+            return None
+        if options.to == "server" and server is None:
+            raise BadRequest("this side has no server", "name one in [server], or ask the cloud")
+        if options.to == "cloud" and peer is None:
+            raise BadRequest("this side has no cloud", "name one in its configuration, or ask the device")
+        if server is not None and (options.to == "server" or (begins == "race" and not options.to)):
             told = self._services.history.told(ask.prompt, server.place)
             request = TextRequest(
                 told.query,

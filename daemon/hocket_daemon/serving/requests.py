@@ -199,5 +199,7 @@ def check(ask: Ask) -> None:
         raise BadRequest(
             f"the question has {len(ask.prompt.query)} characters, the limit is {MAX_QUESTION_CHARS}", "shorten it"
         )
+    if ask.prompt.turns and ask.task == "complete":
+        raise BadRequest("a text that is gone on with has no earlier turns", "leave them out, or ask a question")
     if "" in ask.stop:
         raise BadRequest("a text to stop at is empty", "leave it out")

@@ -65,6 +65,10 @@ def ask(
     require_cloud: Annotated[
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
+    to: Annotated[
+        Literal["", "device", "cloud", "server"],
+        typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
+    ] = "",
     pace: Annotated[
         float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
     ] = 0.0,
@@ -89,6 +93,8 @@ def ask(
     options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
+    if to:
+        options |= {"to": to, "mode": "dispatch" if mode == ASKED.mode else mode}
     options["stop"] = tuple(stop or ())
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)

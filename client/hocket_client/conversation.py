@@ -46,16 +46,15 @@ class Chat(Generic[S]):
     @property
     def turns(self) -> list[Turn]:
         """The conversation so far, the oldest first."""
-        if self._asked is not None:
-            query, stream = self._asked
-            if stream.done is not None:
-                self._turns.append(Turn(query=query, answer=stream.done.text))
-                self._asked = None
-        return list(self._turns)
+        done = self._asked[1].done if self._asked is not None else None
+        if self._asked is None or done is None:
+            return list(self._turns)
+        return [*self._turns, Turn(query=self._asked[0], answer=done.text)]
 
     def ask(self, question: str) -> S:
         """The stream of the answer. One that was left before its end is no turn."""
-        stream = self._ask(question, self.turns)
+        self._turns, self._asked = self.turns, None
+        stream = self._ask(question, self._turns)
         self._asked = question, stream
         return stream
 

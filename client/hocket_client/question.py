@@ -137,13 +137,13 @@ class Options(TypedDict, total=False):
     What a mode does not know is refused unless it is left as it is.
     """
 
-    messages: list[dict[str, str]]  # a conversation, instead of the question: role and content, the query last
-    turns: list[Turn]  # earlier questions and their answers, the oldest first
-    system: str  # a line that the model is told before all
     mode: str
     aggregation: str  # how drafts are exchanged: coupled, independent, sync, sync-both
     weights: str  # how passages are weighed: dynamic, static, off, likelihood
     task: Task
+    messages: list[dict[str, str]]  # a conversation, instead of the question: role and content, the query last
+    turns: list[Turn]  # earlier questions and their answers, the oldest first
+    system: str  # a line that the model is told before all
     seed: int | None  # repeats an answer; None: a random one
     max_tokens: int
     temperature: float  # 0 is greedy
@@ -188,23 +188,17 @@ def ask_message(
 
     Raises BadRequest for values out of range.
     """
-    sampling = Sampling(
-        temperature=temperature,
-        top_p=top_p,
-        seed=secrets.randbits(64) if seed is None else seed,
-        max_tokens=max_tokens,
-    )
+    seed = secrets.randbits(64) if seed is None else seed
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    options, fits = _options(
-        mode, aggregated, DispatchOptions(alone=alone, pace=pace, to=to), NamedOptions(values=dict(own))
-    )
+    dispatched = DispatchOptions(alone=alone, pace=pace, to=to)
+    options, fits = _options(mode, aggregated, dispatched, NamedOptions(values=dict(own)))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         prompt=_prompt(question, messages, turns, system),
         mode=mode,
         options=options,
-        sampling=sampling,
+        sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed, max_tokens=max_tokens),
         task=task,
         documents=documents,
         stop=[stop] if isinstance(stop, str) else list(stop),

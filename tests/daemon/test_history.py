@@ -16,7 +16,7 @@ PROMPT = Prompt(query="And then?", turns=[READ, UNREAD], system="Be brief.")
 
 
 def told(of: History, reader: str = CLOUD) -> list[Turn]:
-    return of.told(PROMPT, reader).turns
+    return of.shareable(PROMPT, reader).turns
 
 
 @pytest.mark.parametrize(("policy", "turns"), [("seen", [READ]), ("all", [READ, UNREAD]), ("none", [])])
@@ -24,7 +24,7 @@ def test_the_policy_says_which(policy: history.HistoryPolicy, turns: list[Turn])
     """The query and the system line stay."""
     of = History(policy)
     of.add("Who?", " Anna.\n", CLOUD)
-    prompt = of.told(PROMPT, CLOUD)
+    prompt = of.shareable(PROMPT, CLOUD)
     assert (prompt.turns, prompt.query, prompt.system) == (turns, PROMPT.query, PROMPT.system)
 
 
@@ -59,7 +59,7 @@ def test_the_oldest_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     of.write()
     for each in (of, History("seen", tmp_path / "ledger")):
         assert told(each) == [READ]
-        assert each.told(Prompt(query="?", turns=[Turn(query="Why?", answer="1")]), CLOUD).turns == []
+        assert each.shareable(Prompt(query="?", turns=[Turn(query="Why?", answer="1")]), CLOUD).turns == []
 
 
 def test_a_file_that_is_no_ledger_leaves_nothing_told(tmp_path: Path) -> None:

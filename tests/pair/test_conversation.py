@@ -96,7 +96,7 @@ def test_the_cloud_is_told_the_turns_that_it_has_read(tiny_models: dict[str, Pat
         made.stack.close()
         assert sum(entry.size_bytes for entry in read(ledger) if entry.kind == "history") == size_bytes(public)
         after = History("seen", ledger)
-        assert after.told(Prompt(query="?", turns=both.turns), CLOUD).turns == [both.turns[0], both.turns[2]]
+        assert after.shareable(Prompt(query="?", turns=both.turns), CLOUD).turns == [both.turns[0], both.turns[2]]
 
 
 @pytest.mark.parametrize(("history", "number"), [("none", 0), ("seen", 0), ("all", 3)])

@@ -278,7 +278,7 @@ class Leader(Leading):
         return None, confirmed
 
     def _opening(self) -> Begin:
-        told = self._services.history.told(self._begin.prompt, CLOUD)
+        told = self._services.history.shareable(self._begin.prompt, CLOUD)
         return msgspec.structs.replace(self._begin, epoch=self._drafter.dialogue.epoch, prompt=told)
 
     def _send(self, *messages: Message) -> None:

@@ -192,7 +192,7 @@ class DispatchMode:
         if options.to == "cloud" and peer is None:
             raise BadRequest("this side has no cloud", "name one in its configuration, or ask the device")
         if server is not None and (options.to == "server" or (begins == "race" and not options.to)):
-            told = self._services.history.told(ask.prompt, server.place)
+            told = self._services.history.shareable(ask.prompt, server.place)
             request = TextRequest(
                 told.query,
                 ask.sampling,
@@ -206,7 +206,7 @@ class DispatchMode:
         if peer is None:
             return None
         self._learn(peer)
-        shared = msgspec.structs.replace(opening, prompt=self._services.history.told(opening.prompt, CLOUD))
+        shared = msgspec.structs.replace(opening, prompt=self._services.history.shareable(opening.prompt, CLOUD))
         return lambda chain, session: RemoteWriter(peer, shared, chain, session)
 
     def _learn(self, peer: Peer) -> None:

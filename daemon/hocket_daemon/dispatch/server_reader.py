@@ -117,7 +117,7 @@ class ServerReader:
 
     def _writer_of(self, passages: list[str]) -> ServerWriter:
         opening = self._opening
-        told = self._history.told(opening.prompt, self._server.place)
+        told = self._history.shareable(opening.prompt, self._server.place)
         request = TextRequest(
             told.query,
             opening.sampling,

@@ -38,7 +38,7 @@ class History:
         self._seen = dict.fromkeys(_read(path))
         self._pending: list[bytes] = []
 
-    def told(self, prompt: Prompt, reader: str) -> Prompt:
+    def shareable(self, prompt: Prompt, reader: str) -> Prompt:
         """What of a prompt may be told to `reader`; the query and the system line go with any question."""
         if self._policy == "all" or not prompt.turns:
             return prompt

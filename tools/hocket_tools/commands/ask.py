@@ -35,6 +35,13 @@ Weights = Annotated[
     ),
 ]
 Quote = Annotated[bool, typer.Option("--quote", help="Print the passages of this device that the answer comes from.")]
+To = Annotated[
+    Literal["", "device", "cloud", "server"],
+    typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
+]
+AskedHome = Annotated[
+    Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
+]
 EXAMPLE = """Examples:
 
 hocket ask "Where does Linnea Varga live, and what is the price of the ferry to Brightholm?"
@@ -65,10 +72,7 @@ def ask(
     require_cloud: Annotated[
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
-    to: Annotated[
-        Literal["", "device", "cloud", "server"],
-        typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
-    ] = "",
+    to: To = "",
     pace: Annotated[
         float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
     ] = 0.0,
@@ -78,9 +82,7 @@ def ask(
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
     ] = None,
-    home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
-    ] = None,
+    home: AskedHome = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Ask the pair a question and read the answer as it comes.
@@ -93,9 +95,9 @@ def ask(
     options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
-    if to:
-        options |= {"to": to, "mode": "dispatch" if mode == ASKED.mode else mode}
-    options["stop"] = tuple(stop or ())
+    options |= {"stop": tuple(stop or ()), "to": to}
+    if to and mode == ASKED.mode:
+        options["mode"] = "dispatch"
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
     stored = _retrieval(endpoint, home) if quote else ""

@@ -11,7 +11,7 @@ import typer
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_TOKENS
-from hocket_tools.commands.ask import ASKED, DRAWN, Mode
+from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Mode
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Done
@@ -46,9 +46,7 @@ def chat(
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; nothing is kept then.")
     ] = None,
-    home: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
-    ] = None,
+    home: AskedHome = None,
 ) -> None:
     """Talk with the pair: a question may refer to what was said before.
 

@@ -146,15 +146,15 @@ def _prompt(request: TextRequest) -> str:
 
 def _messages(request: TextRequest) -> list[dict[str, str]]:
     told = f"{GROUNDED}\n\n" if request.passages and request.task == "answer" else ""
-    user = _said("user", told + _passages(request) + request.prompt)
+    user = _message("user", told + _passages(request) + request.prompt)
     if request.task == "complete":
-        return [_said("system", GO_ON), user]
-    system = [_said("system", request.system)] if request.system else []
-    turns = [_said(*each) for turn in request.turns for each in (("user", turn.query), ("assistant", turn.answer))]
+        return [_message("system", GO_ON), user]
+    system = [_message("system", request.system)] if request.system else []
+    turns = [_message(*each) for turn in request.turns for each in (("user", turn.query), ("assistant", turn.answer))]
     return [*system, *turns, user]
 
 
-def _said(role: str, content: str) -> dict[str, str]:
+def _message(role: str, content: str) -> dict[str, str]:
     return {"role": role, "content": content}
 
 

@@ -89,10 +89,10 @@ class Watcher:
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=self._output, stderr=self._output)
 
-    def stop(self) -> None:
-        """As Ctrl-C does."""
+    def stop(self) -> int:
+        """As Ctrl-C does; returns its exit status."""
         self._process.send_signal(signal.SIGINT)
-        assert self._process.wait(60) in (130, -signal.SIGINT)  # the latter before it has begun
+        return self._process.wait(60)
 
 
 @contextmanager
@@ -173,6 +173,7 @@ def test_a_watched_folder_is_had_as_it_is(home: Home, tmp_path: Path, operations
         wanted = {str(file): file.read_text() for file in folder.rglob("*.md")}
         until(lambda: listed(home) == wanted, every_s=0.5, said=said.read_text)
         assert found(home, wanted) == {name: [text] for name, text in wanted.items()}
+        assert watcher.stop() == 130
 
 
 def test_a_daemon_that_is_away_is_waited_for(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import Busy, HocketError, from_code
-from .messages import Error, Failed, Refused
+from .messages import Error, Failed, Message, Refused
 
 MAX_CHARS = 2_000  # of a text and of a remedy: the bound of messages.types.Line
 MAX_RETRY_S = 86_400.0
@@ -36,6 +36,16 @@ def refused(error: HocketError, session: bytes, epoch: int) -> Refused:
         remedy=notice_text(error.remedy),
         retry_after_s=_retry_after_s(error),
     )
+
+
+def in_place_of(message: Message, error: HocketError) -> Error | Failed | Refused:
+    """What tells whoever waits for `message` that it cannot be sent."""
+    fields = message.__struct_fields__
+    if {"request", "seq"} <= {*fields}:
+        return failed(error, message.request, message.seq)  # type: ignore[attr-defined]
+    if {"session", "epoch"} <= {*fields}:
+        return refused(error, message.session, message.epoch)  # type: ignore[attr-defined]
+    return error_message(error, getattr(message, "request", b""))
 
 
 def raised(message: Error | Failed | Refused) -> HocketError:

@@ -9,6 +9,7 @@ not take it refuses by `kind_of`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,16 +26,30 @@ MAX_REASON_CHARS = 300  # what is wrong can quote what came
 _MAGIC = b"HK"
 _NUMBER_BYTES = 16
 _NUMBER_END = 5 + 2 + _NUMBER_BYTES  # behind the longest head of an array, and that of bytes
+_FLOAT = b"\xcb"
+_MAYBE_NOT_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")  # so begin such numbers, and what may stand in a text
+_ENCODER = msgspec.msgpack.Encoder()
 
 
 def encode(message: Message) -> list[bytes]:
     """The frames of `message`. Raises ProtocolError for a message over the size limits."""
-    fields = _fields(message)
-    tail = [fields.pop()] if type(message) in HAS_PAYLOAD else []
-    body = msgpack.packb(fields)
+    tail = [message.payload] if type(message) in HAS_PAYLOAD else []  # type: ignore[attr-defined]
+    body = _ENCODER.encode(msgspec.structs.astuple(message)[:-1] if tail else message)
     if len(body) > MAX_BODY_BYTES or any(len(frame) > MAX_PAYLOAD_BYTES for frame in tail):
         raise ProtocolError(f"a {type(message).__name__} of {len(body)} bytes is over the limit", "send less at a time")
     return [_MAGIC + bytes((PROTOCOL_VERSION, CODE_OF[type(message)])), body, *tail]
+
+
+def encode_checked(message: Message) -> list[bytes]:
+    """The same frames. Raises ProtocolError also for a message that `decode` would refuse, or that has no frames."""
+    try:
+        frames = encode(message)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProtocolError(f"{type(message).__name__}: {error}"[:MAX_REASON_CHARS]) from error
+    _typed(type(message), frames[1])
+    if _FLOAT in frames[1] and _MAYBE_NOT_FINITE.search(frames[1]):
+        _unpack(frames[1])
+    return frames
 
 
 def decode(frames: Sequence[bytes]) -> Message:

@@ -45,9 +45,10 @@ class Embedder:
         from .packed import packed
 
         self.name = name
-        self._bfloat16 = documents_in == "bfloat16"
         self._threads = threads
         self._model = _load_embedder(name)
+        suits = self._model.device.type == "cpu" and computes_bfloat16()
+        self._bfloat16 = documents_in == "bfloat16" or (documents_in == "auto" and suits)
         self._quick = packed(self._model)  # for queries, which are one at a time
         self._tokenizing = threading.Lock()  # a fast tokenizer refuses two threads at once
         self.dimension, digest = _described(self._model)
@@ -115,6 +116,15 @@ class Reranker:
         with self._predicting:
             scores = self._model.predict([(query, text) for text in texts], batch_size=_BATCH, show_progress_bar=False)
         return np.asarray(scores, dtype=np.float32).reshape(len(texts))
+
+
+def computes_bfloat16(processor: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether this machine's processor has instructions for products of bfloat16; not where that cannot be told."""
+    try:
+        flags = {*processor.read_text(encoding="utf-8").split()}
+    except OSError:
+        return False
+    return not flags.isdisjoint({"avx512_bf16", "amx_bf16"})
 
 
 def _load_embedder(name: str) -> Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
@@ -15,7 +16,20 @@ from structlog.testing import capture_logs
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, OtherVersion, ProtocolError, Unavailable
 from hocket_bus.faults import raised
-from hocket_bus.messages import PROTOCOL_VERSION, Cancel, Error, Hello, Notice, Welcome
+from hocket_bus.messages import (
+    PROTOCOL_VERSION,
+    Cancel,
+    Chunks,
+    Error,
+    Failed,
+    Hello,
+    Message,
+    Notice,
+    Passages,
+    Refused,
+    Sync,
+    Welcome,
+)
 from hocket_bus.sockets import Bus, Event, Greeted, LinkDown, LinkUp, Received, Server
 from hocket_bus.sockets.awake_clock import AwakeClock
 from hocket_bus.sockets.listening import Listening
@@ -100,6 +114,43 @@ def test_the_empty_topic_reads_nothing(tmp_path: Path) -> None:
             inbox.get(timeout=WAIT_S)
         assert not spy.poll(200)
         context.destroy(linger=0)
+
+
+def test_an_answer_that_nobody_would_read_is_an_error_at_once(tmp_path: Path) -> None:
+    """In place of a reply, of the event of a stream and of what a session is told; with one line in the log each."""
+    one, topic, inbox = os.urandom(16), os.urandom(16), SimpleQueue[Event]()
+    greeted: SimpleQueue[Event] = SimpleQueue()
+    reply = Passages(
+        request=one, passages=[], scorer="", scorers=[], documents_total=1, seconds=0.0, matched=1.0000000000000002
+    )
+    event = Notice(request=one, seq=7, text="x" * 2_001)
+    told = Sync(session=one, epoch=3, confirmed=-1, digest=0)
+    long = Chunks(request=one, version=0, texts=["x" * 50_000] * 30, last=1)
+    with Bus(greeted.put) as serving, Bus(inbox.put) as dialing, capture_logs() as logs:
+        server = serving.serve(f"ipc://{tmp_path}/x", welcome)
+        dialing.dial(server.endpoint, Hello(role="client"), topic, takes=(Error, Failed, Refused))
+        here = greeted.get(timeout=WAIT_S)
+        assert isinstance(here, Greeted)
+        assert isinstance(inbox.get(timeout=WAIT_S), LinkUp)
+        got: list[Message] = []
+        for send in (partial(server.send, here.route), partial(server.publish, topic)):
+            for message in (reply, event, told, long):
+                send(message)
+                received = inbox.get(timeout=WAIT_S)
+                assert isinstance(received, Received)
+                got.append(received.message)
+    error, failed, refused, longer = got[:4]
+    assert got[4:] == got[:4]
+    assert error == longer
+    assert isinstance(error, Error)
+    assert error.request == one
+    assert isinstance(failed, Failed)
+    assert (failed.request, failed.seq) == (one, 7)
+    assert isinstance(refused, Refused)
+    assert (refused.session, refused.epoch) == (one, 3)
+    lines = [line["error"] for line in logs if "breaks the protocol" in line["event"]]
+    assert "Passages: Expected `float` <= 1.0" in lines[0]
+    assert len(lines) == 4  # the 1st, 2nd, 4th and 8th
 
 
 def test_messages_from_many_threads_all_arrive(tmp_path: Path) -> None:

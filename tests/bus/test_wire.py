@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import msgpack
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generated import ANY_MESSAGE, changed_everywhere, corpus
 from hocket_bus import messages
-from hocket_bus.errors import BadMessage
+from hocket_bus.errors import BadMessage, ProtocolError
 from hocket_bus.messages import BY_CODE, CODE_OF, CONVERSATIONS, Message, Ping, Search
 from hocket_bus.messages.types import Record
-from hocket_bus.wire import MAX_FRAMES, decode, encode, request_of
+from hocket_bus.wire import MAX_FRAMES, decode, encode, encode_checked, request_of
 
 
 @settings(max_examples=300)
@@ -20,6 +22,30 @@ from hocket_bus.wire import MAX_FRAMES, decode, encode, request_of
 def test_decoding_inverts_encoding(message: Message) -> None:
     """Every message comes back equal."""
     assert decode(encode(message)) == message
+
+
+ODD_VALUES = (
+    float("nan"), float("inf"), -1.0, 1.0000000000000002, 1e300, -1, 1 << 32, 1 << 64, "", "\ud800", "ў" * 3_000,
+    "x" * 600_000, b"", bytes(300), None, True, [], [0] * 1_001, [float("inf")], {}, {"": float("nan")}, np.float64(1),
+)  # fmt: skip
+
+
+@settings(max_examples=1_000)
+@given(ANY_MESSAGE, st.sampled_from(ODD_VALUES), st.data())
+def test_what_is_checked_is_what_is_read(message: Message, value: object, data: st.DataObject) -> None:
+    """A message passes exactly where the other end takes it, whatever value stands in one of its fields."""
+    if message.__struct_fields__:
+        field = data.draw(st.sampled_from(message.__struct_fields__))
+        if (field == "payload") > isinstance(value, bytes):
+            return
+        message = msgspec.structs.replace(message, **{field: value})
+    try:
+        frames = encode_checked(message)
+    except ProtocolError:
+        with pytest.raises((BadMessage, TypeError, ValueError, OverflowError)):
+            decode(encode(message))
+    else:
+        assert decode(frames) is not None
 
 
 def test_a_change_anywhere_is_another_message_or_a_bad_one() -> None:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hocket_retrieval.collection import Collection
-from hocket_retrieval.embedder import Embedder, Reranker
+from hocket_retrieval.embedder import Embedder, Reranker, computes_bfloat16
 from hocket_retrieval.errors import ModelError, QueryError
 from hocket_retrieval.search import MAX_QUERY_CHARS, Passage, Searcher, _different, _matched, fuse
 from hocket_retrieval.stores.word_index import match_expression
@@ -196,6 +196,32 @@ def test_documents_in_bfloat16(minilm):
     assert np.linalg.norm(rows, axis=1) == pytest.approx(1, abs=1e-5)
     query = minilm.query("Which flowers bloom?")
     assert rows @ query == pytest.approx(minilm.documents(texts) @ query, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("flags", "suits"),
+    [
+        ("flags\t\t: fpu avx2 avx512_bf16 sha_ni\n", True),
+        ("flags\t\t: fpu amx_tile amx_bf16 avx512f\n", True),
+        ("flags\t\t: fpu avx2 avx512f avx512_vnni\n", False),
+        ("Features\t: fp asimd bf16\n", False),
+        (None, False),
+    ],
+)
+def test_a_processor_is_known_by_its_flags(tmp_path, flags, suits):
+    """One that does not tell of itself computes in float32."""
+    processor = tmp_path / "cpuinfo"
+    if flags:
+        processor.write_text(f"model name\t: any\n{flags}")
+    assert computes_bfloat16(processor) == suits
+
+
+@pytest.mark.parametrize(("suits", "precision"), [(True, "bfloat16"), (False, "float32")])
+def test_documents_are_embedded_as_suits_the_processor(monkeypatch, suits, precision):
+    """Where nothing else is set."""
+    monkeypatch.setattr("hocket_retrieval.embedder.computes_bfloat16", lambda: suits)
+    rows = [Embedder(documents_in=name).documents(["The bakery sells rye bread."]) for name in ("auto", precision)]
+    assert np.array_equal(*rows)
 
 
 def test_a_reranker_from_a_folder(tmp_path):

@@ -13,7 +13,7 @@ from hocket_retrieval.errors import StoreError
 from hocket_retrieval.stores.folder_lock import held
 from processes import guarded
 
-pytest.importorskip("lancedb", reason="lancedb is not installed: hocket[lancedb]")
+lancedb = pytest.importorskip("lancedb", reason="lancedb is not installed: hocket[lancedb]")
 
 MANY = [f"piece {number} of a long document" for number in range(300)]
 
@@ -78,6 +78,22 @@ def test_many_writes_leave_few_files(place, store, monkeypatch):
     assert len(list(Path(place, "documents.lance", "_versions").iterdir())) < 20
     with store.moment() as moment:
         assert len(moment.by_words("text", 99)) == 30
+
+
+def test_few_rows_wait_for_their_indices(place, store, monkeypatch):
+    """However many a document has: a search reads each of them. Of a large store a quarter may wait."""
+    monkeypatch.setattr("hocket_retrieval.stores.lance.UNINDEXED", (20, 0.25))
+    store.save()
+    for number in range(12):
+        put(store, f"/{number}", *(f"text {number} {piece}" for piece in range(10)))
+        table = lancedb.connect(place).open_table("documents")
+        rows = table.count_rows()
+        for column in ("plain", "forms"):
+            stats = table.index_stats(f"{column}_idx")
+            assert stats is not None
+            assert stats.num_unindexed_rows <= max(20, rows // 4) + 4  # rows of documents and of the state
+    with store.moment() as moment:
+        assert len(moment.by_words("text", 999)) == 120
 
 
 @pytest.mark.long

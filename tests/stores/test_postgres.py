@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from store_kinds import opened, put
+from store_kinds import opened, put, vector_of
 
 from hocket_bus.errors import HocketError, Unavailable
 from hocket_retrieval.errors import StoreError
+from hocket_retrieval.stores import postgres_schema
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed: hocket[postgres]")
 
@@ -39,6 +40,51 @@ def test_a_purge_gives_back_the_pages_of_what_is_gone(database, store):
     store.purge()
     assert before > 100_000
     assert run(database, f"SELECT {' + '.join(pages)}") == [(0,)]
+
+
+def has_index(database: str) -> bool:
+    """Whether there is one of meaning that may be used."""
+    sql = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('hocket.vectors_by_meaning')"
+    return run(database, sql) == [(True,)]
+
+
+def test_the_index_of_meaning_is_made_once_it_is_worth_it(database, store, monkeypatch):
+    """Of all vectors at once, and anew where whoever made it died; a search asks it from then on."""
+    monkeypatch.setattr("hocket_retrieval.stores.postgres_moment.SCANNED", 9)
+    put(store, "a", *(f"red brick {number}" for number in range(9)))
+    store.save()
+    assert not has_index(database)
+    put(store, "b", "blue slate")
+    for _ in range(2):
+        store.save()
+        assert has_index(database)
+        run(database, "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'hocket.vectors_by_meaning'::regclass")
+    store.save()
+    with store.moment() as moment:
+        moment._connection.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+        assert len(moment.by_meaning(vector_of("blue slate"), 10)) == 10
+        scans = "SELECT pg_stat_get_xact_numscans('hocket.vectors_by_meaning'::regclass)"
+        assert moment._connection.execute(scans).fetchall() == [(1,)]
+
+
+def test_a_server_of_little_shared_memory_makes_the_index_all_the_same(database, store, monkeypatch):
+    """As in a container; without helpers."""
+    monkeypatch.setattr("hocket_retrieval.stores.postgres_moment.SCANNED", 1)
+    put(store, "a", "red brick", "blue slate")
+    asked = []
+
+    def build(connection, dimension):
+        ((workers,),) = connection.execute("SHOW max_parallel_maintenance_workers").fetchall()
+        asked.append(workers)
+        if workers != "0":
+            raise psycopg.errors.DiskFull("could not resize shared memory segment")
+        real(connection, dimension)
+
+    real = postgres_schema._build
+    monkeypatch.setattr(postgres_schema, "_build", build)
+    store.save()
+    assert has_index(database)
+    assert len(asked) == 2
 
 
 def test_a_server_that_is_away_is_told_in_one_line(tmp_path):

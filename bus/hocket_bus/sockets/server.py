@@ -9,15 +9,15 @@ import zmq
 
 from hocket_bus.endpoints import is_tcp
 from hocket_bus.ends import GONE_AFTER_S, Change, Ends
-from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, Untrusted
-from hocket_bus.faults import error_message
+from hocket_bus.errors import BadConfiguration, BadMessage, HocketError, ProtocolError, Untrusted
+from hocket_bus.faults import error_message, in_place_of
 from hocket_bus.keys import SELF, Keys
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import Hello, Message, Ping, Pong, Subscribed, Welcome
 from hocket_bus.rights import Taken, may, require
 from hocket_bus.shares import REFUSED_S
 from hocket_bus.topics import Topics
-from hocket_bus.wire import decode, encode, kind_of, request_of
+from hocket_bus.wire import decode, encode, encode_checked, kind_of, request_of
 
 from .connection_limits import Refusal
 from .events import Gone, Greeted, Greeter, Received
@@ -53,6 +53,7 @@ class Server:
         self.draining = False
         self.bad_messages = RateLimitedLog(log, "bad message")
         self._rightless = RateLimitedLog(log, "refused for want of a right")
+        self._unsendable = RateLimitedLog(log, "a message of this daemon's breaks the protocol")
         self.due_s = float("inf")  # for ends that have gone any turn is soon enough
         self._loop = loop
         self._greet = greet
@@ -62,8 +63,11 @@ class Server:
         self._topics = Topics()
 
     def send(self, route: bytes, message: Message) -> None:
-        """Send to one connected end; a message to an end that left is dropped."""
-        frames = [route, *encode(message)]
+        """Send to one connected end; a message to an end that left is dropped.
+
+        In place of one that the other end would refuse, an error is sent.
+        """
+        frames = [route, *self._sendable(message)]
         self._loop.do(lambda: self._send(self._router, frames))
 
     def rtt_s(self, route: bytes) -> float:
@@ -75,8 +79,8 @@ class Server:
         return self._loop.awake_clock.s - self._ends.received_s(route)
 
     def publish(self, topic: bytes, message: Message) -> None:
-        """Publish on a topic; whoever is not subscribed misses it."""
-        frames = [topic, *encode(message)]
+        """Publish on a topic, as `send` does; whoever is not subscribed misses it."""
+        frames = [topic, *self._sendable(message)]
         self._loop.do(lambda: self._publish(frames))
 
     def malformed(self, route: bytes, user: str, error: BadMessage) -> None:
@@ -183,6 +187,14 @@ class Server:
 
     def _refuse(self, route: bytes, error: HocketError, request: bytes = b"") -> None:
         self._reply(route, error_message(error, request))
+
+    def _sendable(self, message: Message) -> list[bytes]:
+        try:
+            return encode_checked(message)
+        except ProtocolError as error:
+            self._unsendable.note(endpoint=self.endpoint, error=str(error))
+            told = HocketError("the daemon made an answer that cannot be sent", "report it, with the daemon's log")
+            return encode(in_place_of(message, told))
 
     def _reply(self, route: bytes, message: Message) -> None:
         self._send(self._router, [route, *encode(message)])

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Annotated
 from rich.progress import track
 
 from hocket_lab.bench.graph import sets
-from hocket_lab.bench.product import EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row
 from hocket_lab.data_folder import require
 from hocket_lab.option import Option
+from hocket_retrieval.config import Precision
 from hocket_tools import console
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Settings:
     questions: Annotated[int, Option("Questions of each device, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
     threads: int = EMBEDDING_THREADS
+    precision: Precision = EMBEDDING_PRECISION
 
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
@@ -48,7 +50,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     report = Report(asdict(settings), json_path)
     loaded = sets.load(data)
     missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name)]
-    embedder = Embedder(threads=settings.threads) if missing else None
+    embedder = Embedder(threads=settings.threads, documents_in=settings.precision) if missing else None
     for device in track(missing, "searching", console=console.err()):
         assert embedder is not None
         report.add(_measured(loaded, device, embedder, settings))

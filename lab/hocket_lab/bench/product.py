@@ -15,4 +15,5 @@ METHOD = AggregationOptions().method
 RELEVANCE_TEMPERATURE = AggregationSettings().relevance_temperature
 WIRE_MASS = AggregationSettings().wire_mass
 THREADS, DTYPE = ModelSettings().compute_threads, ModelSettings().dtype
-EMBEDDING_THREADS = RetrievalConfig(endpoint="", state="").threads
+_RETRIEVAL = RetrievalConfig(endpoint="", state="")
+EMBEDDING_THREADS, EMBEDDING_PRECISION = _RETRIEVAL.threads, _RETRIEVAL.precision

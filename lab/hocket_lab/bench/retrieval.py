@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from unittest.mock import patch
 
 from hocket_lab.bench import corpora
-from hocket_lab.bench.product import EMBEDDING_THREADS
+from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row, percentile
 from hocket_lab.bench.sources import digest_of_files
 from hocket_lab.data_folder import require
 from hocket_lab.option import Option
+from hocket_retrieval.config import Precision
 from hocket_tools.train.wikitext import Document
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Settings:
     scifact: Annotated[int, Option("Documents of SciFact, in a trial; 0: all.", min=0)] = 0
     passages: int = 5
     threads: int = EMBEDDING_THREADS
+    precision: Precision = EMBEDDING_PRECISION
     seed: int = 0
 
 
@@ -64,7 +66,7 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     report = Report(shown, json_path)
     require(data, *corpora.NEEDED)
     started = time.perf_counter()
-    embedder = Embedder(threads=settings.threads)
+    embedder = Embedder(threads=settings.threads, documents_in=settings.precision)
     loading_s = time.perf_counter() - started
     if not report.find(part="loading"):
         report.add({"part": "loading", "system": "imports and embedder", "seconds": loading_s})

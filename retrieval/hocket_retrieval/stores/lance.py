@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import lancedb
 import numpy as np
@@ -38,6 +37,7 @@ from .outlines import outline_text
 from .records import Change, Document, Ids, NewChunk, Vectors
 
 TENDED = 100, 1_000  # commits between two times that small files are joined, in a small store and in a large one
+UNINDEXED = 50_000, 0.25  # rows that no index has yet: so many, or that share of all, are soon taken in
 WRITE_S, READ_S = 120.0, 5.0  # to wait for another process of the same folder
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -59,6 +59,7 @@ class LanceStore:
             self._connection = lancedb.connect(place)
             self._made, self._table = self._open()
             self._tended, self._patience = self._table.version, TENDED[0]
+            self._unindexed, self._most_unindexed = 0, UNINDEXED[0]
             self._renew()
 
     def close(self) -> None:
@@ -86,7 +87,8 @@ class LanceStore:
         new = dict(zip((digest.hex() for digest in digests), np.asarray(vectors, np.float32), strict=True))
         if not new:
             return
-        columns = [list(new), _arrow(np.stack(list(new.values()))), [time.time()] * len(new), [self._own] * len(new)]
+        values, made_at = _arrow([*new.values()], self._dimension), time.time()
+        columns = [list(new), values, [made_at] * len(new), [self._own] * len(new)]
         with self._writing():
             rows = pa.table(columns, schema=self._made.schema)
             write = self._made.merge_insert("digest").when_not_matched_insert_all()
@@ -97,7 +99,9 @@ class LanceStore:
         with self._writing():
             rows = self._rows_of(document, chunks)
             change = self._commit([document.name], rows)
-            if self._table.version - self._tended >= self._patience:
+            self._unindexed += len(change.added)
+            is_full = self._unindexed >= self._most_unindexed
+            if is_full or self._table.version - self._tended >= self._patience:
                 self._tend()
             return change
 
@@ -163,16 +167,26 @@ class LanceStore:
         vectors = LanceMoment(self._table, self._made, self._dimension).vectors(digests)
         if {*digests} - vectors.keys():
             raise VectorsGone(document.name)
-        ids = _new_ids(len(chunks) + 1)
-        same = {"document": document.name, "title": document.title, "recipe": document.recipe}
-        head = {"id": ids[0], "ordinal": DOCUMENT, "text": document.text, "sha256": document.sha256}
-        head |= {"outline": outline_text(document.outline), "chunks": len(chunks), "ingested_at": time.time()}
-        rows: list[dict[str, Any]] = [same | head]
-        for ordinal, (id, new) in enumerate(zip(ids[1:], chunks, strict=True)):
-            plain, forms = tables.columns_of(indexed(new.text, language))
-            row = {"id": id, "ordinal": ordinal, "text": new.text, "place": new.place, "digest": new.digest.hex()}
-            rows.append(same | row | {"plain": plain, "forms": forms, "vector": vectors[new.digest.hex()]})
-        return pa.Table.from_pylist(rows, schema=self._table.schema)
+        words = [tables.columns_of(indexed(new.text, language)) for new in chunks]
+        count, schema = len(chunks), self._table.schema
+        columns = {
+            "id": _new_ids(1 + count),
+            "document": [document.name] * (1 + count),
+            "ordinal": [DOCUMENT, *range(count)],
+            "title": [document.title] * (1 + count),
+            "text": [document.text, *(new.text for new in chunks)],
+            "sha256": [document.sha256] + [None] * count,
+            "recipe": [document.recipe] * (1 + count),
+            "outline": [outline_text(document.outline)] + [None] * count,
+            "chunks": [count] + [None] * count,
+            "ingested_at": [time.time()] + [None] * count,
+            "place": [None, *(new.place for new in chunks)],
+            "digest": [None, *digests],
+            "plain": [None, *(plain for plain, _ in words)],
+            "forms": [None, *(forms for _, forms in words)],
+            "vector": _arrow([None, *(vectors[digest] for digest in digests)], self._dimension),
+        }
+        return pa.table(columns, schema=schema)
 
     def _commit(self, names: Sequence[str], rows: pa.Table) -> Change:
         """One commit: documents go, rows come, and the state is another one."""
@@ -182,8 +196,10 @@ class LanceStore:
         before = state_of(self._table)
         touched = {*before.fragments, *(_fragments(old) if old else ())}
         state = State(secrets.token_hex(8), before.words, tuple(sorted(touched)))
-        write = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        if names:
+        # The index of ids would be asked together with a scan of what is not in it yet; a scan alone is faster.
+        write = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().use_index(False)
+        if old or (names and not self._folder):  # in a bucket another writer may have come meanwhile
+            # Every row of the table is read for this.
             write = write.when_not_matched_by_source_delete(one_of("document", names))
         changed = pa.concat_tables([rows, tables.state_row(state, self._table.schema)])
         tables.repeated(lambda: write.execute(changed, on_bad_vectors="null"))
@@ -210,7 +226,9 @@ class LanceStore:
         self._drop_old()
         self._tended = self._table.version
         # Joining files writes most of them anew, so the more there is, the rarer it is done.
-        self._patience = min(max(TENDED[0], self._table.count_rows() // 100), TENDED[1])
+        rows = self._table.count_rows()
+        self._patience = min(max(TENDED[0], rows // 100), TENDED[1])
+        self._unindexed, self._most_unindexed = 0, max(UNINDEXED[0], int(UNINDEXED[1] * rows))
 
     def _drop_old(self) -> None:
         with ExitStack() as stack:
@@ -247,8 +265,11 @@ def _fragments(rows: pa.Table) -> list[int]:
     return list(map(int, numbers))
 
 
-def _arrow(vectors: Vectors) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), vectors.shape[1])
+def _arrow(vectors: Sequence[Vectors | None], dimension: int) -> pa.Array:
+    none = np.zeros(dimension, np.float32)
+    values = np.concatenate([none if vector is None else vector for vector in vectors])
+    missing = pa.array([vector is None for vector in vectors])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values, pa.float32()), dimension, mask=missing)
 
 
 def _flush(path: Path) -> None:

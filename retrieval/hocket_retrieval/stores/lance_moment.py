@@ -178,8 +178,8 @@ class LanceMoment:
 
     def _vectors(self, digests: Sequence[str], *columns: str) -> dict[str, Vectors]:
         found: dict[str, Vectors] = {}
-        for some in _parts(list(dict.fromkeys(digests)), _LOOKED_UP):
-            for table in (self._made, self._table):
+        for table in (self._made, self._table):
+            for some in _parts([each for each in dict.fromkeys(digests) if each not in found], _LOOKED_UP):
                 rows = rows_of(table, one_of("digest", some), *columns)
                 vectors = tables.vectors_in(rows, self._dimension) if "vector" in columns else rows["digest"]
                 found.update(zip(rows["digest"].to_pylist(), vectors, strict=True))

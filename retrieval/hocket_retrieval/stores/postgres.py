@@ -7,10 +7,11 @@ first, so writers take turns, each of them briefly: vectors are made before.
 from __future__ import annotations
 
 import secrets
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,15 +19,16 @@ from psycopg import Connection
 
 from ..errors import VectorsGone
 from ..lexical import RECIPE, Indexed, indexed, language_of
-from . import retention
+from . import postgres_moment, retention
 from .outlines import outline_text
-from .postgres_connections import DEADLINES, Connections
-from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted, vector_text
-from .postgres_schema import prepare
+from .postgres_connections import Connections
+from .postgres_moment import FORM, PLAIN, PostgresMoment, ids_of, quoted
+from .postgres_schema import index_vectors, prepare
 from .records import Change, Document, Ids, NewChunk, Vectors
 
 TABLES = ("documents", "chunks", "vectors", "words", "facts")
 _TENDING = "1h"  # the longest that a statement of upkeep may take
+_NEW_VECTORS = "CREATE TEMP TABLE IF NOT EXISTS new_vectors (digest bytea, vector vector) ON COMMIT DELETE ROWS"
 _POSITIONS = 255  # of one word in a tsvector
 _NONE = np.empty(0, dtype=np.int64)
 
@@ -37,6 +39,7 @@ class PostgresStore:
     def __init__(self, conninfo: str, dimension: int) -> None:
         """Open, or make, the store. Raises StoreError where it has another dimension or version; Unavailable."""
         self._connections = Connections(conninfo)
+        self._dimension = dimension
         self._own = secrets.token_hex(8)
         try:
             with self._connections.one() as connection:
@@ -60,12 +63,13 @@ class PostgresStore:
     def put_vectors(self, digests: Sequence[bytes], vectors: Vectors) -> None:
         """Keep the vectors of texts, rows of `vectors` by digest; known digests are left as they are."""
         # In one order for all, so that no two writers wait for each other.
-        rows = sorted(zip(digests, map(vector_text, vectors), strict=True))
         sql = """INSERT INTO vectors (digest, vector, made_by)
-                 SELECT digest, vector::vector, %s FROM unnest(%s::bytea[], %s::text[]) AS new (digest, vector)
-                 ON CONFLICT (digest) DO NOTHING"""
-        with self._connections.one() as connection:
-            connection.execute(sql, (self._own, [row[0] for row in rows], [row[1] for row in rows]))
+                 SELECT digest, vector, %s FROM pg_temp.new_vectors ORDER BY digest ON CONFLICT (digest) DO NOTHING"""
+        with self._connections.one() as connection, connection.transaction():
+            connection.execute(_NEW_VECTORS)
+            with connection.cursor().copy("COPY pg_temp.new_vectors FROM STDIN (FORMAT BINARY)") as copy:
+                copy.write(_copied(digests, vectors))
+            connection.execute(sql, (self._own,))
 
     def put_document(self, document: Document, chunks: Sequence[NewChunk]) -> Change:
         """Add the document, in place of its old version if there is one. The vectors of all chunks are here.
@@ -107,14 +111,19 @@ class PostgresStore:
         Its bytes may stay in free space until the server writes over them. Its log, replicas and backups are the
         server's own.
         """
-        self._tend("VACUUM")
+        with self._tending() as connection:
+            _each_table(connection, "VACUUM")
 
     def sync(self) -> None:
         """Nothing: the server has every commit on its disk."""
 
     def save(self) -> None:
-        """Let the server count anew what its plans go by."""
-        self._tend("ANALYZE")
+        """Let the server take all into its indices, and count anew what its plans go by."""
+        with self._tending() as connection:
+            connection.execute("SELECT gin_clean_pending_list('words_by_word')")
+            if PostgresMoment(connection).totals()[1] > postgres_moment.SCANNED:
+                index_vectors(connection, self._dimension)
+            _each_table(connection, "ANALYZE")
 
     @contextmanager
     def _change(self) -> Iterator[Connection[Any]]:
@@ -136,12 +145,12 @@ class PostgresStore:
         connection.execute(sql, (gone, len(old)))
         return ids_of(old)
 
-    def _tend(self, statement: str) -> None:
-        with self._connections.one() as connection:
-            connection.execute(f"SET statement_timeout = '{_TENDING}'")
-            for table in TABLES:
-                connection.execute(f"{statement} {table}".encode())
-            connection.execute(DEADLINES)
+    @contextmanager
+    def _tending(self) -> Iterator[Connection[Any]]:
+        """A connection with other deadlines, for this alone."""
+        with self._connections.one() as connection, closing(connection):
+            connection.execute(f"SET statement_timeout = '{_TENDING}'; SET lock_timeout = '{_TENDING}'".encode())
+            yield connection
 
     def _renew(self) -> None:
         """Index the words of every chunk anew where another recipe made them."""
@@ -156,6 +165,21 @@ class PostgresStore:
                 rows = connection.execute(sql, (key,)).fetchall()
                 language = language_of(text)
                 _add_words(connection, ids_of(rows), [indexed(chunk, language) for _, chunk in rows])
+
+
+def _each_table(connection: Connection[Any], statement: str) -> None:
+    for table in TABLES:
+        connection.execute(f"{statement} {table}".encode())
+
+
+def _copied(digests: Sequence[bytes], vectors: Vectors) -> bytes:
+    """Rows of a digest and a vector, as COPY reads them in binary."""
+    big = np.asarray(vectors, ">f4")
+    parts = [b"PGCOPY\n\xff\r\n\0", bytes(8)]
+    for digest, vector in zip(digests, big, strict=True):
+        head = struct.pack("!iHH", 4 + vector.nbytes, len(vector), 0)
+        parts += [struct.pack("!hi", 2, len(digest)), digest, head, vector.tobytes()]
+    return b"".join([*parts, struct.pack("!h", -1)])
 
 
 def _add_chunks(connection: Connection[Any], document: int, chunks: Sequence[NewChunk]) -> Ids:

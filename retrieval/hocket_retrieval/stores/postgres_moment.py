@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from psycopg import Connection
-from psycopg.sql import SQL, Literal
+from psycopg.sql import SQL, Composable, Literal
 
 from ..lexical import query_terms, words
 from .folders import folder_of
@@ -121,10 +121,11 @@ class PostgresMoment:
             return {}
         matches = self._matches(within)
         if matches > SCANNED:
-            found = self._nearest(vector, limit, within, "v.vector <#> %s::vector")
+            half = SQL("halfvec({})").format(Literal(len(vector)))
+            found = self._nearest(vector, limit, within, SQL("v.vector::{} <#> %s::{}").format(half, half))
             if len(found) >= min(limit, matches):
                 return found
-        return self._nearest(vector, limit, within, "(v.vector <#> %s::vector) + 0")  # no index has this
+        return self._nearest(vector, limit, within, SQL("v.vector <#> %s::vector"))
 
     def chunks(self, ids: Iterable[int]) -> Iterator[Chunk]:
         """The chunks with these ids, in this order; ids no longer here are left out."""
@@ -152,12 +153,12 @@ class PostgresMoment:
                  WHERE c.id = ANY (%s) ORDER BY c.id"""
         return self._rows(sql, ids.tolist())
 
-    def _nearest(self, vector: Vectors, limit: int, within: str, distance: str) -> dict[int, float]:
+    def _nearest(self, vector: Vectors, limit: int, within: str, distance: Composable) -> dict[int, float]:
         sql = """SELECT c.id, v.vector <#> %s::vector FROM vectors v JOIN chunks c ON c.vector = v.id
                  JOIN documents d ON d.id = c.document WHERE {} ORDER BY {} LIMIT %s"""
         self._connection.execute("SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 400")
         folder, text = folder_of(within), vector_text(vector)
-        query = SQL(sql).format(_IN_FOLDER if folder else SQL("true"), SQL(distance))
+        query = SQL(sql).format(_IN_FOLDER if folder else SQL("true"), distance)
         rows = self._connection.execute(query, [text, *(folder or ()), text, limit]).fetchall()
         return {id: -distance for id, distance in sorted(rows, key=lambda row: (row[1], row[0]))}
 

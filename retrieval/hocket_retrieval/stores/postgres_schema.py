@@ -12,8 +12,11 @@ from ..errors import StoreError
 from ..lexical import RECIPE
 
 VERSION = 1
-INDEXED_DIMENSION = 2_000  # pgvector's HNSW takes no more
-_OPENED_BY_ONE = 7_305_807_129_601  # an advisory lock: any number that nobody else takes
+INDEXED_DIMENSION = 4_000  # pgvector's HNSW takes no more numbers of half precision
+_OPENED_BY_ONE = 7_305_807_129_601  # advisory locks: any numbers that nobody else takes
+_INDEXED_BY_ONE = 7_305_807_129_602
+_MIB_OF_INDEX = 64, 4_096  # at least and at most, for the server to build an index in
+_LINKS_BYTES = 1_024  # that a vector has in it, beside its numbers
 _SCHEMA = """
 CREATE SCHEMA hocket;
 CREATE TABLE hocket.facts (
@@ -36,9 +39,10 @@ CREATE INDEX chunks_by_vector ON hocket.chunks (vector);
 CREATE TABLE hocket.words (
     chunk bigint PRIMARY KEY REFERENCES hocket.chunks ON DELETE CASCADE, words tsvector NOT NULL);
 ALTER TABLE hocket.words ALTER COLUMN words SET STORAGE MAIN;
-CREATE INDEX words_by_word ON hocket.words USING gin (words) WITH (fastupdate = off);
+CREATE INDEX words_by_word ON hocket.words USING gin (words);
 """
-_BY_MEANING = "CREATE INDEX vectors_by_meaning ON hocket.vectors USING hnsw (vector vector_ip_ops)"
+_BY_MEANING = """CREATE INDEX CONCURRENTLY vectors_by_meaning ON hocket.vectors
+                 USING hnsw ((vector::halfvec({})) halfvec_ip_ops)"""
 
 
 def prepare(connection: Connection[Any], dimension: int, place: str) -> None:
@@ -48,13 +52,51 @@ def prepare(connection: Connection[Any], dimension: int, place: str) -> None:
         if connection.execute("SELECT to_regclass('hocket.facts')").fetchone() == (None,):
             _add_pgvector(connection, place)
             connection.execute(SQL(_SCHEMA).format(dimension=Literal(dimension)))
-            if dimension <= INDEXED_DIMENSION:
-                connection.execute(SQL(_BY_MEANING))
             connection.execute(
                 "INSERT INTO hocket.facts (version, words, identity) VALUES (%s, %s, %s)",
                 (VERSION, RECIPE, secrets.token_hex(8)),
             )
     _check(connection, dimension, place)
+
+
+def index_vectors(connection: Connection[Any], dimension: int) -> None:
+    """Make the index of meaning where there is none; others read and write meanwhile.
+
+    It is made of what is there already, as it takes several times as long to take in vectors one by one.
+    """
+    if dimension > INDEXED_DIMENSION or connection.execute(_TRY_LOCK, (_INDEXED_BY_ONE,)).fetchone() == (False,):
+        return
+    try:
+        if _is_valid(connection):
+            return
+        _allow_memory(connection, dimension)
+        try:
+            _build(connection, dimension)
+        except (errors.DiskFull, errors.OutOfMemory):  # so says a server whose shared memory has not so much
+            connection.execute("RESET maintenance_work_mem; SET max_parallel_maintenance_workers = 0")
+            _build(connection, dimension)
+    finally:
+        connection.execute("SELECT pg_advisory_unlock(%s)", (_INDEXED_BY_ONE,))
+
+
+_TRY_LOCK = "SELECT pg_try_advisory_lock(%s)"
+
+
+def _is_valid(connection: Connection[Any]) -> bool:
+    sql = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('hocket.vectors_by_meaning')"
+    return connection.execute(sql).fetchone() == (True,)
+
+
+def _allow_memory(connection: Connection[Any], dimension: int) -> None:
+    ((vectors,),) = connection.execute("SELECT count(*) FROM hocket.vectors").fetchall()
+    least, most = _MIB_OF_INDEX
+    size = min(max(least, least + vectors * (2 * dimension + _LINKS_BYTES) // 2**20), most)
+    connection.execute(f"SET maintenance_work_mem = '{size}MB'".encode())
+
+
+def _build(connection: Connection[Any], dimension: int) -> None:
+    connection.execute("DROP INDEX IF EXISTS hocket.vectors_by_meaning")  # one that was not built to its end
+    connection.execute(SQL(_BY_MEANING).format(Literal(dimension)))
 
 
 def _add_pgvector(connection: Connection[Any], place: str) -> None:

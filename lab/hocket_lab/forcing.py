@@ -40,13 +40,25 @@ def distribution(
     group: SequenceGroup, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None
 ) -> NDArray[np.floating]:
     """What a group says behind `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
+    return mix(rows_behind(group, tokens, interrupt), weights)
+
+
+def rows_behind(group: SequenceGroup, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.floating]:
+    """The same of each of its rows, [rows, vocabulary]."""
     model, segment = group.model, group.roll_back(tokens)
     read = model.read([segment], interrupt)[0] if segment.rows else None
-    return mix(group.take(tokens, read).dense(model.vocabulary), weights)
+    return group.take(tokens, read).dense(model.vocabulary)
 
 
 def read_at_once(
-    model: LanguageModel, question: str, passages: list[str], *, task: Task, room: int, likelihood: bool = False
+    model: LanguageModel,
+    question: str,
+    passages: list[str],
+    *,
+    task: Task,
+    room: int,
+    likelihood: bool = False,
+    alone: bool = False,
 ) -> SequenceGroup:
     """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
-    return at_once(model, read(model, question, passages, task=task, room=room, likelihood=likelihood))
+    return at_once(model, read(model, question, passages, task=task, room=room, likelihood=likelihood, alone=alone))

@@ -56,7 +56,9 @@ class DispatchSides(Sides):
 
     def _mode(self, side: Part) -> DispatchMode:
         trusts = self.trusts or bool(self.script)
-        weighing = SharedSettings(SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, trusts=trusts)
+        weighing = SharedSettings(
+            SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, SETTINGS.contrast, trusts=trusts
+        )
         return DispatchMode(side.services, self.settings, weighing, scripted(lambda: self.script))
 
     @property

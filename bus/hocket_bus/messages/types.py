@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 18
+PROTOCOL_VERSION = 19
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 
@@ -32,6 +32,7 @@ Line = Annotated[str, Meta(max_length=2_000)]
 Scorers = Annotated[list[Line], Meta(max_length=8)]
 Text = Annotated[str, Meta(max_length=500_000)]
 Seconds = Annotated[float, Meta(ge=0)]
+Strength = Annotated[float, Meta(ge=0, le=4)]
 
 
 class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):

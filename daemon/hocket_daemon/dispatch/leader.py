@@ -88,7 +88,9 @@ class Leader(Leading):
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
-        prompt, missing = measure(self._services.model, opening.question, texts, task=opening.task)
+        prompt, missing = measure(
+            self._services.model, opening.question, texts, task=opening.task, alone=bool(opening.contrast)
+        )
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:
             starts_s = {"device": self._began_s}  # there is nobody to wait for

@@ -38,7 +38,7 @@ from .device_ttft import DeviceTtft
 from .dispatcher import Dispatcher
 from .follower import Follower
 from .leader import Leader
-from .own_writer import rows_kept
+from .own_writer import rows_needed
 from .profile import Lengths, ServerProfile
 from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
@@ -129,7 +129,7 @@ class DispatchMode:
 
     def rows(self, ask: Ask) -> int:
         """One for each passage, and one for the question alone where passages are set against it."""
-        return rows_kept(self._services, ask.documents, self._contrast(ask.task))
+        return rows_needed(self._services, ask.documents, self._contrast(ask.task))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
         """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
@@ -154,7 +154,7 @@ class DispatchMode:
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
         dispatch = _dispatch(opening)
-        return rows_kept(self._services, dispatch.documents, dispatch.contrast)
+        return rows_needed(self._services, dispatch.documents, dispatch.contrast)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Read, and write, in a device's session."""

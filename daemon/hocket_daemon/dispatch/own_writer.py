@@ -33,7 +33,7 @@ def own_writer(
     return LocalWriter(services, opening, chain, session, side, find=find)
 
 
-def rows_kept(services: Services, documents: int, contrast: float) -> int:
+def rows_needed(services: Services, documents: int, contrast: float) -> int:
     """Rows that are kept free for a session in which so many passages may be found."""
     return 1 if services.reader is not None else rows_of(documents, alone=bool(contrast))
 

@@ -97,5 +97,9 @@ def _generator(settings: DaemonSettings) -> GeneratorSettings:
 
 def _weighing(settings: AggregationSettings) -> SharedSettings:
     return SharedSettings(
-        settings.relevance_temperature, settings.wire_mass, settings.min_evidence, trusts=settings.trust_cloud
+        settings.relevance_temperature,
+        settings.wire_mass,
+        settings.min_evidence,
+        settings.contrast,
+        trusts=settings.trust_cloud,
     )

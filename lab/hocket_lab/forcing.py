@@ -40,9 +40,14 @@ def distribution(
     group: SequenceGroup, tokens: list[int], weights: list[float], interrupt: Interrupt | None = None
 ) -> NDArray[np.floating]:
     """What a group says behind `tokens`, [vocabulary], decoded by itself. Raises Preempted."""
+    return mix(rows_behind(group, tokens, interrupt), weights)
+
+
+def rows_behind(group: SequenceGroup, tokens: list[int], interrupt: Interrupt | None = None) -> NDArray[np.floating]:
+    """The same of each of its rows, [rows, vocabulary]."""
     model, segment = group.model, group.roll_back(tokens)
     read = model.read([segment], interrupt)[0] if segment.rows else None
-    return mix(group.take(tokens, read).dense(model.vocabulary), weights)
+    return group.take(tokens, read).dense(model.vocabulary)
 
 
 def read_at_once(
@@ -53,8 +58,9 @@ def read_at_once(
     task: Task,
     room: int,
     likelihood: bool = False,
+    alone: bool = False,
     turns: Sequence[Turn] = (),
 ) -> SequenceGroup:
     """A side's prompt in the model's own slots, one pass behind the other. Raises BadRequest."""
     prompt = Prompt(query=question, turns=list(turns))
-    return at_once(model, read(model, prompt, passages, task=task, room=room, likelihood=likelihood))
+    return at_once(model, read(model, prompt, passages, task=task, room=room, likelihood=likelihood, alone=alone))

@@ -48,6 +48,7 @@ class DispatchSides(Sides):
     settings: DispatchSettings = PLAIN
     trusts: bool = False  # needed by a script that gives an answer back, and then so
     script: str = ""
+    contrast: float = 0.0
     order: random.Random = field(default_factory=lambda: random.Random(0))
 
     def __post_init__(self) -> None:
@@ -57,7 +58,9 @@ class DispatchSides(Sides):
 
     def _mode(self, side: Part) -> DispatchMode:
         trusts = self.trusts or bool(self.script)
-        weighing = SharedSettings(SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, trusts=trusts)
+        weighing = SharedSettings(
+            SETTINGS.relevance_temperature, SETTINGS.wire_mass, MINIMUM, self.contrast, trusts=trusts
+        )
         return DispatchMode(side.services, self.settings, weighing, scripted(lambda: self.script))
 
     @property

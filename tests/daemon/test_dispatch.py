@@ -56,6 +56,18 @@ def test_an_answer_that_moves_between_equal_sides_is_the_one_that_does_not(
         assert len(moves) == len([1 for one, two in pairwise(sources) if one != two])
 
 
+def test_an_answer_whose_passages_are_set_against_the_question_moves_alike(sides: Made) -> None:
+    """Either side does so, as strongly as the device's file says; and it is another answer than without."""
+    answers = []
+    for script, contrast in (("", 0.0), ("", 1.0), ("device,3:cloud", 1.0), ("cloud,4:device", 1.0)):
+        both = sides(ask(), script=script, contrast=contrast, settings=DispatchSettings(migration="overlap"), **alike())
+        both.begin()
+        both.run_to_the_end()
+        both.check_closed()
+        answers.append(both.reader.done.token_ids)
+    assert answers[1] == answers[2] == answers[3] != answers[0]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_an_answer_moves_back_and_forth(sides: Made, seed: int) -> None:
     """Two different models: behind every hand-over the tokens are the target's own."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from naive_contrast import contrasted as naively
 from numpy.typing import NDArray
 
-from hocket_daemon.engine.backends.cut import MASS, MAX_IDS, cut
-from hocket_daemon.engine.sampling.heads import Heads, made, stacked, whole
+from hocket_daemon.engine.backends.cut import cut
+from hocket_daemon.engine.sampling.heads import MASS, MAX_IDS, Contrast, Heads, contrasted, made, stacked, whole
 from hocket_daemon.engine.segments import Segment, wanted
 
 VOCABULARY = 9000
@@ -67,6 +68,39 @@ def test_what_a_side_makes_of_heads_is_off_by_no_more_than_they_lack(spread: flo
     assert off.sum() <= lacks + 2 * ROUNDED + 1e-5
     np.testing.assert_allclose(ours.parts.sum(0) / ours.parts.sum(), ours.distribution.probabilities, atol=2 * ROUNDED)
     assert (np.diff(ours.distribution.ids) > 0).all()
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 3.0, 6.0])
+@pytest.mark.parametrize("strength", [0.25, 1.0, 4.0])
+def test_a_contrast_is_a_distribution_and_that_of_heads_is_that_of_all(spread: float, strength: float) -> None:
+    """Id by id; no row gains or loses mass, none of what a head leaves out is touched, nor what ends an answer."""
+    rng = np.random.default_rng(5)
+    all_of, ends = said(rng, 4, spread), tuple(int(end) for end in rng.integers(VOCABULARY, size=3))
+    all_of[0, ends[0]] = all_of[0].max()  # a likely end
+    all_of[0] /= all_of[0].sum()
+    contrast = Contrast(strength, ends)
+    exact = contrasted(None, all_of[:-1], all_of[-1], contrast)
+    for row, before in zip(exact, all_of[:-1], strict=True):
+        np.testing.assert_allclose(row, naively(before, all_of[-1], strength, ends), rtol=1e-5, atol=1e-9)
+        assert row.sum(dtype=np.float64) == pytest.approx(before.sum(dtype=np.float64), abs=1e-6)
+        np.testing.assert_array_equal(row[list(ends)], before[list(ends)])
+    found = heads(all_of)
+    ids, table = found.aligned()
+    assert ids is not None
+    ours = contrasted(ids, table[:-1], table[-1], contrast)
+    np.testing.assert_allclose(ours[table[:-1] > 0], exact[:, ids][table[:-1] > 0], rtol=1e-4, atol=1e-9)
+    assert (ours[table[:-1] == 0] == 0).all()
+
+
+def test_a_contrast_raises_what_the_passage_says_and_the_question_alone_does_not() -> None:
+    """The likelier an id is by the question alone, the more it loses; without strength nothing is changed."""
+    rows = np.array([[0.4, 0.3, 0.25, 0.05]], np.float32)
+    alone = np.array([0.6, 0.1, 0.25, 0.05], np.float32)
+    raised = contrasted(None, rows, alone, Contrast(0.5, ()))[0]
+    assert raised.argmax() == 1 != rows[0].argmax()
+    assert raised[0] < rows[0, 0]
+    assert raised[1] > rows[0, 1]
+    np.testing.assert_allclose(contrasted(None, rows, alone, Contrast(0.0, ())), rows, rtol=1e-6)
 
 
 def test_given_ids_have_the_models_own_probability_wherever_they_stand() -> None:

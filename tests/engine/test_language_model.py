@@ -24,10 +24,10 @@ from hocket_daemon.engine.backends.gguf_model import GGUFModel
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.preemption import Interrupt, Preempted
-from hocket_daemon.engine.runtime.sequences import at_once, read_prompt
+from hocket_daemon.engine.runtime.sequences import at_once, measure, read_prompt, rows_of
 from hocket_daemon.engine.segments import Segment
 from hocket_daemon.engine.settings import BUNDLED
-from hocket_lab.forcing import distribution, read_at_once
+from hocket_lab.forcing import distribution, read_at_once, rows_behind
 from waiting import WAIT_S
 
 SLOTS = 6
@@ -146,6 +146,26 @@ def test_a_prompt_that_is_a_documents_layout_reads_as_the_question_over_it(model
     plain.close()
     asked.close()
     assert len(model.slots.take(SLOTS)) == SLOTS
+
+
+@pytest.mark.parametrize("likelihood", [False, True])
+def test_the_last_row_has_the_question_alone_where_it_is_wanted(model: LanguageModel, likelihood: bool) -> None:
+    """It reads as a question without passages, and the others as without it."""
+    question, passages, answer = "mira soretu?", ["kala mira duno", "tano"], [5, 6]
+
+    def behind(texts: list[str], *, alone: bool) -> NDArray[np.floating]:
+        group = read_at_once(model, question, texts, task="answer", room=9, likelihood=likelihood, alone=alone)
+        assert len(group.likelihoods) == (max(1, len(texts)) if likelihood else 0)
+        assert len(group.rows) == rows_of(len(texts), alone=alone)
+        first, rows = rows_behind(group, []), rows_behind(group, answer)
+        group.close()
+        return np.stack([first, rows])
+
+    both = behind(passages, alone=True)
+    np.testing.assert_allclose(both[:, :-1], behind(passages, alone=False), atol=1e-5)
+    np.testing.assert_allclose(both[:, -1:], behind([], alone=True), atol=1e-5)
+    tokens, _ = measure(model, question, passages, task="answer", alone=True)
+    assert tokens == sum(measure(model, question, texts, task="answer")[0] for texts in (passages, []))
 
 
 def test_an_answer_that_is_read_in_parts_reads_as_at_once(model: LanguageModel) -> None:

@@ -11,18 +11,21 @@ import pytest
 from hocket_bus.errors import BadRequest
 from hocket_bus.messages import DEFAULT_WEIGHTS
 from hocket_lab.bench import answers
-from hocket_lab.bench.answers import CLOUD, DEVICE, DRCG_TEXT, GOLD, KNOWING, Settings
-from hocket_lab.bench.question_sets import SETS, questions
+from hocket_lab.bench.answers import CLOUD, CONTRAST, DEVICE, DRCG_TEXT, GOLD, KNOWING, Settings
+from hocket_lab.bench.question_sets import DEALT, SETS, questions
 from hocket_lab.bench.report import Report
 from hocket_lab.bench.wording import contains, f1
 
 PAIR = f"pair {DEFAULT_WEIGHTS}"
-EACH = {"squad device": 6, "squad cloud": 6, "two-sided": 4, "chats": 3}
+EACH = {"squad device": 6, "squad cloud": 6, "two-sided": 4, "chats": 3, "nq": 5, "clapnq": 4, "mtrag": 2}
 
 
 @pytest.fixture
 def corpora(tmp_path: Path) -> Path:
-    """Sixteen articles of four paragraphs with two questions each, one of them unanswerable now and then; ten chats."""
+    """Sixteen articles of four paragraphs with two questions each, one of them unanswerable now and then; ten chats.
+
+    And twelve questions of each corpus whose passages are dealt to both sides.
+    """
     (tmp_path / "squad").mkdir()
     (tmp_path / "lihua_world").mkdir()
     articles = [
@@ -53,7 +56,29 @@ def corpora(tmp_path: Path) -> Path:
             [f"Which bread on {day}?", f"day {day}", f"202601{day}_10:00", "Single"] for day in range(10, 20)
         )
         rows.writerow(["Both?", "Yes", "20260110_10:00<and>20260111_10:00", "Multi"])
+    _write_dealt(tmp_path)
     return tmp_path
+
+
+def _write_dealt(folder: Path) -> None:
+    """An unanswerable turn of a conversation is none of them."""
+    ships = {of: [f"{of} {at}" for at in range(12)] for of in DEALT}
+    here = {ship: [{"text": f"Here is {ship}."}] for each in ships.values() for ship in each}
+    rows = {
+        "nq": [{"question": f"where is {ship}", "answers": [ship], "ctxs": here[ship]} for ship in ships["nq"]],
+        "clapnq": [
+            {"input": f"what is {ship}", "output": [{"answer": ship}], "passages": here[ship]}
+            for ship in ships["clapnq"]
+        ],
+        "mtrag": [
+            {"conversation_id": f"c{at // 2}", "answerability": ["ANSWERABLE"], "contexts": here[ship],
+             "input": [{"text": "Hello"}, {"text": f"Which is {ship}?"}], "targets": [{"text": ship}]}
+            for at, ship in enumerate(ships["mtrag"])
+        ] + [{"conversation_id": "c0", "answerability": ["UNANSWERABLE"], "contexts": []}],
+    }  # fmt: skip
+    for of, lines in rows.items():
+        (folder / DEALT[of]).parent.mkdir()
+        (folder / DEALT[of]).write_text("\n".join(map(json.dumps, lines)))
 
 
 def test_the_passage_that_answers_lies_where_its_set_says(corpora: Path) -> None:
@@ -64,7 +89,8 @@ def test_the_passage_that_answers_lies_where_its_set_says(corpora: Path) -> None
         golds = [part.gold for part in question.parts]
         here = [gold in question.device for gold in golds]
         there = [gold in question.cloud for gold in golds]
-        assert here == {"squad cloud": [False], "two-sided": [True, False]}.get(question.of, [True])
+        if question.of not in DEALT:
+            assert here == {"squad cloud": [False], "two-sided": [True, False]}.get(question.of, [True])
         assert there == [not each for each in here]
         assert all(contains(part.gold, part.answers) for part in question.parts)
         assert "burnt" not in question.text
@@ -72,11 +98,14 @@ def test_the_passage_that_answers_lies_where_its_set_says(corpora: Path) -> None
 
 
 def test_what_tunes_is_not_what_is_reported(corpora: Path) -> None:
-    """No passage and no question of SQuAD's is in both halves."""
-    halves = [questions(corpora, half, EACH, seed=0) for half in ("reported", "tuning")]
-    first, second = ({text for one in half for text in one.cloud} for half in halves)
-    assert first
-    assert first.isdisjoint(second)
+    """No passage and no question is in both halves, but for the chats', which are the device's year."""
+    halves = [
+        [one for one in questions(corpora, half, EACH, seed=0) if one.of != "chats"] for half in ("reported", "tuning")
+    ]
+    for what in (lambda one: one.device, lambda one: one.cloud, lambda one: [one.text]):
+        first, second = ({text for one in half for text in what(one)} for half in halves)
+        assert first
+        assert first.isdisjoint(second)
 
 
 def test_without_the_corpora_one_line_says_what_to_do(tmp_path: Path) -> None:
@@ -123,15 +152,32 @@ def test_the_pair_is_compared_with_the_side_that_knows() -> None:
     assert float(pair["low"] or 0) < 0.5 < float(pair["high"] or 0)
 
 
+def test_a_contrast_is_compared_with_the_pair_and_with_the_right_passage() -> None:
+    """Over SQuAD's questions of both sides together; a set that is worse beyond its interval is a miss."""
+    of = {"squad device": {PAIR: [True, False] * 10, CONTRAST: [True] * 20, GOLD: [True] * 20}}
+    of["squad cloud"] = of["squad device"]
+    of["nq"] = {PAIR: [True] * 20, CONTRAST: [False] * 20}
+    report = report_of(of)
+    for row in report.rows:  # of three sets, numbered apart
+        row["id"] = f"{row['set']} {row['id']}"
+    answers.claim_contrast(report, DEFAULT_WEIGHTS)
+    found = {str(claim["name"]): (claim["measured"], claim["holds"]) for claim in report.claims}
+    assert found["squad device, squad cloud: pair contrast over gold passage"] == ("1.00 [1.00, 1.00]", True)
+    assert found[f"squad device, squad cloud, nq: pair contrast over {PAIR}"] == ("1.00 [0.73, 1.35]", False)
+    assert found[f"squad cloud: contains of pair contrast beyond {PAIR}"][1] is True
+    assert found[f"nq: contains of pair contrast beyond {PAIR}"] == ("-1.000 [-1.000, -1.000]", False)
+    assert not any("mtrag" in name for name in found)
+
+
 @pytest.mark.slow
 def test_every_who_is_asked_once_and_a_second_run_asks_nobody(corpora: Path, tmp_path: Path) -> None:
     """With the bundled model; what each side reads is its own."""
-    settings = Settings(squad=2, two_sided=1, chats=1, max_tokens=2, half="tuning")
+    settings = Settings(squad=2, two_sided=1, chats=1, nq=1, clapnq=0, mtrag=0, max_tokens=2, half="tuning")
     path = tmp_path / "answers.json"
     answers.run(corpora, settings, path)
     rows = json.loads(path.read_text())["rows"]
     assert sorted((row["id"], row["who"]) for row in rows) == sorted(
-        (at, who) for at in range(4) for who in settings.who
+        (at, who) for at in range(5) for who in settings.who
     )
     begun = path.read_text()
     answers.run(corpora, settings, path)

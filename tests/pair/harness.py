@@ -31,7 +31,7 @@ from waiting import WAIT_S, until
 
 ABOUT_MODELS = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
 UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
-AGGREGATION = ("connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
+AGGREGATION = ("contrast", "connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from harness import ListRetrieval
+from naive_contrast import contrasted
 from numpy.typing import NDArray
 from simulation import token_of
 
@@ -23,9 +24,10 @@ from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
+from hocket_daemon.engine.sampling.heads import mix as mix_rows
 from hocket_daemon.serving.follow_up import search_text
 from hocket_daemon.serving.passage_weights import explained, weigh
-from hocket_lab.forcing import Forced, distribution, read_at_once
+from hocket_lab.forcing import Forced, read_at_once, rows_behind
 
 DEFAULTS = AggregationSettings()
 
@@ -41,8 +43,9 @@ class Expected:
 class Reference:
     """Answers an Ask as the pair must."""
 
-    def __init__(self, models: dict[str, Path], scorer: str = "list") -> None:
+    def __init__(self, models: dict[str, Path], scorer: str = "list", contrast: float = 0.0) -> None:
         self._scorer = scorer
+        self._contrast = contrast
         self._teachers: dict[str, Forced] = {}
         self._surprises: dict[tuple[str, Task, str, str], list[float]] = {}  # a pass each, and asked for at every step
         self._models = {
@@ -71,7 +74,13 @@ class Reference:
             texts = [p.text for p in found[side]]
             room = ask.sampling.max_tokens
             readings[side] = read_at_once(
-                model, ask.prompt.query, texts, task=ask.task, room=room, turns=ask.prompt.turns
+                model,
+                ask.prompt.query,
+                texts,
+                task=ask.task,
+                room=room,
+                alone=bool(self._contrast),
+                turns=ask.prompt.turns,
             )
         yield readings, found
         for reading in readings.values():
@@ -91,9 +100,8 @@ class Reference:
         eta = 1.0 if alone else eta_device(weights["device"][1], weights["cloud"][1])
         parts = {}
         for side, by in (("device", eta), ("cloud", 1 - eta)):
-            number = len(found[side])
-            whole = truncate(distribution(readings[side], ids[:step], weights[side][0]), DEFAULTS.wire_mass)
-            rows = [distribution(readings[side], ids[:step], list(np.eye(number)[row])) for row in range(number)]
+            rows = self._rows(ask, readings[side], ids[:step])
+            whole = truncate(mix_rows(rows, weights[side][0]), DEFAULTS.wire_mass)
             posterior = np.array(weights[side][0]) * [row[ids[step]] for row in rows]
             said = by * float(whole.probabilities[whole.ids == ids[step]].sum())
             for passage, share in zip(found[side], posterior / posterior.sum(), strict=True):
@@ -114,13 +122,22 @@ class Reference:
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
             weights = self._weighed(ask, ids, found)
             device, cloud = (
-                truncate(distribution(readings[side], ids, weights[side][0]), DEFAULTS.wire_mass)
+                truncate(mix_rows(self._rows(ask, readings[side], ids), weights[side][0]), DEFAULTS.wire_mass)
                 for side in ("device", "cloud")
             )
             step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
             ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
+
+    def _rows(self, ask: Ask, group: SequenceGroup, ids: list[int]) -> NDArray[np.floating]:
+        """What each passage's row says behind `ids`, [passages, vocabulary]."""
+        rows = rows_behind(group, ids)
+        if not self._contrast:
+            return rows
+        ends = [] if ask.ignore_eos else group.model.eos
+        found = [contrasted(row, rows[-1], self._contrast, ends) for row in rows[:-1]]
+        return np.array(found, np.float32)
 
     def _weighed(
         self, ask: Ask, ids: list[int], found: dict[str, list[Passage]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -52,6 +53,12 @@ def expected(reference: Reference) -> Callable[[int], Expected]:
 @pytest.fixture(scope="module")
 def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
     """A pair whose cloud lies behind the link emulator, over tcp."""
+    with _linked(tiny_models) as made:
+        yield made
+
+
+@contextmanager
+def _linked(tiny_models: dict[str, Path], **options: object) -> Iterator[tuple[Pair, Client, Link]]:
     cloud = f"127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
         link = made.stack.enter_context(start("127.0.0.1:0", cloud))
@@ -64,6 +71,7 @@ def linked(tiny_models: dict[str, Path]) -> Iterator[tuple[Pair, Client, Link]]:
             link=f"tcp://127.0.0.1:{link.port}",
             max_sessions=32,
             model=made.model("device", **slots),
+            **options,
         )
         yield made, made.client(), link
 
@@ -82,6 +90,30 @@ def test_questions_give_the_reference_ids_at_any_round_trip(
     """Token for token; a difference has to be a near-tie (margin below 1e-4), and there are at most two."""
     _, client, link = linked
     link.set(Conditions.symmetric(rtt_ms / 1000, rtt_ms / 2000 * jitter, seed=7))
+    _compare(client, expected, number)
+
+
+@pytest.mark.parametrize("contrast", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
+def test_rows_that_are_set_against_the_question_alone_give_the_reference_ids(
+    tiny_models: dict[str, Path], expected: Callable[[int], Expected], contrast: float
+) -> None:
+    """Coupled under a network and synchronous alike; and it changes tokens, so that the law can fail."""
+    reference = Reference(tiny_models, contrast=contrast)
+
+    @cache
+    def contrasted(number: int) -> Expected:
+        return reference.answer(ask_message(QUESTIONS[number], topic=bytes(16), **options(number)))  # type: ignore[arg-type]
+
+    with _linked(tiny_models, contrast=contrast) as (_, client, link):
+        link.set(Conditions.symmetric(0.06, 0.006, seed=7))
+        _compare(client, contrasted, AT_ONCE)
+        for i in range(3):
+            got = client.ask(QUESTIONS[i], aggregation="sync", **options(i)).result()  # type: ignore[arg-type]
+            assert got.token_ids == contrasted(i).ids
+    assert any(contrasted(i).ids != expected(i).ids for i in range(AT_ONCE))
+
+
+def _compare(client: Client, expected: Callable[[int], Expected], number: int) -> None:
     explained = 0
     for first in range(0, number, AT_ONCE):
         numbers = range(first, first + AT_ONCE)

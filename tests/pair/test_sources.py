@@ -29,13 +29,13 @@ def asked(**way: object) -> dict[str, object]:
     return {"seed": 7, "max_tokens": 10, "ignore_eos": True, "documents": 3, **way}
 
 
-def start(made: Pair, **policy: bool) -> Tap:
+def start(made: Pair, contrast: float = 0.0, **policy: bool) -> Tap:
     """A pair with a tap in its wire."""
     tap = made.stack.enter_context(Tap(made.endpoint("tap"), made.endpoint("cloud")))
     for side in ("device", "cloud"):
         made.start_retrieval(side)
     made.start_cloud()
-    made.start_device(link=made.endpoint("tap"), egress=EgressSettings(**policy))
+    made.start_device(link=made.endpoint("tap"), egress=EgressSettings(**policy), contrast=contrast)
     return tap
 
 
@@ -53,12 +53,19 @@ def check(done: Done, reference: Reference, way: dict[str, object]) -> None:
     assert [origin.share for origin in done.sources] == pytest.approx(means)
 
 
-@pytest.mark.parametrize("drafts", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_the_shares_are_those_of_the_models_own_rows(tiny_models: dict[str, Path], drafts: bool) -> None:
-    """With drafts and without, greedy and drawn, together and alone; no name of the device's is in the wire."""
-    reference = Reference(tiny_models)
+@pytest.mark.parametrize(
+    ("drafts", "contrast"), [(True, 0.0), (True, 0.5), pytest.param(False, 0.0, marks=pytest.mark.slow)]
+)
+def test_the_shares_are_those_of_the_models_own_rows(
+    tiny_models: dict[str, Path], drafts: bool, contrast: float
+) -> None:
+    """With drafts and without, greedy and drawn, together and alone; no name of the device's is in the wire.
+
+    Where rows are set against the question alone, the shares are those of the contrasted mass.
+    """
+    reference = Reference(tiny_models, contrast=contrast)
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models, start=False) as made:
-        tap = start(made, drafts=drafts)
+        tap = start(made, contrast, drafts=drafts)
         client = made.client()
         for way in WAYS:
             done = client.ask(QUESTION, deadline_s=WAIT_S, **asked(**way)).result()  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from .types import (
     Scorers,
     Seconds,
     Side,
+    Strength,
     Task,
     TokenId,
     TokenIds,
@@ -63,7 +64,8 @@ class Begin(Message, frozen=True):
 
     `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
     the one that both sides are to use, empty where the device does not know of a common one yet. `escalates` lets the
-    cloud read passages of other devices, too.
+    cloud read passages of other devices, too. `contrast` is how strongly each passage's row is set against one that has
+    read the question alone; 0: there is none.
     """
 
     session: Id
@@ -80,6 +82,7 @@ class Begin(Message, frozen=True):
     wire_mass: Annotated[float, Meta(gt=0, le=1)]
     scorer: Line = ""
     escalates: bool = False
+    contrast: Strength = 0.0
 
 
 class Ready(Message, frozen=True):

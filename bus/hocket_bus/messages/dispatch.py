@@ -22,6 +22,7 @@ from .types import (
     Sampling,
     Seconds,
     Side,
+    Strength,
     Task,
     TokenId,
 )
@@ -63,7 +64,7 @@ class Dispatch(Message, frozen=True):
     """Opens a session on the cloud, or opens it again under a new epoch: after a break, and when the writer changes.
 
     `tokens` of the answer are there already, and `Target` tells them next. `writer` goes on behind them; a cloud that
-    does not write reads them, and stands by. One that `escalates` may ask other devices, too.
+    does not write reads them, and stands by. One that `escalates` may ask other devices, too. `contrast` is Begin's.
     """
 
     session: Id
@@ -78,6 +79,7 @@ class Dispatch(Message, frozen=True):
     writer: Side
     tokens: Count = 0
     escalates: bool = False
+    contrast: Strength = 0.0
 
 
 class Hold(Message, frozen=True):

@@ -35,6 +35,7 @@ Line = Annotated[str, Meta(max_length=2_000)]
 Scorers = Annotated[list[Line], Meta(max_length=8)]
 Text = Annotated[str, Meta(max_length=500_000)]
 Seconds = Annotated[float, Meta(ge=0)]
+Strength = Annotated[float, Meta(ge=0, le=4)]
 
 
 class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):

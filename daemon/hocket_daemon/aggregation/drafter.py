@@ -19,7 +19,7 @@ from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
-from ..engine.sampling.heads import Heads, Made, made
+from ..engine.sampling.heads import Heads, Made, contrast_of, made
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
@@ -258,9 +258,10 @@ class Drafter:
 
     def _decode(self, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
+        contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents)
 
         def then(heads: Heads) -> Made:
-            return made(heads, weighing.documents, mass)
+            return made(heads, weighing.documents, mass, contrast)
 
         def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
             self._on_distribution(decoding, outcome, seconds)
@@ -298,6 +299,7 @@ class Drafter:
             task=begin.task,
             room=begin.sampling.max_tokens,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
+            alone=bool(begin.contrast),
         )
 
         def done(outcome: Outcome[SequenceGroup]) -> None:

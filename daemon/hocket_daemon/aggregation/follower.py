@@ -11,6 +11,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
+from ..engine.runtime.sequences import rows_of
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Gathered, gathering
@@ -34,7 +35,7 @@ class Follower:
         self._services = services
         self._begin = begin
         self._peer = peer
-        self._rows = rows_of(begin)
+        self._rows = rows_of(begin.documents, alone=bool(begin.contrast))
         self._began_s = time.monotonic()
         self._steps = 0
         self._ended = "ended by the device, or its silence"
@@ -183,8 +184,3 @@ class Follower:
     def record(self) -> Facts:
         """For `hocket explain`; nothing of the question or of a passage's text."""
         return of_follower(self._drafter, self._steps, time.monotonic() - self._began_s, self._ended)
-
-
-def rows_of(begin: Begin) -> int:
-    """Rows that are kept free for a session: one for each passage that may be found."""
-    return max(1, begin.documents)

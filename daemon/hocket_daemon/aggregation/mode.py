@@ -26,13 +26,15 @@ from hocket_bus.messages import (
     Sources,
     Sync,
     Target,
+    Task,
     other,
 )
 
+from ..engine.runtime.sequences import rows_of
 from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
 from ..serving.services import Services
-from .follower import Follower, rows_of
+from .follower import Follower
 from .leader import Leader
 from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
@@ -82,8 +84,8 @@ class AggregationMode:
             raise BadRequest("alone and require_cloud exclude each other", "choose one")
 
     def rows(self, ask: Ask) -> int:
-        """One for each passage."""
-        return max(1, ask.documents)
+        """One for each passage, and one for the question alone where passages are set against it."""
+        return rows_of(ask.documents, alone=bool(self._contrast(ask.task)))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, escalates: bool = False) -> Session:
         """Lead a session; where it `escalates` the cloud may read other devices' passages, too. Raises BadRequest."""
@@ -121,7 +123,8 @@ class AggregationMode:
 
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
-        return rows_of(_begin(opening))
+        begin = _begin(opening)
+        return rows_of(begin.documents, alone=bool(begin.contrast))
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Draft along in a device's session."""
@@ -153,7 +156,12 @@ class AggregationMode:
             wire_mass=settings.wire_mass,
             scorer=scorer,
             escalates=escalates,
+            contrast=self._contrast(ask.task),
         )
+
+    def _contrast(self, task: Task) -> float:
+        """A text that is gone on with asks nothing, so nothing can be set against what was asked."""
+        return self._settings.contrast if task == "answer" else 0.0
 
 
 def _begin(opening: Message) -> Begin:

@@ -23,6 +23,16 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     wire_mass: Annotated[
         float, Meta(gt=0, le=1, description="share of a distribution that a draft carries"), FOR_EXPERTS
     ] = 0.98
+    contrast: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=4,
+            description="how strongly each passage is set against the question alone (β), at the cost of one row; "
+            "0: not at all",
+        ),
+        FOR_EXPERTS,
+    ] = 0.0
     connect_wait_s: Annotated[
         float, Meta(ge=0, description="how long a question waits for a cloud that is not connected"), FOR_EXPERTS
     ] = 2.0

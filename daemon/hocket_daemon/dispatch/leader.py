@@ -90,7 +90,12 @@ class Leader(Leading):
         """How long the prompt is, is known: decide when each side begins."""
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
         prompt, missing = measure(
-            self._services.model, opening.prompt, texts, task=opening.task, room=opening.sampling.max_tokens
+            self._services.model,
+            opening.prompt,
+            texts,
+            task=opening.task,
+            room=opening.sampling.max_tokens,
+            alone=bool(opening.contrast),
         )
         starts_s = self._books.decide(prompt, missing)
         if self._cloud is None:

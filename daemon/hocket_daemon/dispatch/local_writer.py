@@ -16,9 +16,9 @@ from hocket_bus.messages import Dispatch, Passage, Passages, Side
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
-from ..engine.runtime.sequences import SequenceGroup, read
+from ..engine.runtime.sequences import SequenceGroup, read, rows_of
 from ..engine.sampling.drawing import Rule, sample
-from ..engine.sampling.heads import Heads, Made, Table, made, within
+from ..engine.sampling.heads import Heads, Made, Table, contrast_of, made, within
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
@@ -83,7 +83,7 @@ class LocalWriter:
     @property
     def rows(self) -> int:
         """How many rows hold the prompt."""
-        return max(1, len(self.passages))
+        return rows_of(len(self.passages), alone=bool(self._opening.contrast))
 
     def part(self, step: int) -> Table | None:
         """Each passage's part in the token of a step, if it was written here."""
@@ -147,7 +147,15 @@ class LocalWriter:
         opening, self._began_s = self._opening, time.monotonic()
         texts = [passage.text for passage in found.passages]
         model, room = self._services.model, opening.sampling.max_tokens
-        reading = read(model, opening.prompt, texts, task=opening.task, room=room, likelihood=bool(texts))
+        reading = read(
+            model,
+            opening.prompt,
+            texts,
+            task=opening.task,
+            room=room,
+            likelihood=bool(texts),
+            alone=bool(opening.contrast),
+        )
         self._grounded.read(reading, self._on_prefilled)
 
     def _on_prefilled(self, outcome: SequenceGroup | HocketError) -> None:
@@ -184,10 +192,11 @@ class LocalWriter:
 
     def _decode(self) -> None:
         rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
+        contrast = contrast_of(self._opening.contrast, self._opening.eos, len(self.passages))
         tokens = list(self._tokens)
 
         def then(heads: Heads) -> _Drawn:
-            found = made(heads, weights, mass)
+            found = made(heads, weights, mass, contrast)
             return _Drawn(found, sample(rule, len(tokens), found.distribution))
 
         def done(outcome: Decoded[_Drawn] | HocketError, _: float) -> None:

@@ -24,6 +24,7 @@ from hocket_bus.messages import (
     Sources,
     Standing,
     Target,
+    Task,
 )
 
 from ..engine.generators.generator import TextRequest
@@ -40,7 +41,7 @@ from .device_ttft import DeviceTtft
 from .dispatcher import Dispatcher
 from .follower import Follower
 from .leader import Leader
-from .own_writer import rows_of
+from .own_writer import rows_needed
 from .profile import Lengths, ServerProfile
 from .remote_writer import RemoteWriter
 from .server_writer import ServerWriter
@@ -60,6 +61,7 @@ class SharedSettings:
     temperature: float
     wire_mass: float
     min_evidence: float
+    contrast: float
     trusts: bool
 
 
@@ -131,8 +133,8 @@ class DispatchMode:
             raise BadRequest(f"alone and to {options_of(ask).to} exclude each other", "choose one")
 
     def rows(self, ask: Ask) -> int:
-        """One for each passage."""
-        return rows_of(self._services, ask.documents)
+        """One for each passage, and one for the question alone where passages are set against it."""
+        return rows_needed(self._services, ask.documents, self._contrast(ask.task))
 
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None, *, begins: Begins = "race") -> Leader:
         """Lead a session; where the cloud is to begin, it may read other devices' passages, too."""
@@ -158,7 +160,8 @@ class DispatchMode:
 
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
-        return rows_of(self._services, _dispatch(opening).documents)
+        dispatch = _dispatch(opening)
+        return rows_needed(self._services, dispatch.documents, dispatch.contrast)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Read, and write, in a device's session."""
@@ -229,7 +232,11 @@ class DispatchMode:
             wire_mass=self._weighing.wire_mass,
             writer="cloud",
             escalates=escalates,
+            contrast=self._contrast(ask.task),
         )
+
+    def _contrast(self, task: Task) -> float:
+        return self._weighing.contrast if task == "answer" else 0.0
 
 
 def _device_ttft(services: Services) -> DeviceTtft:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Dispatch, Passages, Side
 
+from ..engine.runtime.sequences import rows_of
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Find
 from ..serving.prefix import PrefixChain
@@ -33,9 +34,9 @@ def own_writer(
     return LocalWriter(services, opening, chain, session, side, find=find)
 
 
-def rows_of(services: Services, documents: int) -> int:
-    """Rows that are kept free for a session: one for each passage that may be found."""
-    return 1 if services.reader is not None else max(1, documents)
+def rows_needed(services: Services, documents: int, contrast: float) -> int:
+    """Rows that are kept free for a session in which so many passages may be found."""
+    return 1 if services.reader is not None else rows_of(documents, alone=bool(contrast))
 
 
 def _search(services: Services, opening: Dispatch, user: str) -> Find:

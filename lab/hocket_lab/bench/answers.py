@@ -24,8 +24,8 @@ from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
 from hocket_lab.bench import unfounded
 from hocket_lab.bench.dealt import Scores
 from hocket_lab.bench.lies import alarm
-from hocket_lab.bench.product import DOCUMENTS, DTYPE, RELEVANCE_TEMPERATURE, TEMPERATURE, THREADS, TOP_P
-from hocket_lab.bench.question_sets import FILES, HALVES, SETS, Question, questions
+from hocket_lab.bench.product import CONTRASTED, DOCUMENTS, DTYPE, RELEVANCE_TEMPERATURE, TEMPERATURE, THREADS, TOP_P
+from hocket_lab.bench.question_sets import HALVES, SETS, Question, files, questions
 from hocket_lab.bench.report import Report, Row, bootstrap
 from hocket_lab.bench.sources import digest_of_files
 from hocket_lab.bench.two_sides import Asked, TwoSides
@@ -35,12 +35,14 @@ from hocket_tools import console
 
 GOLD, DEVICE, CLOUD, DRCG_TEXT = "gold passage", "device alone", "cloud alone", "drcg-text"
 PAIRS: dict[str, Weights] = {f"pair {weights}": cast("Weights", weights) for weights in WEIGHTS}
-WHO = (GOLD, DEVICE, CLOUD, *PAIRS, DRCG_TEXT)
+CONTRAST = "pair contrast"
+WHO = (GOLD, DEVICE, CLOUD, *PAIRS, CONTRAST, DRCG_TEXT)
 KNOWING = {"squad device": DEVICE, "squad cloud": CLOUD, "chats": DEVICE}
 AT_ONCE = 8
 _SLOTS_EACH = 6
 _KV_BYTES = 8_000_000_000  # float32 takes 4.5 of them with SmolLM2
 _RATIO, _RATIO_LOW = 0.95, 0.85
+_GAIN = 1.15
 _LEFT = 0.01
 
 
@@ -54,10 +56,18 @@ class Settings:
     squad: Annotated[int, Option("SQuAD's questions, half of them the device's.", min=0)] = 300
     two_sided: Annotated[int, Option("Questions of two parts, one on each side.", min=0)] = 100
     chats: Annotated[int, Option("Questions about the device's chats.", min=0)] = 100
-    half: Annotated[str, Option("Which of SQuAD's articles.", choices=tuple(HALVES))] = "reported"
+    nq: Annotated[int, Option("NQ-open's questions.", min=0)] = 100
+    clapnq: Annotated[int, Option("CLAP-NQ's questions, answered in sentences.", min=0)] = 50
+    mtrag: Annotated[int, Option("Last turns of MTRAG's conversations.", min=0)] = 50
+    half: Annotated[str, Option("Which of SQuAD's articles, and of the other corpora.", choices=tuple(HALVES))] = (
+        "reported"
+    )
     who: Annotated[Sequence[str], Option("Who answers.", choices=WHO)] = WHO
     weights: Annotated[Weights, Option("How one side alone weighs, and the pair that is compared with it.")] = (
         DEFAULT_WEIGHTS
+    )
+    contrast: Annotated[float, Option("How strongly pair contrast sets passages against the question.", min=0)] = (
+        CONTRASTED
     )
     relevance_temperature: Annotated[float, Option("Of the passages' weights.", min=1e-6)] = RELEVANCE_TEMPERATURE
     documents: Annotated[int, Option("Passages a side.", min=1)] = DOCUMENTS
@@ -68,18 +78,22 @@ class Settings:
 
 def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     """Ask whoever has not answered yet; returns whether every claim holds."""
-    read = {"inputs": digest_of_files([data / file for file in FILES])}
-    report = Report(asdict(settings) | read, json_path)
     each = {"squad device": settings.squad // 2, "squad cloud": settings.squad // 2}
-    asked = questions(
-        data, settings.half, each | {"two-sided": settings.two_sided, "chats": settings.chats}, settings.seed
-    )
+    each |= {"two-sided": settings.two_sided, "chats": settings.chats}
+    each |= {"nq": settings.nq, "clapnq": settings.clapnq, "mtrag": settings.mtrag}
+    read = {"inputs": digest_of_files([data / file for file in files(each)])}
+    report = Report(asdict(settings) | read, json_path)
+    asked = questions(data, settings.half, each, settings.seed)
     if len(report.rows) < len(asked) * len(settings.who):
         _measure(report, asked, settings)
     report.summary = summary(report.rows)
     claim(report, settings.weights)
+    claim_contrast(report, settings.weights)
     right = {row["id"] for row in report.rows if row["who"] == f"pair {settings.weights}" and row["contains"]}
     unfounded.claim(report, data, settings.half, asked, right)
+    if json_path is not None:
+        title = "Answers that contain an accepted one"
+        report.plot(json_path.with_suffix(".png"), "set", "contains", "who", title=title, interval=("low", "high"))
     return report.finish()
 
 
@@ -114,7 +128,9 @@ def _answers(
     model: LanguageModel, scores: Scores, who: str, some: Sequence[tuple[int, Question]], settings: Settings
 ) -> Iterator[tuple[str, bool]]:
     weights = PAIRS.get(who, settings.weights)
-    aggregation = AggregationSettings(relevance_temperature=settings.relevance_temperature)
+    aggregation = AggregationSettings(
+        relevance_temperature=settings.relevance_temperature, contrast=settings.contrast if who == CONTRAST else 0.0
+    )
     two = TwoSides(model, scores, settings.max_tokens, weights, aggregation)
     asked = [_asked(question, who, scores, settings.documents) for _, question in some]
     rules = [Rule(settings.seed + at, settings.temperature, TOP_P) for at, _ in some]
@@ -155,10 +171,11 @@ def summary(rows: Sequence[Row]) -> list[Row]:
             if mine:
                 right = [float(bool(row["contains"])) for row in mine]
                 low, high = bootstrap(right)
-                words = fmean(float(row["f1"] or 0.0) for row in mine)
+                words = [float(row["f1"] or 0.0) for row in mine]
+                low_f1, high_f1 = bootstrap(words)
                 found.append(
-                    {"set": of, "who": who, "n": len(mine), "contains": fmean(right), "f1": words, "low": low,
-                     "high": high}
+                    {"set": of, "who": who, "n": len(mine), "contains": fmean(right), "low": low, "high": high,
+                     "f1": fmean(words), "f1 low": low_f1, "f1 high": high_f1}
                 )  # fmt: skip
     return found
 
@@ -168,22 +185,44 @@ def claim(report: Report, weights: Weights) -> None:
     report.claims.clear()
     pair = f"pair {weights}"
     for of, knowing in KNOWING.items():
-        _compare(report, of, (pair, knowing), _RATIO, _RATIO_LOW if of != "chats" else 0.0)
-    _compare(report, "two-sided", (pair, DRCG_TEXT), 1.0, 0.0)
+        _compare(report, (of,), (pair, knowing), _RATIO, _RATIO_LOW if of != "chats" else 0.0)
+    _compare(report, ("two-sided",), (pair, DRCG_TEXT), 1.0, 0.0)
     if honest := [bool(row["left"]) for row in report.rows if row["who"] == pair and "left" in row]:
         left = fmean(honest)
         report.claim(f"{pair}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
-def _compare(report: Report, of: str, who: tuple[str, str], target: float, minimum: float) -> None:
-    """The pair's share of right answers over another's, question by question."""
-    right: dict[str, Mapping[object, bool]] = {
-        each: {row["id"]: bool(row["contains"]) for row in report.rows if (row["set"], row["who"]) == (of, each)}
+def claim_contrast(report: Report, weights: Weights) -> None:
+    """The pair whose passages are set against the question beside the pair, and beside the right passage alone."""
+    pair, squad = f"pair {weights}", ("squad device", "squad cloud")
+    _compare(report, squad, (CONTRAST, GOLD), 1.0, 0.0)
+    _compare(report, (*squad, "nq"), (CONTRAST, pair), _GAIN, 0.0)
+    for of in SETS:
+        for measure in ("contains", "f1"):
+            both = _both(report, (of,), (CONTRAST, pair), measure)
+            if both:
+                gains = [ours - theirs for ours, theirs in both]
+                low, high = bootstrap(gains)
+                shown = f"{fmean(gains):+.3f} [{low:+.3f}, {high:+.3f}]"
+                report.claim(f"{of}: {measure} of {CONTRAST} beyond {pair}", "not below 0", shown, high >= 0)
+
+
+def _both(report: Report, sets: Sequence[str], who: tuple[str, str], measure: str) -> list[tuple[float, float]]:
+    """What both have, question by question."""
+    found: dict[str, Mapping[object, float]] = {
+        each: {
+            row["id"]: float(row[measure] or 0.0) for row in report.rows if row["set"] in sets and row["who"] == each
+        }
         for each in who
     }
-    ours, theirs = (right[each] for each in who)
-    both = [(float(mine), float(theirs[at])) for at, mine in ours.items() if at in theirs]
-    name = f"{of}: {who[0]} over {who[1]}"
+    ours, theirs = (found[each] for each in who)
+    return [(mine, theirs[at]) for at, mine in ours.items() if at in theirs]
+
+
+def _compare(report: Report, sets: Sequence[str], who: tuple[str, str], target: float, minimum: float) -> None:
+    """The pair's share of right answers over another's, question by question."""
+    both = _both(report, sets, who, "contains")
+    name = f"{', '.join(sets)}: {who[0]} over {who[1]}"
     wanted = f">= {target:g}" + (f", lower end >= {minimum:g}" if minimum else "")
     if not any(theirs for _, theirs in both):
         report.claim(name, wanted, "nothing to compare", None)

@@ -13,6 +13,7 @@ DOCUMENTS = _ASKED.documents
 TEMPERATURE, TOP_P = _ASKED.sampling.temperature, _ASKED.sampling.top_p
 METHOD = AggregationOptions().method
 RELEVANCE_TEMPERATURE = AggregationSettings().relevance_temperature
+CONTRASTED = AggregationSettings().contrast
 WIRE_MASS = AggregationSettings().wire_mass
 THREADS, DTYPE = ModelSettings().compute_threads, ModelSettings().dtype
 _RETRIEVAL = RetrievalConfig(endpoint="", state="")

@@ -17,7 +17,7 @@ from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
 from hocket_daemon.engine.sampling.distribution import Distribution
 from hocket_daemon.engine.sampling.drawing import Rule
-from hocket_daemon.engine.sampling.heads import made
+from hocket_daemon.engine.sampling.heads import contrast_of, made
 from hocket_daemon.serving.passage_weights import explained, weigh
 from hocket_lab.forcing import read_at_once
 
@@ -106,7 +106,8 @@ class TwoSides:
     def _read(self, side: Side, question: str, texts: list[str]) -> SequenceGroup:
         likelihood = self._weights in BY_LIKELIHOOD and bool(texts)
         model, room = self._models[side], self._max_tokens
-        return read_at_once(model, question, texts, task=self._task, room=room, likelihood=likelihood)
+        alone = bool(self._settings.contrast)
+        return read_at_once(model, question, texts, task=self._task, room=room, likelihood=likelihood, alone=alone)
 
     def _ended(self, ids: list[int]) -> bool:
         return len(ids) >= self._max_tokens or bool(ids and ids[-1] in self._model.eos)
@@ -119,7 +120,8 @@ class TwoSides:
             for one, read in zip(open, rows, strict=True):
                 taken = one.groups[side].take(one.ids, read)
                 weights, log_h = self._weigh(one, side)
-                found[id(one), side] = made(taken, weights, self._settings.wire_mass).distribution, log_h
+                contrast = contrast_of(self._settings.contrast, self._models[side].eos, len(weights))
+                found[id(one), side] = made(taken, weights, self._settings.wire_mass, contrast).distribution, log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)
             own = None if own is None else own + one.likelihood_ratio

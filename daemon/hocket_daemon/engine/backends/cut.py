@@ -5,11 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..sampling.heads import Heads
+from ..sampling.heads import MASS, MAX_IDS, Heads
 from ..segments import Wanted
-
-MAX_IDS = 4096  # of a head
-MASS = 0.999  # of a head, where so many ids hold it
 
 
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:

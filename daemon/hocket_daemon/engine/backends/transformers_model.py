@@ -18,14 +18,14 @@ from hocket_retrieval.packed import pack
 from ..catalog.store import place_of
 from ..preemption import Interrupt
 from ..runtime.stored import open_store
-from ..sampling.heads import Heads, whole
+from ..sampling.heads import MAX_IDS, Heads, whole
 from ..segments import Segment, Wanted, wanted
 from ..settings import PREFILL_TOKENS, KVSettings, ModelSettings
 from ..text.tokenizer import Worded, fingerprint, size_of
 from .architecture import context_of, ends_of, shape_of
 from .attention import decoder_layers, use_slots
 from .captured import Captive, CapturedPasses, Fed
-from .cut import MAX_IDS, cut
+from .cut import cut
 from .graphs import Capture, cuda_graphs
 from .keeping import Keeping
 from .loading import dtype_of, load

@@ -15,12 +15,11 @@ from hocket_bus.messages import Side
 
 from ..catalog.store import place_of
 from ..preemption import Interrupt
-from ..sampling.heads import Heads
+from ..sampling.heads import MAX_IDS, Heads
 from ..segments import Segment
 from ..settings import PREFILL_TOKENS, ModelSettings
 from ..text.tokenizer import Prefix, Worded, fingerprint, size_of
 from .architecture import context_of, ends_of, shape_of
-from .cut import MAX_IDS
 from .vllm_engine import SPARE, Engine, check_version
 from .vllm_rows import VllmRows
 

@@ -17,9 +17,8 @@ from hocket_bus.errors import BadConfiguration, HocketError
 
 from ..preemption import Interrupt, Preempted
 from ..sampling.distribution import VOCABULARY_LIMIT
-from ..sampling.heads import NO_PROBABILITIES, Heads
+from ..sampling.heads import MASS, NO_PROBABILITIES, Heads
 from ..segments import Segment
-from .cut import MASS
 from .rows import RowMemory
 from .vllm_engine import Engine
 

@@ -1,6 +1,7 @@
 """Rows that are continued together: a prompt in each, and behind it the same tokens in all.
 
-A question over passages has a row for each passage (`read`); a plain prompt has one (`read_prompt`, `read_text`).
+A question over passages has a row for each passage, and one for itself alone where they are set against it (`read`); a
+plain prompt has one (`read_prompt`, `read_text`).
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ class SequenceGroup:
         missing = [prompt[held[row] :] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         yield from self._read(missing)
 
-    def prefill_with_likelihood(self, query: list[int], own: range) -> Prefill[None]:
-        """The same, and how likely each row makes each of the `own` tokens of `query`, with which all prompts end."""
+    def prefill_with_likelihood(self, query: list[int], own: range, scored: int) -> Prefill[None]:
+        """The same, and how likely each of the first `scored` rows makes the `own` tokens of `query`, their ends."""
         held = self.model.slots.lengths
         before = [prompt[held[row] : -len(query)] for row, prompt in zip(self.rows, self.prompts, strict=True)]
         yield from in_passes(self.rows, before, self.model.prefill_tokens)
-        given = yield from self._read([query] * len(self.rows), [query[1:]] * len(self.rows))
-        self.likelihoods = log_likelihoods(given.reshape(len(self.rows), -1), own)
+        following = [query[1:] if row < scored else [] for row in range(len(self.rows))]
+        given = yield from self._read([query] * len(self.rows), following)
+        self.likelihoods = log_likelihoods(given.reshape(scored, -1), own)
 
     def _read(self, tokens: Sequence[list[int]], given: Sequence[list[int]] = ()) -> Prefill[NDArray[np.float32]]:
         """Append `tokens[i]` to row i, and keep what follows; the probabilities of `given`, one row after the other."""
@@ -105,12 +107,25 @@ class SequenceGroup:
         self.model.slots.give_back(self.rows)
 
 
+def rows_of(documents: int, *, alone: bool) -> int:
+    """Rows that `read` takes for a question over so many passages."""
+    return documents + alone if documents else 1
+
+
 def read(
-    model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int, likelihood: bool = False
+    model: LanguageModel,
+    prompt: Prompt,
+    passages: list[str],
+    *,
+    task: Task,
+    room: int,
+    likelihood: bool = False,
+    alone: bool = False,
 ) -> Prefill[SequenceGroup]:
     """A prompt behind each passage, or alone without passages; `room` is the number of answer tokens to come.
 
-    With `likelihood` the group tells how likely each passage makes every token of the query.
+    With `likelihood` the group tells how likely each passage makes every token of the query. With `alone` the last row
+    has the prompt alone, where there are passages.
 
     Passages are cut to what the rows hold, the oldest turns are left out where they would take more than half of it,
     and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
@@ -120,7 +135,7 @@ def read(
     prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
     query = layout.question(prompt)
     space = model.slots.context - len(query) - room
-    documents = [prefix_of(model, layout, passage) for passage in passages or [""]]
+    documents = [prefix_of(model, layout, passage) for passage in _texts(passages, alone=alone)]
     if space < 1 or not query:
         raise BadRequest(
             f"the question has {len(query)} tokens and the answer may have {room}: "
@@ -130,17 +145,27 @@ def read(
     group = SequenceGroup(model, [[*document.ids[:space], *query] for document in documents])
     with _freed_on_error(group):
         computed = place_documents(model, group.rows, documents, space)
-        yield from group.prefill_with_likelihood(query, layout.own(prompt)) if likelihood else group.prefill()
+        if likelihood:
+            yield from group.prefill_with_likelihood(query, layout.own(prompt), max(1, len(passages)))
+        else:
+            yield from group.prefill()
     group.documents = computed
     return group
 
 
-def measure(model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int) -> tuple[int, int]:
+def _texts(passages: list[str], *, alone: bool) -> list[str]:
+    """Of each row what stands before the question."""
+    return [*passages, ""] if alone or not passages else passages
+
+
+def measure(
+    model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int, alone: bool = False
+) -> tuple[int, int]:
     """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
     layout = model.layout(task, prompt.system)
     query = len(layout.question(with_room(layout, prompt, (model.slots.context - room) // 2)))
     all_tokens = missing = 0
-    for passage in passages or [""]:
+    for passage in _texts(passages, alone=alone):
         document = prefix_of(model, layout, passage)
         length = min(len(document.ids), max(0, model.slots.context - query))
         stored = bool(passage) and model.stored is not None and model.stored.has(document)

@@ -20,6 +20,11 @@ Probabilities: TypeAlias = NDArray[np.floating]
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
 NO_PROBABILITIES: NDArray[np.float32] = np.zeros(0, np.float32)
 
+PLAUSIBLE = 0.1  # of a row's likeliest id: what is less likely keeps its probability
+MASS = 0.999  # of a head, unless it has MAX_IDS ids before
+MAX_IDS = 4096
+_FLOOR = np.float32(1 - MASS)  # no id that a head leaves out is likelier: either the rest or 1 / MAX_IDS bounds it
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Heads:
@@ -101,6 +106,22 @@ def _rows(probabilities: NDArray[np.float32], at: list[int]) -> NDArray[np.float
     return probabilities[at[0] : at[-1] + 1] if neighbours else probabilities[at]
 
 
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """How strongly passages' rows are set against one that has read the question alone, and the ids that end an answer.
+
+    An end is nothing that a passage says: setting it against the question alone would only lengthen answers.
+    """
+
+    strength: float
+    ends: tuple[int, ...]
+
+
+def contrast_of(strength: float, ends: Sequence[int], passages: int) -> Contrast | None:
+    """None where there is nothing to set against the question alone, or nothing is to be."""
+    return Contrast(strength, tuple(ends)) if strength and passages else None
+
+
 class Made(NamedTuple):
     """A side's distribution as it travels, and what each row gives to it, [rows, ids]: weight times probability."""
 
@@ -108,15 +129,42 @@ class Made(NamedTuple):
     parts: Probabilities
 
 
-def made(heads: Heads, weights: list[float], wire_mass: float) -> Made:
+def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contrast | None = None) -> Made:
     """Of the rows' heads and their weights, which sum to 1 and are empty for a single row.
 
+    With a `contrast` one row more comes last, the question's alone, which has no weight: the others are set against it.
     What the heads leave out is missing from `kept`: at most the weighted sum of what each of them lacks to 1.
     """
     ids, rows = heads.aligned()
+    if contrast is not None:
+        rows = contrasted(ids, rows[:-1], rows[-1], contrast)
     distribution = truncate(_mixed(ids, rows, weights), wire_mass, ids)
     columns = distribution.ids if ids is None else ids.searchsorted(distribution.ids)
     return Made(distribution, rows.take(columns, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
+
+
+def contrasted(
+    ids: NDArray[np.int32] | None, rows: Probabilities, alone: Probabilities, contrast: Contrast
+) -> Probabilities:
+    """[rows, ids] of the same, each set against `alone`, [ids], which has read the question and no passage.
+
+    Context-aware decoding (Shi et al. 2023, arXiv 2305.14739), p^(1+β) / p₀^β, for every passage by itself as PCED has
+    it (arXiv 2601.08670), among the plausible ids V = {v : p(v) ≥ PLAUSIBLE · max p} of contrastive decoding (Li et al.
+    2022, arXiv 2210.15097). V keeps its mass, and every other id its probability: so a row sums to what it did before,
+    and what a head leaves out is not touched. β = 0 is the row itself.
+    p₀ counts as _FLOOR where it is less, and V has no id below that: so heads that leave ids out give the same.
+    """
+    found, floored = np.array(rows, np.float32), np.maximum(alone, _FLOOR)
+    ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
+    plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)
+    plausible[:, ends] = False
+    for row, among in zip(found, plausible, strict=True):
+        own = row[among].astype(np.float64)
+        if len(own):
+            logs = np.log(own) + contrast.strength * np.log(own / floored[among])
+            raised = np.exp(logs - logs.max())
+            row[among] = own.sum() / raised.sum() * raised
+    return found
 
 
 def mix(rows: Probabilities, weights: list[float]) -> Probabilities:

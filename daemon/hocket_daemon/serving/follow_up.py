@@ -1,10 +1,42 @@
-"""What is searched for a question of a conversation: the question, and what it refers to."""
+"""What is searched for a question of a conversation: the question, and those before it that it refers to.
+
+"And when does it close?" is searched with the question before it, and that with the one before, where it refers, too.
+A question that says by itself what it is about is searched alone: the conversation may have come to something else.
+"""
 
 from __future__ import annotations
 
+import re
+
 from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
+from hocket_retrieval.lexical import content_words
+
+MAX_QUESTIONS = 3  # that are searched together, the latest among them
+FEWEST_WORDS = 3  # that tell something, of a question that stands for itself
+_PRONOUNS = {
+    "English": "it its they them their theirs this that these those he him his she her hers there one ones such same "
+    "another other others else more also too both either neither former latter",
+    "German": "er sie ihn ihm ihr ihnen sein seine ihre dies diese dieser dieses dieselbe derselbe dort davon dafür dazu",
+    "French": "il elle ils elles celui celle ceux cela ça cet cette leur leurs lui",
+    "Spanish": "él ella ellos ellas ese esa eso este esta esto aquel aquella allí ello",
+}
+_REFERRING = frozenset(word for words in _PRONOUNS.values() for word in words.split())
+_GOING_ON = re.compile(r"(and|but|so|also|what about|how about|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 
 
 def search_text(prompt: Prompt) -> str:
-    """The query itself where no turn came before it."""
-    return prompt.query[:MAX_QUESTION_CHARS]
+    """The query itself where no turn came before it, or it refers to none; as long as a question may be."""
+    questions = [prompt.query.strip()]
+    for turn in reversed(prompt.turns):
+        if not refers(questions[0]) or len(questions) == MAX_QUESTIONS:
+            break
+        questions.insert(0, turn.query.strip())
+    return " ".join(questions)[-MAX_QUESTION_CHARS:]
+
+
+def refers(question: str) -> bool:
+    """Whether it cannot be understood without what was said before: by a pronoun, how it begins, or few words."""
+    words = {word.casefold() for word in _WORD.findall(question)}
+    few = len(content_words(question)) < FEWEST_WORDS
+    return few or not words.isdisjoint(_REFERRING) or _GOING_ON.match(question) is not None

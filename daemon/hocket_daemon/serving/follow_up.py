@@ -1,7 +1,7 @@
-"""What is searched for a question of a conversation: the question, and those before it that it refers to.
+"""What is searched for a question of a conversation: the question, and what those before it are about.
 
-"And when does it close?" is searched with the question before it, and that with the one before, where it refers, too.
-A question that says by itself what it is about is searched alone: the conversation may have come to something else.
+"And when does it close?" is searched with words of the questions before it, the latest first. A question that says by
+itself what it is about is searched alone: the conversation may have come to something else.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from hocket_bus.messages import MAX_QUESTION_CHARS, Prompt
 from hocket_retrieval.lexical import content_words
 
-MAX_QUESTIONS = 3  # that are searched together, the latest among them
-FEWEST_WORDS = 3  # that tell something, of a question that stands for itself
+WORDS_BEFORE = 6  # of earlier questions that are searched with one that refers to them, and
+FEWEST_WORDS = 4  # that tell something in one that stands for itself: chosen on half of MTRAG's conversations
 _PRONOUNS = {
     "English": "it its they them their theirs this that these those he him his she her hers there one ones such same "
     "another other others else more also too both either neither former latter",
-    "German": "er sie ihn ihm ihr ihnen sein seine ihre dies diese dieser dieses dieselbe derselbe dort davon dafür dazu",
+    "German": "er sie ihn ihm ihr ihnen sein seine ihre dies diese dieser dieses dieselbe derselbe dort davon dafür",
     "French": "il elle ils elles celui celle ceux cela ça cet cette leur leurs lui",
     "Spanish": "él ella ellos ellas ese esa eso este esta esto aquel aquella allí ello",
 }
@@ -27,12 +27,12 @@ _WORD = re.compile(r"\w+")
 
 def search_text(prompt: Prompt) -> str:
     """The query itself where no turn came before it, or it refers to none; as long as a question may be."""
-    questions = [prompt.query.strip()]
-    for turn in reversed(prompt.turns):
-        if not refers(questions[0]) or len(questions) == MAX_QUESTIONS:
-            break
-        questions.insert(0, turn.query.strip())
-    return " ".join(questions)[-MAX_QUESTION_CHARS:]
+    query = prompt.query.strip()
+    if not prompt.turns or not refers(query):
+        return query[:MAX_QUESTION_CHARS]
+    said = set(content_words(query))
+    earlier = content_words(" ".join(turn.query for turn in reversed(prompt.turns)))
+    return " ".join([query, *[word for word in earlier if word not in said][:WORDS_BEFORE]])[:MAX_QUESTION_CHARS]
 
 
 def refers(question: str) -> bool:

@@ -1,14 +1,15 @@
 """`hocket bench found`: whether search finds what answers real questions, in MTRAG's domains and corpora with spans.
 
 Every device of these sets is a collection of its own, read with the product's defaults. The chunking evaluation's gold
-is spans of characters: `span_recall` is how much of a question's spans stands in the passages. MTRAG's is passages, by
-their last turn alone; its pools are small, so its figures compare with nothing published.
+is spans of characters: `span_recall` is how much of a question's spans stands in the passages. MTRAG's is passages; its
+pools are small, so its figures compare with nothing published. Its questions with turns before them are searched in
+three ways: the last turn alone, all turns joined, and as the product does, with those that the last one refers to.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from rich.progress import track
 
+from hocket_bus.messages import Prompt, Turn
+from hocket_daemon.serving.follow_up import search_text
 from hocket_lab.bench.graph import sets
 from hocket_lab.bench.product import EMBEDDING_PRECISION, EMBEDDING_THREADS
 from hocket_lab.bench.report import Report, Row
@@ -29,7 +32,18 @@ if TYPE_CHECKING:
     from hocket_retrieval.embedder import Embedder
 
 ASKED = ("mtrag", "chunking")
-COLUMNS = ("device", "questions", "hit_1", "hit_5", "rank", "span_recall", "words_returned")
+COLUMNS = ("device", "way", "questions", "hit_1", "hit_5", "rank", "span_recall", "words_returned")
+
+
+def _as_asked(question: sets.Question) -> str:
+    return search_text(Prompt(query=question.last, turns=[Turn(query=each, answer="") for each in question.before]))
+
+
+WAYS: dict[str, Callable[[sets.Question], str]] = {
+    "last": lambda question: question.last,
+    "all": lambda question: " ".join([*question.before, question.last]),
+    "product": _as_asked,
+}
 
 
 @dataclass(frozen=True)
@@ -49,28 +63,43 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     require(data, *sets.FILES)
     report = Report(asdict(settings), json_path)
     loaded = sets.load(data)
-    missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name)]
+    missing = [name for of in ASKED for name in loaded.devices(of) if not report.find(device=name, way="product")]
     embedder = Embedder(threads=settings.threads, documents_in=settings.precision) if missing else None
     for device in track(missing, "searching", console=console.err()):
         assert embedder is not None
-        report.add(_measured(loaded, device, embedder, settings))
+        for row in _measured(loaded, device, embedder, settings):
+            report.add(row)
     if json_path is not None:
         report.plot(json_path.with_suffix(".png"), "device", "hit_5", "of", title="Found among five passages")
     return report.finish(COLUMNS)
 
 
-def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Settings) -> Row:
+def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Settings) -> Iterator[Row]:
+    """Whole questions come last: a device that has that row has all."""
     from hocket_retrieval.collection import Collection
 
-    questions = [question for question in loaded.questions if question.device == device]
+    questions = [question for question in loaded.questions if question.device == device][: settings.questions or None]
+    follow_ups = [question for question in questions if question.before]
     with tempfile.TemporaryDirectory(prefix="hocket-") as folder, Collection(Path(folder), embedder) as collection:
         collection.add(loaded.documents[device])
-        found = list(_searched(collection, questions[: settings.questions or None], settings.passages))
+        for way, text in WAYS.items():
+            if follow_ups:
+                yield _row(
+                    device, f"turns: {way}", follow_ups, _searched(collection, follow_ups, text, settings.passages)
+                )
+        yield _row(device, "product", questions, _searched(collection, questions, WAYS["product"], settings.passages))
+
+
+def _row(
+    device: str, way: str, questions: Sequence[sets.Question], searched: Iterator[tuple[int, float | None, int]]
+) -> Row:
+    found = list(searched)
     spans = [recall for _, recall, _ in found if recall is not None]
     places = [place for place, _, _ in found]
     return {
         "of": questions[0].of,
         "device": device,
+        "way": way,
         "questions": len(found),
         "hit_1": fmean(place == 1 for place in places),
         "hit_5": fmean(place > 0 for place in places),
@@ -81,11 +110,11 @@ def _measured(loaded: sets.Sets, device: str, embedder: Embedder, settings: Sett
 
 
 def _searched(
-    collection: Collection, questions: Sequence[sets.Question], passages: int
+    collection: Collection, questions: Sequence[sets.Question], text: Callable[[sets.Question], str], passages: int
 ) -> Iterator[tuple[int, float | None, int]]:
     """Of each question the place of the first passage that is evidence, 0 for none; the recall of its spans; words."""
     for question in questions:
-        found = collection.search(question.last, passages).passages
+        found = collection.search(text(question), passages).passages
         held = [question.gold.holds(passage.document, passage.text) for passage in found]
         recall = question.gold.recall([passage.text for passage in found]) if question.gold.spans else None
         yield held.index(True) + 1 if any(held) else 0, recall, sum(len(each.text.split()) for each in found)

@@ -55,13 +55,17 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the set `of`, whose evidence is on `device`; `last` is its last turn alone."""
+    """A question of the set `of`, whose evidence is on `device`.
+
+    `last` is its last turn alone, and `before` the user's turns before that.
+    """
 
     text: str
     last: str
     of: str
     device: str
     gold: Gold
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def _of_turns(row: dict[str, Any], device: str) -> Question:
     turns = [turn["text"].strip() for turn in row["input"] if turn["speaker"] == "user"]
     text = turns[-1] if len(turns) == 1 else f"{turns[0]} {turns[-1]}"
     gold = Gold(frozenset(context["document_id"] for context in row["contexts"]))
-    return Question(text, turns[-1], "mtrag", device, gold)
+    return Question(text, turns[-1], "mtrag", device, gold, tuple(turns[:-1]))
 
 
 def _chunking(folder: Path) -> Sets:

@@ -147,9 +147,9 @@ class PostgresStore:
 
     @contextmanager
     def _tending(self) -> Iterator[Connection[Any]]:
-        """A connection with other deadlines, for this alone."""
+        """A connection with another deadline, for this alone."""
         with self._connections.one() as connection, closing(connection):
-            connection.execute(f"SET statement_timeout = '{_TENDING}'; SET lock_timeout = '{_TENDING}'".encode())
+            connection.execute(f"SET statement_timeout = '{_TENDING}'".encode())
             yield connection
 
     def _renew(self) -> None:

@@ -16,6 +16,7 @@ INDEXED_DIMENSION = 4_000  # pgvector's HNSW takes no more numbers of half preci
 _OPENED_BY_ONE = 7_305_807_129_601  # advisory locks: any numbers that nobody else takes
 _INDEXED_BY_ONE = 7_305_807_129_602
 _MIB_OF_INDEX = 64, 4_096  # at least and at most, for the server to build an index in
+_WAITS = "10min"
 _LINKS_BYTES = 1_024  # that a vector has in it, beside its numbers
 _SCHEMA = """
 CREATE SCHEMA hocket;
@@ -69,7 +70,7 @@ def index_vectors(connection: Connection[Any], dimension: int) -> None:
     try:
         if _is_valid(connection):
             return
-        _allow_memory(connection, dimension)
+        _allow(connection, dimension)
         try:
             _build(connection, dimension)
         except (errors.DiskFull, errors.OutOfMemory):  # so says a server whose shared memory has not so much
@@ -87,11 +88,12 @@ def _is_valid(connection: Connection[Any]) -> bool:
     return connection.execute(sql).fetchone() == (True,)
 
 
-def _allow_memory(connection: Connection[Any], dimension: int) -> None:
+def _allow(connection: Connection[Any], dimension: int) -> None:
+    """Memory for all of the index, and time to wait for transactions that began before it."""
     ((vectors,),) = connection.execute("SELECT count(*) FROM hocket.vectors").fetchall()
     least, most = _MIB_OF_INDEX
     size = min(max(least, least + vectors * (2 * dimension + _LINKS_BYTES) // 2**20), most)
-    connection.execute(f"SET maintenance_work_mem = '{size}MB'".encode())
+    connection.execute(f"SET maintenance_work_mem = '{size}MB'; SET lock_timeout = '{_WAITS}'".encode())
 
 
 def _build(connection: Connection[Any], dimension: int) -> None:

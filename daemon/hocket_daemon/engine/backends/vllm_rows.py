@@ -184,7 +184,7 @@ class VllmRows(RowMemory):
         if named.size:
             return float(named[0])
         rest = 1.0 - float(head.probabilities.sum(dtype=np.float64))
-        return float(max(0.0, rest) / max(1, self._vocabulary - np.count_nonzero(head.probabilities)))
+        return float(max(0.0, rest) / max(1, self._vocabulary - int(np.count_nonzero(head.probabilities))))
 
 
 def likeliest_here(ids: NDArray[np.int32], logs: NDArray[np.float32], vocabulary: int) -> Heads:

@@ -25,10 +25,10 @@ class HeadSampler(Sampler):  # type: ignore[misc,unused-ignore]
         """The likeliest id of each row, and its head."""
         probabilities = logits[:, : self._vocabulary].softmax(-1, dtype=torch.float32)
         drawn = probabilities.argmax(-1, keepdim=True).int()
-        return SamplerOutput(sampled_token_ids=drawn, logprobs_tensors=_Told(*likeliest(probabilities)))
+        return SamplerOutput(sampled_token_ids=drawn, logprobs_tensors=_RowHeads(*likeliest(probabilities)))
 
 
-class _Told:
+class _RowHeads:
     """Stands where vLLM has tensors of log-probabilities, of which it wants nothing but this."""
 
     def __init__(self, values: Tensor, ids: Tensor) -> None:

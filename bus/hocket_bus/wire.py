@@ -25,6 +25,7 @@ MAX_PAYLOAD_BYTES = 1 << 20
 MAX_REASON_CHARS = 300  # what is wrong can quote what came
 _MAGIC = b"HK"
 _NUMBER_BYTES = 16
+_MAY_BE_INFINITE = {float, dict, list}  # of what msgpack gives: it, or something in it
 _NUMBER_END = 5 + 2 + _NUMBER_BYTES  # behind the longest head of an array, and that of bytes
 _FLOAT = b"\xcb"
 _MAYBE_NOT_FINITE = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]")  # so begin such numbers, and what may stand in a text
@@ -139,6 +140,5 @@ def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
 def _finite(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
-    if isinstance(value, dict):
-        return all(map(_finite, value.values()))
-    return not isinstance(value, list) or all(map(_finite, value))
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(_finite(each) for each in inner if type(each) in _MAY_BE_INFINITE)

@@ -206,9 +206,10 @@ class Daemon:
 
     def _turn(self) -> None:
         self.services.compute.let_finish()
-        self.bus.step(self.due_s())
+        due_s = self.due_s()
+        self.bus.step(due_s)  # what is due sooner now is due in the next turn, which will not wait
         now = time.monotonic()
-        if now >= self.due_s() or now - self._ticked_s >= TICK_S:
+        if now >= due_s or now - self._ticked_s >= TICK_S:
             self._ticked_s = now
             self.tick(now)
 

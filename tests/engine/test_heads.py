@@ -8,7 +8,8 @@ import torch
 from naive_contrast import contrasted as naively
 from numpy.typing import NDArray
 
-from hocket_daemon.engine.backends.cut import cut
+from hocket_daemon.engine.backends.cut import cut, likeliest, sent
+from hocket_daemon.engine.backends.vllm_rows import likeliest_here
 from hocket_daemon.engine.sampling.heads import MASS, MAX_IDS, Contrast, Heads, contrasted, made, stacked, whole
 from hocket_daemon.engine.segments import Segment, wanted
 
@@ -128,3 +129,35 @@ def test_places_that_were_read_apart_are_one_again() -> None:
     for found in (heads(all_of), Heads(all_of)):
         again = stacked([found.at(place) for place in range(3)])
         np.testing.assert_array_equal(again.dense(VOCABULARY), found.dense(VOCABULARY))
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 3.0, 6.0])
+@pytest.mark.parametrize("padding", [0, 3])
+@pytest.mark.parametrize("vocabulary", [VOCABULARY, MAX_IDS, 700])
+def test_a_device_names_the_ids_that_the_processor_would(spread: float, padding: int, vocabulary: int) -> None:
+    """Of what vLLM tells of a prompt's tokens the processor makes heads, of what follows a row its sampler does.
+
+    What fills a vocabulary up takes places among those that vLLM tells of, and mass where it is not told of.
+    """
+    rounded = 1e-3 if padding else 1e-5
+    logits = torch.from_numpy(
+        spread * np.random.default_rng(5).standard_normal((6, vocabulary + padding)).astype(np.float32)
+    )
+    (there, _), here = sent(*likeliest(logits[:, :vocabulary].softmax(-1)))(), _of_vllm(logits, vocabulary)
+    assert there.ids is not None
+    assert here.ids is not None
+    assert there.ids.shape == here.ids.shape
+    for place in range(6):
+        ours, theirs = (found.at(place).dense(vocabulary)[0] for found in (there, here))
+        assert np.count_nonzero((ours > 0) != (theirs > 0)) <= 1 + padding  # rounding decides which id crosses the mass
+        both = (ours > 0) & (theirs > 0)
+        np.testing.assert_allclose(np.log(ours[both]), np.log(theirs[both]), atol=rounded)
+        assert ours.sum(dtype=np.float64) == pytest.approx(theirs.sum(dtype=np.float64), abs=10 * rounded)
+
+
+def _of_vllm(logits: torch.Tensor, vocabulary: int) -> Heads:
+    """A column for the token itself, and the likeliest with their log-probabilities."""
+    logs, ids = (part.numpy() for part in logits.log_softmax(-1).topk(min(MAX_IDS, logits.shape[1])))
+    first = np.zeros((len(logits), 1), np.float32)
+    ids = np.hstack([first, ids]).astype(np.int32)
+    return likeliest_here(ids, np.hstack([first, logs]), vocabulary)

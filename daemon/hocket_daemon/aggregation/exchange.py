@@ -6,7 +6,7 @@ A pure state machine: drafts and targets in, confirmed tokens out. It knows noth
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hocket_bus.messages import Method, Side, Source
 
@@ -26,10 +26,7 @@ _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests.
-
-    `parts` is what each row gives to an own distribution, [rows, ids]; of the other side's nobody knows it here.
-    """
+    """One side's draft of step `step`, conditioned on the tokens that `prefix` digests."""
 
     step: int
     prefix: int
@@ -37,7 +34,6 @@ class Draft:
     distribution: Distribution
     log_h: float | None
     decode_s: float
-    parts: Probabilities | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +94,7 @@ class Exchange:
         self._terms = terms
         self._steering = Steering(bounds(terms.guard)) if terms.guard != "off" else None
         self._own: dict[int, Draft] = {}
+        self._parts: dict[int, Probabilities] = {}  # what each row gives to an own draft that is not confirmed
         self._remote: dict[int, Draft] = {}
         self._word: dict[int, int] = {}
         self._peer_confirmed = 0
@@ -169,12 +166,16 @@ class Exchange:
         *,
         parts: Probabilities | None = None,
     ) -> Draft | None:
-        """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds."""
+        """Take the own decoder's distribution of `step` behind `prefix`; None when that prefix no longer holds.
+
+        `parts` is what each row gives to it, [rows, ids].
+        """
         if step != len(self.drafted) or prefix != self.drafted.digest:
             return None
         token = self._draw(step, distribution)
-        own = Draft(step, prefix, token, distribution, log_h, decode_s, parts)
-        self._own[step] = own
+        own = self._own[step] = Draft(step, prefix, token, distribution, log_h, decode_s)
+        if parts is not None:
+            self._parts[step] = parts
         self.drafted.append(token)
         return own
 
@@ -264,8 +265,8 @@ class Exchange:
     def _trace(self, confirmed: Confirmed) -> Trace:
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
         rows = None
-        if own is not None and own.parts is not None:
-            rows = within(Made(own.distribution, own.parts), confirmed.token)
+        if own is not None and confirmed.step in self._parts:
+            rows = within(Made(own.distribution, self._parts[confirmed.step]), confirmed.token)
         if confirmed.source == "solo":
             return Trace(1.0, rows)
         if own is None or remote is None:
@@ -288,8 +289,7 @@ class Exchange:
     def _confirm(self, token: int) -> None:
         step = len(self.confirmed)
         self.confirmed.append(token)
-        if step in self._own:  # it may be kept for long, and its rows have been traced
-            self._own[step] = replace(self._own[step], parts=None)
+        self._parts.pop(step, None)  # its rows have been traced
         self._remote.pop(step, None)
         self._word.pop(step, None)
         if len(self.drafted) <= step or self.drafted.ids[step] != token:  # own draft rejected
@@ -305,7 +305,9 @@ class Exchange:
         self._drop_own(length)
 
     def _drop_own(self, from_step: int) -> None:
-        self._own = {step: own for step, own in self._own.items() if step < from_step}
+        for step in [step for step in self._own if step >= from_step]:
+            del self._own[step]
+            self._parts.pop(step, None)
 
     def _forget(self) -> None:
         """R2: an own draft is kept until this side has confirmed its step and the peer has, too.

@@ -51,6 +51,7 @@ class Admission:
         self._reserved_rows = ORDINARY_ROWS if self._reserved_places and rows >= 2 * ORDINARY_ROWS else 0
         self._rates = Rates() if shared else None
         self._held: dict[Hashable, _Held] = {}
+        self._taken = 0  # rows of all of them
         self._refused: dict[str, _Refused] = {}
         self._held_s = _FIRST_HELD_S
 
@@ -62,21 +63,22 @@ class Admission:
         self._check_rows(rows)
         if self._rates is not None:
             self._rates.begin(user, now_s)
-        taken = sum(held.rows for held in self._held.values())
-        if len(self._held) >= self._places or taken + rows > self._rows:
-            full = f"{len(self)} of {self._places} places and {taken} of {self._rows} rows are taken"
+        if len(self._held) >= self._places or self._taken + rows > self._rows:
+            full = f"{len(self)} of {self._places} places and {self._taken} of {self._rows} rows are taken"
             raise self._busy(user, rows, now_s, full)
-        if self._is_reserved(user, rows, taken):
+        if self._is_reserved(user, rows, self._taken):
             raise self._busy(user, rows, now_s, "what is free is kept for a machine that holds nothing")
         if self._keeps_for_another(user, rows, now_s):
             raise self._busy(user, rows, now_s, "the free place is kept for a machine that holds fewer")
         self._refused.pop(user, None)
         self._held[key] = _Held(user, rows, now_s)
+        self._count_rows()
 
     def leave(self, key: Hashable, now_s: float) -> None:
         """Give a place back."""
         held = self._held.pop(key, None)
         if held is not None:
+            self._count_rows()
             self._held_s += _WEIGHT * (now_s - held.since_s - self._held_s)
 
     def pressed(self, user: str, now_s: float) -> bool:
@@ -98,9 +100,12 @@ class Admission:
 
         From there down to 0 when all is taken, so that sessions draw in before anybody is told `busy`.
         """
-        taken = sum(held.rows for held in self._held.values()) - rows
-        load = max((len(self) - 1) / max(1, self._places - 1), taken / max(1, self._rows - rows))
+        others = self._taken - rows
+        load = max((len(self) - 1) / max(1, self._places - 1), others / max(1, self._rows - rows))
         return min(1.0, max(0.0, 2 * (1 - load)))
+
+    def _count_rows(self) -> None:
+        self._taken = sum(held.rows for held in self._held.values())
 
     def _check_rows(self, rows: int) -> None:
         maximum = self._rows - self._reserved_rows

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ..sampling.heads import MASS, MAX_IDS, Heads
@@ -10,40 +14,69 @@ from ..segments import Wanted
 
 
 def cut(probabilities: Tensor, wanted: Wanted) -> list[Heads]:
-    """Of each segment as few ids as hold MASS, the crossing one included, and at most MAX_IDS.
+    """What `likeliest` tells of each segment.
 
-    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for; a vocabulary has more ids.
+    `probabilities` are float32, [places, vocabulary], behind all that a pass was asked for.
     """
     places = [at for heads in wanted.heads for at in heads]
     given = [pair for pairs in wanted.given for pair in pairs]
     found = probabilities if len(places) == len(probabilities) else probabilities[places]
-    values, ids = found.topk(MAX_IDS)
-    beyond = values.cumsum(-1) - values >= MASS
-    ids, order = ids.masked_fill(beyond, probabilities.shape[1]).sort()
-    values = values.masked_fill(beyond, 0.0).gather(-1, order)
     at, named = torch.tensor(given, device=probabilities.device).T if given else (None, None)
     wanted_probabilities = probabilities[at, named] if given else probabilities.new_zeros(0)
-    together = torch.cat([values.flatten(), ids.int().flatten().view(torch.float32), wanted_probabilities])
-    return _shared(_on_the_processor(together), wanted, len(places))
+    heads, asked = sent(*likeliest(found), wanted_probabilities)()
+    return _shared(heads, asked, wanted)
 
 
-def _on_the_processor(numbers: Tensor) -> Tensor:
+def likeliest(probabilities: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each place as few ids as hold MASS, the crossing one included, and at most MAX_IDS; of a short vocabulary all.
+
+    Probabilities, and int32 ids that ascend; behind them 0, and an id that there is not.
+    """
+    vocabulary = probabilities.shape[1]
+    if vocabulary <= MAX_IDS:
+        ids = torch.arange(vocabulary, dtype=torch.int32, device=probabilities.device)
+        return probabilities, ids.expand_as(probabilities)
+    values, ids = probabilities.topk(MAX_IDS)
+    beyond = values.cumsum(-1) - values >= MASS
+    ids, order = ids.masked_fill(beyond, vocabulary).sort()
+    return values.masked_fill(beyond, 0.0).gather(-1, order), ids.int()
+
+
+def sent(values: Tensor, ids: Tensor, beside: Tensor | None = None) -> Callable[[], tuple[Heads, NDArray[np.float32]]]:
+    """Heads on their way to the processor, and numbers `beside` them: in one piece; the call waits for it."""
+    size = values.numel()
+    pieces = [values.flatten(), ids.flatten().view(torch.float32)]
+    arrives = _on_its_way(torch.cat(pieces if beside is None else [*pieces, beside]))
+
+    def arrived() -> tuple[Heads, NDArray[np.float32]]:
+        numbers = arrives()
+        here = numbers[size : 2 * size].view(torch.int32).view(ids.shape).numpy()
+        return Heads(numbers[:size].view(values.shape).numpy(), here), numbers[2 * size :].numpy()
+
+    return arrived
+
+
+def _on_its_way(numbers: Tensor) -> Callable[[], Tensor]:
     """Through memory that the device writes by itself."""
     if numbers.device.type == "cpu":
-        return numbers
+        return lambda: numbers
     here = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     here.copy_(numbers, non_blocking=True)
-    torch.cuda.current_stream().synchronize()
-    return here
+    there = torch.cuda.Event()
+    there.record()
+
+    def arrived() -> Tensor:
+        there.synchronize()
+        return here
+
+    return arrived
 
 
-def _shared(numbers: Tensor, wanted: Wanted, places: int) -> list[Heads]:
-    size = places * MAX_IDS
-    values = numbers[:size].view(places, MAX_IDS).numpy()
-    ids = numbers[size : 2 * size].view(torch.int32).view(places, MAX_IDS).numpy()
-    wanted_probabilities, heads, first, start = numbers[2 * size :].numpy(), [], 0, 0
+def _shared(all_heads: Heads, asked: NDArray[np.float32], wanted: Wanted) -> list[Heads]:
+    assert all_heads.ids is not None
+    heads, first, start = list[Heads](), 0, 0
     for own, given in zip(wanted.heads, wanted.given, strict=True):
         last, end = first + len(own), start + len(given)
-        heads.append(Heads(values[first:last], ids[first:last], wanted_probabilities[start:end]))
+        heads.append(Heads(all_heads.probabilities[first:last], all_heads.ids[first:last], asked[start:end]))
         first, start = last, end
     return heads

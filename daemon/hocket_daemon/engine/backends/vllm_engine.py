@@ -50,12 +50,14 @@ class Engine:
         settings: ModelSettings,
         *,
         top: int,
+        vocabulary: int,
         pass_tokens: int,
         captured_tokens: int | None,
         lost: Callable[[], None],
     ) -> None:
-        """`top` is how many ids a pass names behind a row; passes of so many `captured_tokens` are replayed on a GPU.
+        """`top` is how many ids a pass names behind a token; the `vocabulary` may be filled up by more than it has.
 
+        Passes of so many `captured_tokens` are replayed on a GPU.
         `lost` is called when a pass has failed, or a process died. Raises BadConfiguration.
         """
         check_version()
@@ -77,6 +79,7 @@ class Engine:
         if len(self.scheduler.kv_cache_manager.coordinator.single_type_managers) != 1:
             self.close()
             raise BadConfiguration(f"the model '{place}' mixes kinds of attention", "take another, or transformers")
+        self._core.collective_rpc("cut_heads", args=(vocabulary,))
         self._lost = lost
         self._core.engine_core.model_executor.register_failure_callback(lost)
 

@@ -58,6 +58,7 @@ class VllmModel(Worded):
             place,
             replace(settings, context=context),
             top=min(MAX_IDS, int(config.vocab_size)),
+            vocabulary=self.vocabulary,
             pass_tokens=self.prefill_tokens + settings.slots * _REREAD_TOKENS,
             captured_tokens=captured,
             lost=_end,

@@ -17,7 +17,7 @@ from hocket_bus.errors import BadConfiguration, HocketError
 
 from ..preemption import Interrupt, Preempted
 from ..sampling.distribution import VOCABULARY_LIMIT
-from ..sampling.heads import MASS, NO_PROBABILITIES, Heads
+from ..sampling.heads import MASS, MAX_IDS, NO_PROBABILITIES, Heads
 from ..segments import Segment
 from .rows import RowMemory
 from .vllm_engine import Engine
@@ -44,12 +44,11 @@ class _Fed(NamedTuple):
 
 
 class _Behind(NamedTuple):
-    """What vLLM tells of a row: [1, 1 + top] behind its last token, and behind each of a prompt's but the last."""
+    """What follows a row's last token, and [tokens, 1 + top] of vLLM's behind each of a prompt's but the last."""
 
-    ids: NDArray[np.int32]
-    logs: NDArray[np.float32]
-    prompt_ids: NDArray[np.int32] | None
-    prompt_logs: NDArray[np.float32] | None
+    last: Heads
+    prompt_ids: NDArray[np.int32] | None = None
+    prompt_logs: NDArray[np.float32] | None = None
 
 
 class VllmRows(RowMemory):
@@ -99,14 +98,7 @@ class VllmRows(RowMemory):
         for each in fed:
             self._feed(each)
         found = self._passes([each.row for each in fed], interrupt, before)
-        behind = [found[each.row] for each in fed]
-        last = self._heads(
-            np.concatenate([each.ids for each in behind]), np.concatenate([each.logs for each in behind])
-        )
-        asked = iter(
-            self._asked(each, before[each.row], own, last.at(place))
-            for place, (each, own) in enumerate(zip(fed, behind, strict=True))
-        )
+        asked = iter(self._asked(each, before[each.row], found[each.row]) for each in fed)
         return [_joined([next(asked) for _ in segment.rows]) for segment in segments]
 
     def _decodes(self, fed: _Fed) -> bool:
@@ -141,7 +133,7 @@ class VllmRows(RowMemory):
             outputs, executed = self._engine.step()
             for output in outputs:
                 row = waiting.pop(output.request_id)
-                found[row] = _parsed(output)
+                found[row] = _parsed(output, self._engine.scheduler.behind(output.request_id))
                 self._rows[row].held = self.lengths[row] = len(self._rows[row].ids)
                 self._engine.scheduler.decoding.discard(output.request_id)
             if waiting and (interrupt.is_set or not executed):
@@ -167,8 +159,9 @@ class VllmRows(RowMemory):
         self._rows[row] = _Row(state.ids[:length])
         self.lengths[row] = length
 
-    def _asked(self, fed: _Fed, start: int, behind: _Behind, last: Heads) -> Heads:
-        """What a segment is told of one of its rows, which held `start` tokens; `last` follows all of it."""
+    def _asked(self, fed: _Fed, start: int, behind: _Behind) -> Heads:
+        """What a segment is told of one of its rows, which held `start` tokens."""
+        last = behind.last
         if behind.prompt_logs is None or behind.prompt_ids is None:
             return last
         inside = slice(start, start + len(fed.ids) - 1)
@@ -180,24 +173,8 @@ class VllmRows(RowMemory):
                 given = np.append(given, self._probability(last, fed.given[-1])).astype(np.float32)
         if not fed.every:
             return Heads(last.probabilities, last.ids, given)
-        inner = self._heads(behind.prompt_ids[inside], behind.prompt_logs[inside])
+        inner = likeliest_here(behind.prompt_ids[inside], behind.prompt_logs[inside], self._vocabulary)
         return _joined([inner, Heads(last.probabilities, last.ids, given)])
-
-    def _heads(self, ids: NDArray[np.int32], logs: NDArray[np.float32]) -> Heads:
-        """Of vLLM's [places, 1 + top], which fall behind the first column, what `cut` gives; all of a short vocabulary.
-
-        What fills a vocabulary up gets no probability.
-        """
-        ids, probabilities = ids[:, 1:], np.exp(logs[:, 1:])
-        outside = ids >= self._vocabulary
-        if outside.any():
-            filled = np.where(outside, probabilities, 0.0).sum(axis=1, keepdims=True)
-            probabilities = np.where(outside, 0.0, probabilities / (1.0 - filled)).astype(np.float32)
-        if self._engine.top >= self._vocabulary:
-            return _ascending(ids, probabilities, outside)
-        beyond = (probabilities.cumsum(axis=1) - probabilities >= MASS) | outside
-        width = ids.shape[1] - int(beyond.sum(axis=1).min())
-        return _ascending(ids[:, :width], probabilities[:, :width], beyond[:, :width])
 
     def _probability(self, head: Heads, token: int) -> float:
         """Of a token; of one beyond those that are named the average of what they leave out."""
@@ -206,23 +183,42 @@ class VllmRows(RowMemory):
         if named.size:
             return float(named[0])
         rest = 1.0 - float(head.probabilities.sum(dtype=np.float64))
-        return float(max(0.0, rest) / max(1, self._vocabulary - head.ids.shape[1]))
+        return float(max(0.0, rest) / max(1, self._vocabulary - int(np.count_nonzero(head.probabilities))))
 
 
-def _parsed(output: Any) -> _Behind:  # noqa: ANN401 - vLLM's own
-    if output.new_logprobs is None:
+def likeliest_here(ids: NDArray[np.int32], logs: NDArray[np.float32], vocabulary: int) -> Heads:
+    """Of vLLM's [places, 1 + top], which fall behind the first column, what `likeliest` gives.
+
+    What fills a vocabulary up gets no probability.
+    """
+    ids, probabilities = ids[:, 1:], np.exp(logs[:, 1:])
+    outside = ids >= vocabulary
+    if outside.any():
+        filled = np.where(outside, probabilities, 0.0).sum(axis=1, keepdims=True)
+        probabilities = np.where(outside, 0.0, probabilities / (1.0 - filled)).astype(np.float32)
+    if vocabulary <= MAX_IDS:
+        return _ascending(ids, probabilities, outside, vocabulary)
+    beyond = probabilities.cumsum(axis=1) - probabilities >= MASS
+    return _ascending(ids, probabilities, beyond | outside, MAX_IDS)
+
+
+def _parsed(output: Any, last: Heads) -> _Behind:  # noqa: ANN401 - vLLM's own
+    if not output.new_token_ids:
         raise HocketError(f"vLLM ended a row ({output.finish_reason})", "look into the daemon's log, and restart it")
-    last, prompt = output.new_logprobs, output.new_prompt_logprobs_tensors
+    prompt = output.new_prompt_logprobs_tensors
     if prompt is None:
-        return _Behind(last.logprob_token_ids, last.logprobs, None, None)
-    return _Behind(last.logprob_token_ids, last.logprobs, prompt.logprob_token_ids.numpy(), prompt.logprobs.numpy())
+        return _Behind(last)
+    return _Behind(last, prompt.logprob_token_ids.numpy(), prompt.logprobs.numpy())
 
 
-def _ascending(ids: NDArray[np.int32], probabilities: NDArray[np.float32], left_out: NDArray[np.bool_]) -> Heads:
-    """One sort of numbers that have an id above and the bits of its probability below."""
+def _ascending(
+    ids: NDArray[np.int32], probabilities: NDArray[np.float32], left_out: NDArray[np.bool_], width: int
+) -> Heads:
+    """One sort of numbers that have an id above and the bits of its probability below; the first `width` of a row."""
     bits = np.where(left_out, np.float32(0), probabilities).view(np.uint32)
     pairs = np.where(left_out, VOCABULARY_LIMIT, ids).astype(np.uint64) << _BITS | bits
     pairs.sort(axis=1)
+    pairs = pairs[:, :width]
     return Heads(pairs.astype(np.uint32).view(np.float32), (pairs >> _BITS).astype(np.int32))
 
 

@@ -1,6 +1,6 @@
 """What vLLM runs of ours inside its engine: rows that decode only when asked to, are cut, and take another token.
 
-vLLM finds both classes by their names, the second one in every rank's process. Nothing here knows of models or prompts.
+vLLM finds both classes by their names, the second one in every rank's process. Nothing here knows of prompts.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from typing import Any
 
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.request import RequestStatus
+
+from ..sampling.heads import NO_HEADS, Heads
+from .vllm_sampler import HeadSampler
 
 
 class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
@@ -19,6 +22,7 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         super().__init__(*args, **kwargs)
         self.decoding: set[str] = set()  # rows that decode in the next pass
         self.found: dict[str, int] = {}  # rows that may begin with no more than so many tokens of the prefix cache
+        self._heads, self._places = NO_HEADS, dict[str, int]()  # of the last pass, and whose is which
         self._find = self.kv_cache_manager.get_computed_blocks
         self.kv_cache_manager.get_computed_blocks = self._found
 
@@ -29,6 +33,18 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
         output = super().schedule(*args, **kwargs)
         self.running += held
         return output
+
+    def update_from_output(self, scheduler_output: Any, model_runner_output: Any) -> Any:  # noqa: ANN401 - vLLM's own
+        """What a pass gave; heads stay in one piece, which vLLM would cut and carry row by row."""
+        told, model_runner_output.logprobs = model_runner_output.logprobs, None
+        if told is not None:
+            self._heads = Heads(told.logprobs, told.logprob_token_ids)
+            self._places = model_runner_output.req_id_to_index
+        return super().update_from_output(scheduler_output, model_runner_output)
+
+    def behind(self, request_id: str) -> Heads:
+        """What follows a row that the last pass has read."""
+        return self._heads.at(self._places[request_id])
 
     def _found(self, request: Any) -> Any:  # noqa: ANN401 - vLLM's own
         """What the prefix cache has of a request, without what is to be scored: that must pass through the model."""
@@ -97,9 +113,13 @@ class RowScheduler(Scheduler):  # type: ignore[misc,unused-ignore]
 
 
 class ForcedTokens:
-    """Mixed into the worker of every rank: the batch that its model runner keeps takes the same tokens."""
+    """Mixed into the worker of every rank: what its model runner draws is cut there, and replaced in its batch."""
 
     model_runner: Any
+
+    def cut_heads(self, vocabulary: int) -> None:
+        """Tell of rows no more than their heads, of so many ids."""
+        self.model_runner.sampler = HeadSampler(vocabulary)
 
     def force_tokens(self, tokens: dict[str, int]) -> None:
         """Replace the last token of each of these rows."""

@@ -59,6 +59,13 @@ def truncate(
     `probabilities` has shape [vocabulary] and sums to 1; or that of `ids`, which ascend, and to less: where that is
     less than `wire_mass`, all of them are taken. Their mass is counted in float64. Ties go to the lowest id.
     """
+    return truncated(probabilities, wire_mass, ids)[0]
+
+
+def truncated(
+    probabilities: NDArray[np.floating], wire_mass: float, ids: NDArray[np.integer] | None = None
+) -> tuple[Distribution, NDArray[np.int64]]:
+    """What `truncate` gives, and where in `probabilities` its ids stand."""
     candidates, values = _candidates(probabilities, wire_mass, whole=ids is None)
     highest = values if len(values) <= MAX_IDS else np.partition(values, -MAX_IDS)[-MAX_IDS:]
     falling = np.sort(highest)[::-1]
@@ -69,18 +76,21 @@ def truncate(
         inside = np.delete(inside, tied[-surplus:])
     heads = values[inside].astype(np.float64)
     kept = float(heads.sum())
-    taken = candidates[inside] if ids is None else ids[candidates[inside]].astype(np.int64)
-    return Distribution(taken, _counts(heads / kept), float(np.float32(min(1.0, kept))))
+    places = inside if candidates is None else candidates[inside]
+    taken = places if ids is None else ids[places].astype(np.int64)
+    return Distribution(taken, _counts(heads / kept), float(np.float32(min(1.0, kept)))), places
 
 
 def _candidates(
     probabilities: NDArray[np.floating], wire_mass: float, *, whole: bool
-) -> tuple[NDArray[np.int64], NDArray[np.floating]]:
+) -> tuple[NDArray[np.int64] | None, NDArray[np.floating]]:
     """Places above a floor that together hold the mass, and theirs: sorting these few costs far less than sorting all.
 
-    A part of a vocabulary is few already, and may not hold it.
+    A part of a vocabulary is few already, and may not hold it; None are all places.
     """
     if not whole:
+        if np.count_nonzero(probabilities) == len(probabilities):
+            return None, probabilities
         places = probabilities.nonzero()[0]
         return places, probabilities[places]
     # All ids at or below `safe` hold less than 1 - wire_mass.

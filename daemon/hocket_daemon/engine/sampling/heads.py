@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..segments import Wanted
-from .distribution import Distribution, truncate
+from .distribution import Distribution, truncated
 
 Probabilities: TypeAlias = NDArray[np.floating]
 Table: TypeAlias = NDArray[np.float64]  # [tokens, passages], or one row; it sums to 1, and to 0 where it is not known
@@ -74,9 +74,8 @@ class Heads:
     def _named(self) -> list[tuple[NDArray[np.int32], NDArray[np.float32]]]:
         """Of each place the ids that are not left out, and their probabilities."""
         assert self.ids is not None
-        numbers = np.count_nonzero(self.probabilities, axis=1).tolist()
-        rows = zip(self.ids, self.probabilities, numbers, strict=True)
-        return [(ids[:number], values[:number]) for ids, values, number in rows]
+        rows = zip(self.ids, self.probabilities, strict=True)
+        return [(ids[:number], values[:number]) for ids, values in rows for number in [np.count_nonzero(values)]]
 
 
 NO_HEADS = Heads(np.zeros((0, 0), np.float32))
@@ -138,9 +137,9 @@ def made(heads: Heads, weights: list[float], wire_mass: float, contrast: Contras
     ids, rows = heads.aligned()
     if contrast is not None:
         rows = contrasted(ids, rows[:-1], rows[-1], contrast)
-    distribution = truncate(_mixed(ids, rows, weights), wire_mass, ids)
-    columns = distribution.ids if ids is None else ids.searchsorted(distribution.ids)
-    return Made(distribution, rows.take(columns, axis=1) * np.array(weights or [1.0], np.float32)[:, None])
+    distribution, columns = truncated(_mixed(ids, rows, weights), wire_mass, ids)
+    parts = rows.take(columns, axis=1)
+    return Made(distribution, parts * np.array(weights, np.float32)[:, None] if weights else parts)
 
 
 def contrasted(
@@ -184,4 +183,6 @@ def within(own: Made, token: int) -> Table | None:
 
 def _mixed(ids: NDArray[np.int32] | None, rows: Probabilities, weights: list[float]) -> Probabilities:
     """Rounding is divided out where all is named; where something is left out, it stays so."""
-    return mix(rows, weights) if ids is None else np.array(weights or [1.0], np.float32) @ rows
+    if ids is None:
+        return mix(rows, weights)
+    return np.array(weights, np.float32) @ rows if weights else rows[0]

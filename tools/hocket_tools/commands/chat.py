@@ -51,7 +51,7 @@ def chat(
     """Talk with the pair: a question may refer to what was said before.
 
     The conversation is kept in the pair's folder, in chat.json, and goes on there next time. Of its earlier turns the
-    cloud is told those that it has read already; [egress] history in device.toml says more, or less.
+    cloud is told those that it has read already; history under egress in device.toml says more, or less.
 
     Ctrl-C ends an answer, Ctrl-D the conversation. /help lists what else can be said.
     """
@@ -109,7 +109,7 @@ class Conversation:
         return self._client.chat(**self._options, alone=self._alone, turns=turns)
 
     def _line(self) -> str | None:
-        """The next line, None at the end of the input."""
+        """The next line, None at the end of the input; one that is left with Ctrl-C is empty."""
         prompt = "> " if sys.stdin.isatty() else ""
         if prompt:
             import readline  # noqa: F401 - gives `input` its keys and its history
@@ -119,6 +119,9 @@ class Conversation:
             if prompt:
                 self._out.print()
             return None
+        except KeyboardInterrupt:
+            self._note("\nCtrl-D, or /quit, leaves")
+            return ""
 
     def _ask(self, question: str) -> None:
         """One answer; what goes wrong with it is told, and the conversation goes on."""

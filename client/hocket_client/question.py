@@ -149,6 +149,7 @@ class Options(TypedDict, total=False):
     temperature: float  # 0 is greedy
     top_p: float
     documents: int  # passages a side
+    within: str  # a folder, or a document, of the asked side from which alone its passages are
     stop: str | tuple[str, ...]  # texts before which the answer ends
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
@@ -175,6 +176,7 @@ def ask_message(
     temperature: float = DRAWN.temperature,
     top_p: float = DRAWN.top_p,
     documents: int = DEFAULTS.documents,
+    within: str = DEFAULTS.within,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
     require_cloud: bool = False,
@@ -191,7 +193,7 @@ def ask_message(
     seed = secrets.randbits(64) if seed is None else seed
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
     dispatched = DispatchOptions(alone=alone, pace=pace, to=to)
-    options, fits = _options(mode, aggregated, dispatched, NamedOptions(values=dict(own)))
+    options = _options(mode, aggregated, dispatched, NamedOptions(values=dict(own)))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -201,13 +203,12 @@ def ask_message(
         sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed, max_tokens=max_tokens),
         task=task,
         documents=documents,
+        within=within,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,
     )
     _check_ranges(ask, pace)
-    if not fits:
-        raise BadRequest(f"these are options of another mode than {mode[:50]}", "leave them out")
     return ask
 
 
@@ -223,13 +224,17 @@ def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: 
 
 def _options(
     mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions, named: NamedOptions
-) -> tuple[ModeOptions | None, bool]:
-    """What the mode is told, and whether nothing was said that it does not know."""
+) -> ModeOptions | None:
+    """What the mode is told. Raises BadRequest where anything was said that it does not know."""
+    options: ModeOptions | None = named if named.values else None
+    fits = aggregated == AggregationOptions() and not dispatched.to
     if mode in AGGREGATING:
-        return aggregated, not named.values and not dispatched.to
-    if mode == "dispatch":
-        return dispatched, not named.values and aggregated == AggregationOptions(alone=dispatched.alone)
-    return named if named.values else None, aggregated == AggregationOptions() and not dispatched.to
+        options, fits = aggregated, not named.values and not dispatched.to
+    elif mode == "dispatch":
+        options, fits = dispatched, not named.values and aggregated == AggregationOptions(alone=dispatched.alone)
+    if not fits:
+        raise BadRequest(f"these are options of another mode than {mode[:50]}", "leave them out")
+    return options
 
 
 def _check_ranges(ask: Ask, pace: float) -> None:

@@ -122,7 +122,7 @@ class Gating:
     def start(self, passages: int, *, there: bool) -> None:
         """Search; without another side, which `there` says, there is nothing to decide."""
         if there:
-            self._lookups.search(search_text(self._ask.prompt), passages, "", self._on_found)
+            self._lookups.search(search_text(self._ask.prompt), passages, "", self._on_found, self._ask.within)
         else:
             self._go(NO_OTHER_SIDE)
 

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 import hocket_models
 from hocket_bus.messages import Prompt, Task
 from hocket_daemon.engine.catalog.store import is_installed, place
-from hocket_daemon.engine.text.chat_template import DAY, turn
+from hocket_daemon.engine.text.chat_template import DAY, rendered
 from hocket_daemon.engine.text.file_tokenizer import FileTokenizer
 from hocket_daemon.engine.text.tokenizer import Worded, fingerprint
 
@@ -84,7 +84,7 @@ def test_a_block_that_training_looks_for_is_its_text() -> None:
     theirs.chat_template = TEMPLATE + "{% generation %}{{ bos_token }} and {% endgeneration %}on"
     asked = [{"role": "user", "content": "?"}]
     expected = theirs.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
-    assert turn(theirs.chat_template, theirs.special_tokens_map, "?") == expected
+    assert rendered(theirs.chat_template, theirs.special_tokens_map, [("user", "?")]) == expected
 
 
 def test_a_template_that_asks_for_the_date_gets_the_same_every_day(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_of_several_templates_the_default_is_taken_and_older_files_name_tokens_e
     asked = [{"role": "user", "content": "?"}]
     assert ours.bos_token_id == theirs.bos_token_id
     expected = theirs.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
-    assert turn(ours.chat_template or "", ours.special_tokens_map, "?") == expected
+    assert rendered(ours.chat_template or "", ours.special_tokens_map, [("user", "?")]) == expected
 
 
 @pytest.mark.parametrize("fault", ["nothing", "no json", "no config", "a list"])
@@ -129,4 +129,4 @@ def test_a_template_may_refuse_and_may_not_reach_out(tmp_path: Path) -> None:
     for template in ("{{ raise_exception('no') }}", "{{ messages.__class__.__mro__ }}", "{% if %}"):
         tokenizer.chat_template = template
         with pytest.raises(ValueError, match="the chat template fails"):
-            turn(tokenizer.chat_template, tokenizer.special_tokens_map, "?")
+            rendered(tokenizer.chat_template, tokenizer.special_tokens_map, [("user", "?")])

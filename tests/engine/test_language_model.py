@@ -164,8 +164,9 @@ def test_the_last_row_has_the_question_alone_where_it_is_wanted(model: LanguageM
     both = behind(passages, alone=True)
     np.testing.assert_allclose(both[:, :-1], behind(passages, alone=False), atol=1e-5)
     np.testing.assert_allclose(both[:, -1:], behind([], alone=True), atol=1e-5)
-    tokens, _ = measure(model, question, passages, task="answer", alone=True)
-    assert tokens == sum(measure(model, question, texts, task="answer")[0] for texts in (passages, []))
+    prompt = Prompt(query=question)
+    tokens, _ = measure(model, prompt, passages, task="answer", room=8, alone=True)
+    assert tokens == sum(measure(model, prompt, texts, task="answer", room=8)[0] for texts in (passages, []))
 
 
 def test_an_answer_that_is_read_in_parts_reads_as_at_once(model: LanguageModel) -> None:

@@ -87,7 +87,8 @@ class Ask(Message, frozen=True):
     """One question, for one mode; `options` are that mode's own, None stands for its defaults.
 
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
-    be published beyond those that the client has said it has read.
+    be published beyond those that the client has said it has read. `within` is a folder, or a document, of the asked
+    side from which alone its passages are; empty: all are searched.
     """
 
     request: Id
@@ -100,6 +101,7 @@ class Ask(Message, frozen=True):
     documents: Annotated[int, Meta(ge=0, le=64)] = 2
     stop: Annotated[list[Line], Meta(max_length=16)] = []
     ignore_eos: bool = False
+    within: Annotated[str, Meta(max_length=4_096)] = ""
     deadline_s: Seconds = 120.0
     window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
 

@@ -46,6 +46,10 @@ class DraftingSession(Protocol):
         """The key for which this side works."""
 
     @property
+    def within(self) -> str:
+        """The folder from which alone this side's passages are; empty: all are searched."""
+
+    @property
     def rtt_s(self) -> float:
         """The round trip to the other side as it is now; 0 while none is known."""
 
@@ -225,7 +229,8 @@ class Drafter:
         elif self._find is not None:
             self._stop_finding = self._find(self._on_passages)
         else:
-            self._lookups.search(search_text(begin.prompt), begin.documents, begin.scorer, self._on_passages)
+            text, within = search_text(begin.prompt), self._session.within
+            self._lookups.search(text, begin.documents, begin.scorer, self._on_passages, within)
 
     def close(self) -> None:
         """Free the rows, behind whatever the compute thread still does with them."""

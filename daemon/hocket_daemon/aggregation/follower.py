@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
+    within = ""
+
     def __init__(self, services: Services, begin: Begin, peer: Peer, scheduler: Callable[[], Scheduler]) -> None:
         self.closed = False
         self._services = services

@@ -39,7 +39,7 @@ from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Effects
 from .drafter import Drafter
 from .exchange import Confirmed
-from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_ingested, options_of
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_found, options_of
 from .lookahead import MAX_LOOKAHEAD
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
@@ -112,7 +112,8 @@ class Leader(Leading):
         if self._partner.alone:
             self._check_documents()
         elif self._begin.documents and not self._drafter.documents:
-            self._reply.notice("no documents are ingested on this side: the cloud's alone decide (η = 0)")
+            missing = f"nothing is found in {self.within}" if self.within else "no documents are ingested on this side"
+            self._reply.notice(f"{missing}: the cloud's alone decide (η = 0)")
         else:
             self._agree()
 
@@ -296,7 +297,7 @@ class Leader(Leading):
         """Say that an answer without documents is the model's own; fail where the cloud's have begun it."""
         if self._begin.documents == 0 or self._drafter.documents:
             return True
-        missing = nothing_ingested(self._services.side, self._known.ready)
+        missing = nothing_found(self._services.side, self._known.ready, self.within)
         if self._steps:
             self.fail(missing)
         else:

@@ -40,7 +40,9 @@ def options_of(ask: Ask) -> AggregationOptions:
     return ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
 
 
-def nothing_ingested(side: Side, ready: Ready | None) -> Unavailable:
-    """What is missing where the leader's `side` has no documents; the other one may have said what it has."""
+def nothing_found(side: Side, ready: Ready | None, within: str) -> Unavailable:
+    """What is missing where the leader's `side` has no passage; the other one may have said what it has."""
+    if within:
+        return Unavailable(f"nothing is found in {within}", "name another folder, or search all documents")
     where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
     return Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH")

@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
+    within = ""
+
     def __init__(self, services: Services, opening: Dispatch, peer: Peer, on_first: Callable[[], None]) -> None:
         """`on_first` is told the first token of an answer that begins here."""
         self.closed = False

@@ -28,7 +28,7 @@ def own_writer(
     find: Find | None = None,
 ) -> OwnWriter:
     """`chain` holds the answer's tokens and belongs to the session; `side` writes. `find` instead of a search."""
-    find = find or _search(services, opening, session.user)
+    find = find or _search(services, opening, session)
     if services.reader is not None:
         return ServerReader(services, opening, chain, session, side, find=find)
     return LocalWriter(services, opening, chain, session, side, find=find)
@@ -39,15 +39,15 @@ def rows_needed(services: Services, documents: int, contrast: float) -> int:
     return 1 if services.reader is not None else rows_of(documents, alone=bool(contrast))
 
 
-def _search(services: Services, opening: Dispatch, user: str) -> Find:
+def _search(services: Services, opening: Dispatch, session: WritingSession) -> Find:
     """Of this side's documents."""
 
     def find(done: Callable[[Passages | HocketError], None]) -> Callable[[], None]:
-        lookups = services.retrieval.lookups(user)
+        lookups = services.retrieval.lookups(session.user)
         if opening.documents == 0:
             done(NO_PASSAGES)
         else:
-            lookups.search(search_text(opening.prompt), opening.documents, "", done)
+            lookups.search(search_text(opening.prompt), opening.documents, "", done, session.within)
         return lookups.close
 
     return find

@@ -19,6 +19,10 @@ class WritingSession(Protocol):
     def user(self) -> str:
         """The key for which this side works."""
 
+    @property
+    def within(self) -> str:
+        """The folder from which alone this side's passages are; empty: all are searched."""
+
     def on_found(self) -> None:
         """This side's own writer has its passages."""
 

@@ -22,6 +22,7 @@ class Leading(ABC):
     def __init__(self, services: Services, reply: Reply) -> None:
         self.closed = False
         self.user = reply.user  # the key of whoever asked
+        self.within = reply.ask.within  # the folder from which alone this side's passages are
         self._services = services
         self._reply = reply
         self._written: Finish | None = None  # the answer lacks nothing but the other side's sources

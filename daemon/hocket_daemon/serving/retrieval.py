@@ -76,9 +76,11 @@ class Lookups:
         self._user = user
         self._asked: set[bytes] = set()
 
-    def search(self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None]) -> None:
+    def search(
+        self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None], within: str = ""
+    ) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer), done)
+        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=within), done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]

@@ -39,6 +39,9 @@ To = Annotated[
     Literal["", "device", "cloud", "server"],
     typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
 ]
+Within = Annotated[
+    str, typer.Option("--in", metavar="PATH", help="Read this folder, or document, alone; the cloud reads as ever.")
+]
 AskedHome = Annotated[
     Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
 ]
@@ -67,6 +70,7 @@ def ask(
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
+    within: Within = "",
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
     require_cloud: Annotated[
@@ -90,12 +94,12 @@ def ask(
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
     from hocket_tools import console
-    from hocket_tools.pair.meant import meant
+    from hocket_tools.pair.meant import folder_named, meant
 
     options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
-    options |= {"stop": tuple(stop or ()), "to": to}
+    options |= {"stop": tuple(stop or ()), "to": to, "within": folder_named(within)}
     if to and mode == ASKED.mode:
         options["mode"] = "dispatch"
     text = console.stdin_text() if question == "-" else question

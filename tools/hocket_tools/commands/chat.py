@@ -11,7 +11,7 @@ import typer
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_TOKENS
-from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Mode
+from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Mode, Within
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Done
@@ -43,6 +43,7 @@ def chat(
     max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
+    within: Within = "",
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; nothing is kept then.")
     ] = None,
@@ -58,15 +59,16 @@ def chat(
     from hocket_bus import paths
     from hocket_client import Client
     from hocket_tools.pair.home import Home
-    from hocket_tools.pair.meant import meant
+    from hocket_tools.pair.meant import folder_named, meant
     from hocket_tools.pair.saved_chat import saved_turns
 
     where, keys = meant(endpoint, home)
     file = None if endpoint or (home is None and paths.named_endpoint()) else Home.find(home).at / "chat.json"
     options: dict[str, Any] = {"mode": mode, "system": system, "max_tokens": max_tokens, "temperature": temperature}
+    options |= {"documents": documents, "within": folder_named(within)}
     with Client(where, keys=keys) as client:
         turns = [] if new or file is None else saved_turns(file)
-        Conversation(client, options | {"documents": documents}, file, turns, alone=alone).run()
+        Conversation(client, options, file, turns, alone=alone).run()
 
 
 class Conversation:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,10 +33,11 @@ def search(
     from hocket_bus import paths
     from hocket_tools import console
     from hocket_tools.caller import Caller
+    from hocket_tools.pair.meant import folder_named
 
     if not query.strip():
         raise typer.BadParameter("is empty", param_hint="QUESTION")
-    folder = str(paths.expanded(Path(within)).absolute()) if within else ""
+    folder = folder_named(within)
     asked = m.Search(request=os.urandom(16), query=query, k=passages, within=folder)
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         found = caller.ask(asked, m.Passages)

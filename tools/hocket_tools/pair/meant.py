@@ -28,3 +28,8 @@ def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
         where = pair.listening("device")
     check_endpoint(where)
     return where, paths.keys(home)
+
+
+def folder_named(within: str) -> str:
+    """A folder, or a document, as a daemon on this machine knows it; empty where none is named."""
+    return str(paths.expanded(Path(within)).absolute()) if within else ""

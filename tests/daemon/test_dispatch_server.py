@@ -12,7 +12,7 @@ from fakes import ID, FakePeer, Part, part
 from two_sides import TEXTS, Clock
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Dispatch, Failed, Finish, Prompt, Sampling
+from hocket_bus.messages import Dispatch, Failed, Finish, Prompt, Sampling, Turn
 from hocket_daemon.dispatch.follower import Follower
 from hocket_daemon.dispatch.settings import DispatchSettings
 from hocket_daemon.engine.generators.generation import Usage
@@ -118,6 +118,23 @@ def test_the_text_is_the_servers(sides: Made) -> None:
         record = both.leader.record()
         assert record["prefilled"]["cloud"] == 7
         assert record["cost"]["exact"]
+
+
+def test_the_server_is_told_the_turns_that_it_has_read(sides: Made) -> None:
+    """The first answer is its own, and goes along with the next question; what the device wrote stays."""
+    both, server = sides(ask(max_tokens=100, ignore_eos=False, to="server"))
+    both.begin()
+    both.run_to_the_end()
+    read, unread = Turn(query=both.asked.prompt.query, answer=ANSWER), Turn(query="Who?", answer="Anna.")
+    both.again(ask(max_tokens=100, ignore_eos=False, to="server", turns=[unread, read]))
+    both.run_to_the_end()
+    assert server.texts[-1].request.turns == (read,)
+    both.again(ask(max_tokens=4, to="device", turns=[unread, read]))
+    both.run_to_the_end()
+    own = Turn(query=both.asked.prompt.query, answer=both.reader.done.text)
+    both.again(ask(max_tokens=100, ignore_eos=False, to="server", turns=[own, read]))
+    both.run_to_the_end()
+    assert server.texts[-1].request.turns == (read,)
 
 
 @pytest.mark.parametrize("at", range(1, 30, 4))

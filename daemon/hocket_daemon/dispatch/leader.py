@@ -282,10 +282,12 @@ class Leader(Leading):
         return self._answer.outcome(), self._answer.sources(self._services.side, self._own, peer_sources)
 
     def _readers(self) -> list[str]:
-        services, cloud = self._services, self._cloud
-        if cloud is not None and self._answer.ends_with("cloud"):
-            return [CLOUD] if cloud.is_linked else [services.server.place] if services.server is not None else []
-        return [services.reader.place] if services.reader is not None else []
+        cloud, server = self._cloud, self._services.server
+        if cloud is None or not self._answer.ends_with("cloud"):
+            server = self._services.reader
+        elif cloud.is_linked:
+            return [CLOUD]
+        return [server.place] if server is not None else []
 
     def _close(self, reason: str, *, whole: bool) -> None:
         self._own.end(reason)

@@ -65,7 +65,9 @@ class ServerWriter:
         left = msgspec.structs.replace(whole.sampling, max_tokens=whole.sampling.max_tokens - tokens)
         request = replace(whole, sampling=left, prefix=self._model.text(self._chain.ids))
         self.opened, stint = True, self._stint
-        self._asked = len(self._model.prompt("\n\n".join([*whole.passages, whole.prompt]), whole.task)) + tokens
+        earlier = [text for turn in whole.turns for text in (turn.query, turn.answer)]
+        prompt = "\n\n".join(filter(None, [whole.system, *whole.passages, *earlier, whole.prompt]))
+        self._asked = len(self._model.prompt(prompt, whole.task)) + tokens
         self.work.prompt = self.work.prefilled = self.work.prefilled + self._asked
         self._text = self._server.generate(
             request, lambda piece: self._on_text(stint, piece), lambda end: self._on_end(stint, end)

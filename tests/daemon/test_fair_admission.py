@@ -63,7 +63,7 @@ def test_one_key_may_have_everything_where_no_other_can_come() -> None:
     shared.enter("more", "b", 2, 0.0)
     maximum = ROWS - ORDINARY_ROWS
     Admission(PLACES, ROWS, shared=True).enter(0, "a", maximum, 0.0)
-    with pytest.raises(BadRequest, match="15 documents were asked for, the model has 16 slots, of which .* have 14"):
+    with pytest.raises(BadRequest, match="15 rows were asked for, the model has 16 slots, of which .* have 14"):
         shared.enter("most", "c", maximum + 1, 0.0)
     for places, rows in ((1, 9), (2, 2), (2, 3)):
         Admission(places, rows, shared=True).enter(0, "a", min(rows, 2), 0.0)

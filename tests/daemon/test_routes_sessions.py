@@ -166,7 +166,7 @@ def test_a_question_is_echoed_and_its_place_is_given_back_once() -> None:
         (ask(question=" \n"), "the question is empty: ask something"),
         (ask(question="x" * (MAX_QUESTION_CHARS + 1)), "the question has 8001 characters, the limit is 8000"),
         (ask(stop=["a", ""]), "a text to stop at is empty: leave it out"),
-        (ask(mode="aggregation", documents=9), "9 documents were asked for, the model has 8 slots: ask for fewer"),
+        (ask(mode="aggregation", documents=9), "9 rows were asked for, the model has 8 slots: ask for fewer documents"),
         (ask(mode="aggregation", options=AggregationOptions(method="x")), "unknown aggregation 'x': use one of:"),
     ],
 )

@@ -35,7 +35,9 @@ class FakeSlots:
 
     def take(self, rows: int) -> list[int]:
         if rows > len(self.held):
-            raise BadRequest(f"{rows} documents were asked for, the model has {len(self.held)} slots", "ask for fewer")
+            raise BadRequest(
+                f"{rows} rows were asked for, the model has {len(self.held)} slots", "ask for fewer documents"
+            )
         if rows > len(self.free):
             raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")
         taken = sorted(self.free)[:rows]

@@ -86,7 +86,7 @@ def test_full_slots_and_long_questions_are_refused(model: TransformersModel) -> 
     """Both are errors of the caller's kind, and cost no rows."""
     with pytest.raises(BadRequest, match="shorten"):
         read_at_once(model, "mira " * 2000, PASSAGES, task="answer", room=50)
-    with pytest.raises(BadRequest, match="9 documents.*8 slots"):
+    with pytest.raises(BadRequest, match="9 rows.*8 slots"):
         model.slots.take(9)
     groups = [opened(model) for _ in range(2)]
     with pytest.raises(Busy):

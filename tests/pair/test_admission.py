@@ -51,7 +51,7 @@ def test_no_more_is_promised_than_there_is_and_everybody_gets_a_turn() -> None:
         assert sum(count for _, count in held.values()) <= rows
     assert longest <= 25
     assert 0.2 <= min(retries) <= max(retries) <= 10
-    with pytest.raises(BadRequest, match="15 documents.*14 slots"):
+    with pytest.raises(BadRequest, match="15 rows.*14 slots"):
         admission.enter(bytes(16), "a", 15, now_s)
 
 
@@ -113,7 +113,7 @@ def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None
     with pytest.raises(Busy, match="2 of 2 places") as busy:
         client.ask(QUESTION).result()
     assert busy.value.retry_after_s > 0
-    with pytest.raises(BadRequest, match="17 documents.*16 slots"):
+    with pytest.raises(BadRequest, match="17 rows.*16 slots"):
         client.ask(QUESTION, documents=17).result()
     assert [stream.result().finish for stream in streams] == ["length"] * 2
     assert client.ask(QUESTION, max_tokens=2).result().token_ids

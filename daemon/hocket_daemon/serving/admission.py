@@ -111,8 +111,8 @@ class Admission:
         maximum = self._rows - self._reserved_rows
         if rows > maximum:
             share = f", of which one machine may have {maximum}" if self._reserved_rows else ""
-            text = f"{rows} documents were asked for, the model has {self._rows} slots{share}"
-            raise BadRequest(text, "ask for fewer")
+            text = f"{rows} rows were asked for, the model has {self._rows} slots{share}"
+            raise BadRequest(text, "ask for fewer documents")
 
     def _is_reserved(self, user: str, rows: int, taken: int) -> bool:
         """Whether it is not for `user`, with `rows` rows more, to take what would be left to a key that holds none."""

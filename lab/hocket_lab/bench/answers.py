@@ -187,9 +187,10 @@ def claim(report: Report, weights: Weights) -> None:
     for of, knowing in KNOWING.items():
         _compare(report, (of,), (pair, knowing), _RATIO, _RATIO_LOW if of != "chats" else 0.0)
     _compare(report, ("two-sided",), (pair, DRCG_TEXT), 1.0, 0.0)
-    if honest := [bool(row["left"]) for row in report.rows if row["who"] == pair and "left" in row]:
-        left = fmean(honest)
-        report.claim(f"{pair}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
+    for who in (pair, CONTRAST):
+        if honest := [bool(row["left"]) for row in report.rows if row["who"] == who and "left" in row]:
+            left = fmean(honest)
+            report.claim(f"{who}: honest clouds that are left", f"<= {_LEFT:g}", left, left <= _LEFT)
 
 
 def claim_contrast(report: Report, weights: Weights) -> None:

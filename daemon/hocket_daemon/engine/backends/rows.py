@@ -37,7 +37,9 @@ class RowMemory:
     def take(self, rows: int) -> list[int]:
         """Free rows, now empty, neighbours where there are such. Raises Busy, or BadRequest for more than there are."""
         if rows > len(self._free):
-            raise BadRequest(f"{rows} documents were asked for, the model has {len(self._free)} slots", "ask for fewer")
+            raise BadRequest(
+                f"{rows} rows were asked for, the model has {len(self._free)} slots", "ask for fewer documents"
+            )
         free = [row for row, is_free in enumerate(self._free) if is_free]
         if len(free) < rows:
             raise Busy("all slots of the model are taken", "try again shortly, or raise 'slots' in the configuration")

@@ -93,9 +93,16 @@ def test_questions_give_the_reference_ids_at_any_round_trip(
     _compare(client, expected, number)
 
 
-@pytest.mark.parametrize("contrast", [0.5, pytest.param(2.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("contrast", "number", "rtt_ms"),
+    [
+        (0.5, AT_ONCE, 60),
+        pytest.param(2.0, AT_ONCE, 60, marks=pytest.mark.slow),
+        *(pytest.param(0.5, 50, ms, marks=pytest.mark.long) for ms in (0, 40, 150)),
+    ],
+)
 def test_rows_that_are_set_against_the_question_alone_give_the_reference_ids(
-    tiny_models: dict[str, Path], expected: Callable[[int], Expected], contrast: float
+    tiny_models: dict[str, Path], expected: Callable[[int], Expected], contrast: float, number: int, rtt_ms: int
 ) -> None:
     """Coupled under a network and synchronous alike; and it changes tokens, so that the law can fail."""
     reference = Reference(tiny_models, contrast=contrast)
@@ -105,11 +112,12 @@ def test_rows_that_are_set_against_the_question_alone_give_the_reference_ids(
         return reference.answer(ask_message(QUESTIONS[number], topic=bytes(16), **options(number)))  # type: ignore[arg-type]
 
     with _linked(tiny_models, contrast=contrast) as (_, client, link):
-        link.set(Conditions.symmetric(0.06, 0.006, seed=7))
-        _compare(client, contrasted, AT_ONCE)
+        link.set(Conditions.symmetric(rtt_ms / 1000, rtt_ms / 10_000, seed=7))
+        _compare(client, contrasted, number)
         for i in range(3):
-            got = client.ask(QUESTIONS[i], aggregation="sync", **options(i)).result()  # type: ignore[arg-type]
-            assert got.token_ids == contrasted(i).ids
+            for aggregation in ("sync", "sync-both"):
+                got = client.ask(QUESTIONS[i], aggregation=aggregation, **options(i)).result()  # type: ignore[arg-type]
+                assert got.token_ids == contrasted(i).ids
     assert any(contrasted(i).ids != expected(i).ids for i in range(AT_ONCE))
 
 

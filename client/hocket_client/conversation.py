@@ -47,12 +47,12 @@ class Chat(Generic[S]):
     def turns(self) -> list[Turn]:
         """The conversation so far, the oldest first."""
         done = self._asked[1].done if self._asked is not None else None
-        if self._asked is None or done is None:
+        if self._asked is None or done is None or done.finish == "cancelled":
             return list(self._turns)
         return [*self._turns, Turn(query=self._asked[0], answer=done.text)]
 
     def ask(self, question: str) -> S:
-        """The stream of the answer. One that was left before its end is no turn."""
+        """The stream of the answer. One that was cancelled, or not read to its end, is no turn."""
         self._turns, self._asked = self.turns, None
         stream = self._ask(question, self._turns)
         self._asked = question, stream

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hocket_bus.errors import BadRequest
-from hocket_bus.messages import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, MAX_SYSTEM_CHARS, MAX_TURNS, Done, Prompt, Turn
+from hocket_bus.messages import (
+    MAX_ANSWER_CHARS,
+    MAX_QUESTION_CHARS,
+    MAX_SYSTEM_CHARS,
+    MAX_TURNS,
+    Done,
+    Finish,
+    Prompt,
+    Turn,
+)
 from hocket_bus.wire import decode, encode
 from hocket_client.conversation import MAX_CHARS, Chat, latest, prompt_of
 from hocket_client.question import ask_message
@@ -78,10 +87,10 @@ class Answer:
 
     done: Done | None = None
 
-    def end(self, text: str) -> None:
+    def end(self, text: str, finish: Finish = "eos") -> None:
         number = bytes(16)
         self.done = Done(
-            request=number, seq=0, finish="eos", token_ids=[], text=text, ttft_s=0, ms_per_token=0, mode="x", seed=0
+            request=number, seq=0, finish=finish, token_ids=[], text=text, ttft_s=0, ms_per_token=0, mode="x", seed=0
         )
 
 
@@ -99,6 +108,8 @@ def test_a_turn_counts_once_its_answer_was_read() -> None:
     chat = Chat(ask, [first])
     chat.ask("Where?").end("Here.")
     second = Turn(query="Where?", answer="Here.")
+    assert chat.turns == [first, second]
+    chat.ask("Cancelled?").end("Pa", "cancelled")
     assert chat.turns == [first, second]
     chat.ask("Left in the middle?")
     assert chat.turns == [first, second]

@@ -29,6 +29,7 @@ from hocket_bus.messages import (
     Sampling,
     Task,
     Turn,
+    Unknown,
 )
 from hocket_bus.messages import Options as ModeOptions
 from hocket_bus.messages.dispatch import Writer
@@ -150,6 +151,7 @@ class Options(TypedDict, total=False):
     top_p: float
     documents: int  # passages a side
     within: str  # a folder, or a document, of the asked side from which alone its passages are
+    unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
     stop: str | tuple[str, ...]  # texts before which the answer ends
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
@@ -177,6 +179,7 @@ def ask_message(
     top_p: float = DRAWN.top_p,
     documents: int = DEFAULTS.documents,
     within: str = DEFAULTS.within,
+    unknown: Unknown = DEFAULTS.unknown,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
     require_cloud: bool = False,
@@ -204,6 +207,7 @@ def ask_message(
         task=task,
         documents=documents,
         within=within,
+        unknown=unknown,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,

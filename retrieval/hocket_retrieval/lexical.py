@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -35,6 +35,9 @@ _PAIRED = (
 )
 _WORD = rf"(?:[^\W_]|[{_MARKS}])+"
 _WORDS = re.compile(_WORD)
+_NUMBER = r"\d+(?:[.,'’\u00a0\u202f]\d+)*"
+_NUMBERS = re.compile(_NUMBER)
+_TELLING = re.compile(f"{_NUMBER}(?!{_WORD})|{_WORD}")
 # What stands between spaces: a word, or several that signs join, perhaps with a dot before it or with # or + behind it.
 _NAME = re.compile(rf"(?:(?<![^\s(\"'])\.)?{_WORD}(?:(?:[.&@/:_-]|\+\+?|#){_WORD})*(?:#|\+\+?)?")
 _RUNS = re.compile(rf"[{_PAIRED}][{_PAIRED}{_MARKS}]*")
@@ -72,6 +75,60 @@ def content_words(query: str) -> list[str]:
     Where none tells anything, nor any name with signs, all words of the question are these.
     """
     return list(dict.fromkeys(words(" ".join(_telling(query)))))
+
+
+def missing_words(text: str, read: Iterable[str]) -> list[tuple[int, int]]:
+    """Where in a text, from and to which character, the words and numbers are that nothing `read` has.
+
+    A word is there where it stands whole or by its stem, a number whatever parts its thousands. Words that tell nothing
+    are never missing. Of a script without spaces those characters are that stand in no pair which is there.
+    """
+    stop_words = STOP_WORDS[detect(_WORDS.findall(fold_case(text)))]
+    held = [_Held.of(each) for each in read]
+    missing = list[tuple[int, int]]()
+    for found in _TELLING.finditer(text):
+        word = fold_case(found[0])
+        if word in stop_words or ("a" <= word <= "z" and len(word) == 1) or any(each.has(word) for each in held):
+            continue
+        missing += _unpaired(found, held) if _RUNS.search(word) else [found.span()]
+    return missing
+
+
+class _Held(NamedTuple):
+    """What a text has: its words and numbers as they are searched, and its stems in its language."""
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    language: str
+
+    @classmethod
+    def of(cls, text: str) -> _Held:
+        language, numbers = language_of(text), map(_digits, _NUMBERS.findall(text))
+        stems = _stems(_WORDS.findall(fold_case(text)), language)
+        return cls(frozenset([*words(text), *numbers]), frozenset(stems), language)
+
+    def has(self, word: str) -> bool:
+        if _NUMBERS.fullmatch(word):
+            return _digits(word) in self.words
+        return self.words.issuperset(_parts(fold(word))) or not self.stems.isdisjoint(_stems([word], self.language))
+
+
+def _digits(number: str) -> str:
+    return fold("".join(_WORDS.findall(number)))
+
+
+def _unpaired(found: re.Match[str], held: Sequence[_Held]) -> Iterator[tuple[int, int]]:
+    """Spans of several characters of a word in which no pair is held."""
+    clusters = [(each.start(), each.end()) for each in _CLUSTER.finditer(found[0])]
+    covered = [False] * len(clusters)
+    for at, (first, second) in enumerate(pairwise(clusters)):
+        pair = fold(found[0][first[0] : second[1]])
+        if any(pair in each.words for each in held):
+            covered[at] = covered[at + 1] = True
+    for is_held, run in groupby(zip(covered, clusters, strict=True), lambda each: each[0]):
+        ends = [cluster for _, cluster in run]
+        if not is_held and len(ends) > 1:
+            yield found.start() + ends[0][0], found.start() + ends[-1][1]
 
 
 def language_of(text: str) -> str:

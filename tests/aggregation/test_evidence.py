@@ -46,33 +46,30 @@ def ready(best: float, documents: int = 2, scorer: str = COSINE) -> Ready:
 )
 def test_the_nearest_passage_of_either_side_decides(device: tuple[float, ...], cloud: float, told: bool) -> None:
     """Told once, when both have searched, however often it is looked."""
-    heard: list[str] = []
-    evidence = Evidence(begin(), MINIMUM, heard.append)
-    evidence.look(own(*device), None, alone=False)
-    assert heard == []
-    for _ in range(2):
-        evidence.look(own(*device), ready(cloud), alone=False)
-    assert len(heard) == told
-    assert all("not in your documents" in line for line in heard)
+    evidence = Evidence(begin(), MINIMUM)
+    assert not evidence.look(own(*device), None, alone=False)
+    found = evidence.look(own(*device), ready(cloud), alone=False)
+    assert bool(found) is told
+    assert not told or "not in your documents" in found
+    assert not evidence.look(own(*device), ready(cloud), alone=False)
 
 
 def test_alone_the_own_passages_decide_and_without_any_nothing_is_told() -> None:
     """That there are no documents is told otherwise."""
     for scores, told in (((0.2,), 1), ((0.5,), 0), ((), 0)):
-        heard: list[str] = []
-        Evidence(begin(), MINIMUM, heard.append).look(own(*scores), ready(0.9), alone=True)
-        assert len(heard) == told
+        assert bool(Evidence(begin(), MINIMUM).look(own(*scores), ready(0.9), alone=True)) == told
 
 
 def test_nothing_is_told_where_the_bound_means_nothing() -> None:
     """Of prose that goes on, of questions without documents, of other scorers, and below a bound of -1."""
-    heard: list[str] = []
-    Evidence(begin(task="complete"), MINIMUM, heard.append).look(own(0.0), ready(0.0), alone=False)
-    Evidence(begin(documents=0), MINIMUM, heard.append).look(own(0.0), ready(0.0), alone=False)
-    Evidence(begin(), MINIMUM, heard.append).look(own(0.0, scorer="rerank:1"), ready(0.0), alone=False)
-    Evidence(begin(), MINIMUM, heard.append).look(own(0.0), ready(0.0, scorer="rerank:1"), alone=False)
-    Evidence(begin(), -1.0, heard.append).look(own(-0.9), ready(-1.0), alone=False)
-    assert heard == []
+    for opening, minimum, device, cloud in (
+        (begin(task="complete"), MINIMUM, own(0.0), ready(0.0)),
+        (begin(documents=0), MINIMUM, own(0.0), ready(0.0)),
+        (begin(), MINIMUM, own(0.0, scorer="rerank:1"), ready(0.0)),
+        (begin(), MINIMUM, own(0.0), ready(0.0, scorer="rerank:1")),
+        (begin(), -1.0, own(-0.9), ready(-1.0)),
+    ):
+        assert not Evidence(opening, minimum).look(device, cloud, alone=False)
 
 
 @pytest.mark.parametrize(("matched", "about"), [(0.0, False), (MATCHED - 0.01, False), (MATCHED, True), (1.0, True)])
@@ -81,6 +78,4 @@ def test_a_passage_with_the_questions_rare_words_is_about_it_whatever_its_cosine
     found = replace(own(0.2), matched=matched)
     assert is_about(found, MINIMUM) is about
     assert nearest(found) == (matched if about else 0.2)
-    heard: list[str] = []
-    Evidence(begin(), MINIMUM, heard.append).look(found, None, alone=True)
-    assert bool(heard) is not about
+    assert bool(Evidence(begin(), MINIMUM).look(found, None, alone=True)) is not about

@@ -448,7 +448,7 @@ def test_the_reader_hears_where_nothing_read_is_about_the_question(sides: Made, 
         ("cosine:1", TEXTS[first], "nearest passage"), ("plain", TEXTS[first], ""), ("cosine:1", [], "no document")
     ):  # fmt: skip
         parts = {side: part(side, texts, seed=1, scorers=[scorer]) for side in ("device", "cloud")}  # type: ignore[arg-type]
-        both = sides(ask(), script=first, **parts)
+        both = sides(ask(unknown="mark"), script=first, **parts)
         both.begin()
         both.run_to_the_end()
         found = both.device.retrieval if first == "device" else both.cloud.retrieval

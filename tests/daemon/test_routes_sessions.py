@@ -49,7 +49,7 @@ def number(n: int) -> bytes:
     return n.to_bytes(16, "big")
 
 
-def ask(n: int = 0, question: str = "hello", mode: str = "echo", **other: object) -> Ask:
+def ask(n: int = 0, question: str = "Who says hello?", mode: str = "echo", **other: object) -> Ask:
     return Ask(request=number(n), topic=ID, prompt=Prompt(query=question), mode=mode, task="complete", **other)  # type: ignore[arg-type]
 
 

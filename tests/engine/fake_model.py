@@ -89,7 +89,7 @@ class FakeModel:
     def text(self, ids: list[int]) -> str:
         return "".join(CHARACTERS[token - FIRST] for token in ids if token >= FIRST)
 
-    def layout(self, task: Task, system: str = "") -> Layout:
+    def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
         if task == "complete":
             return Layout("", "\n\n", "", (BOS,), self.encode)
         return Layout(

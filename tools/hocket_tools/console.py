@@ -101,6 +101,12 @@ def lost(done: Done) -> list[str]:
     return [f"one side wrote {len(alone)} of {tokens} tokens alone, the first of them token {alone[0] + 1}"]
 
 
+def unsupported(done: Done) -> list[str]:
+    """A line with the words of the answer that no passage has, each once."""
+    words = dict.fromkeys(one_line(done.text[span.start : span.end]) for span in done.unsupported)
+    return [f"in no passage: {', '.join(words)}"] if words else []
+
+
 def way(done: Done) -> list[str]:
     """A line that says which way the question went, where one was chosen."""
     return [f"way: {done.routing.way}; {one_line(done.routing.why)}"] if done.routing is not None else []

@@ -24,6 +24,7 @@ from .types import (
     Scorers,
     Seconds,
     Side,
+    Spans,
     Strength,
     Task,
     TokenId,
@@ -172,13 +173,14 @@ class Sources(Message, frozen=True):
 
     It is about the first `tokens` tokens, of this `digest`; they are no more than End has named. `payload` has a row
     for each token, with two bytes for each passage (big-endian): their sum stands for 1, and for "not known" where it
-    is 0.
+    is 0. `unsupported` are the words of their text, behind its first blanks, that none of the passages has.
     """
 
     session: Id
     tokens: Count
     digest: Digest
     places: Annotated[list[Place], Meta(max_length=64)]
+    unsupported: Spans
     payload: bytes
 
 

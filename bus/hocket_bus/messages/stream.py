@@ -25,6 +25,7 @@ from .types import (
     Sampling,
     Seconds,
     Side,
+    Spans,
     Task,
     Text,
     TokenId,
@@ -42,7 +43,8 @@ Options = AggregationOptions | DispatchOptions | NamedOptions
 Outcome = AggregationOutcome | DispatchOutcome
 Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Verdict = Literal["home", "escalate"]
-Finish = Literal["eos", "stop", "length", "cancelled"]
+Finish = Literal["eos", "stop", "length", "cancelled", "unknown"]  # the last: nothing that was read is about it
+Unknown = Literal["say", "mark", "answer"]
 MAX_ORIGINS = 129  # the passages of both sides, and what is not told
 Share = Annotated[float, Meta(ge=0)]
 
@@ -88,7 +90,8 @@ class Ask(Message, frozen=True):
 
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
     be published beyond those that the client has said it has read. `within` is a folder, or a document, of the asked
-    side from which alone its passages are; empty: all are searched.
+    side from which alone its passages are; empty: all are searched. `unknown` is what comes of a question that nothing
+    found is about: a sentence that says so, an answer with a notice, or an answer.
     """
 
     request: Id
@@ -102,6 +105,7 @@ class Ask(Message, frozen=True):
     stop: Annotated[list[Line], Meta(max_length=16)] = []
     ignore_eos: bool = False
     within: Annotated[str, Meta(max_length=4_096)] = ""
+    unknown: Unknown = "say"
     deadline_s: Seconds = 120.0
     window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
 
@@ -166,7 +170,8 @@ class Done(Message, frozen=True):
 
     `sources` says where the answer comes from, the largest share first; there are none where no document was read.
     `token_sources` has the shares of each token by index of source, and is empty where that would be too large.
-    `routing` is there where the mode chose a way.
+    `routing` is there where the mode chose a way. `unsupported` are the words of `text` that are neither in a passage
+    nor in what was asked, where all that were read are known.
     """
 
     request: Id
@@ -184,6 +189,7 @@ class Done(Message, frozen=True):
         list[Annotated[list[Share], Meta(max_length=MAX_ORIGINS)]], Meta(max_length=MAX_TOKENS)
     ] = []
     routing: Routing | None = None
+    unsupported: Spans = []
 
     @property
     def aggregation(self) -> AggregationOutcome:

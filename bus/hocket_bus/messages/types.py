@@ -6,12 +6,13 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 19
+PROTOCOL_VERSION = 20
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_TURNS = 64  # of a conversation that are told with a question
 MAX_ANSWER_CHARS = 32_000  # of one of them
 MAX_SYSTEM_CHARS = 8_000
+MAX_UNSUPPORTED = 256  # words of an answer that are named
 
 Side = Literal["device", "cloud"]
 Role = Literal["client", "device", "cloud", "retrieval"]
@@ -44,6 +45,16 @@ class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, k
 
 class Message(Record, frozen=True):
     """Base of all messages."""
+
+
+class Span(Record, frozen=True):
+    """Characters of a text, from `start` to before `end`."""
+
+    start: Count
+    end: Count
+
+
+Spans = Annotated[list[Span], Meta(max_length=MAX_UNSUPPORTED)]
 
 
 class Sampling(Record, frozen=True):

@@ -19,7 +19,7 @@ from ..engine.sampling import distribution as codec
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
-from ..serving.sources import PeerSources, peer_sources, sources_message
+from ..serving.sources import Lacks, PeerSources, peer_sources, sources_message
 from . import likelihood_ratio as ratio
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
@@ -149,10 +149,11 @@ class Dialogue:
         ids, digest = exchange.confirmed.ids[first:length], exchange.confirmed.at(length)
         return [Target(session=self._session, epoch=self.epoch, first=first, ids=ids, digest=digest)] if ids else []
 
-    def sources(self, passages: list[Passage], length: int) -> Sources:
+    def sources(self, passages: list[Passage], length: int, lacks: Lacks) -> Sources:
         """Where the first `length` tokens, as far as they are confirmed here, come from within this side."""
         confirmed = self.exchange.confirmed
-        return sources_message(self._session, confirmed, passages, self.exchange.traces[: min(length, len(confirmed))])
+        traces = self.exchange.traces[: min(length, len(confirmed))]
+        return sources_message(self._session, confirmed, passages, traces, lacks)
 
     def peer_sources(self, message: Sources) -> PeerSources | None:
         """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""

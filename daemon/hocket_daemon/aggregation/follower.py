@@ -17,6 +17,7 @@ from ..serving.follow_up import search_text
 from ..serving.gatherer import Gathered, gathering
 from ..serving.mode import Facts, Peer
 from ..serving.services import Services
+from ..serving.support import lacking
 from .answer_summary import of_follower
 from .dialogue import Effects
 from .drafter import Drafter
@@ -175,7 +176,8 @@ class Follower:
         """Tell the device what this side's passages had to do with its answer."""
         found = self._drafter.passages
         if isinstance(message, End) and found is not None and not self.closed:
-            self._peer.send(self._drafter.dialogue.sources(found.passages, message.tokens))
+            lacks = lacking(self._services.model.text, self._drafter.begin.prompt, found.passages)
+            self._peer.send(self._drafter.dialogue.sources(found.passages, message.tokens, lacks))
         self.close()
 
     def close(self) -> None:

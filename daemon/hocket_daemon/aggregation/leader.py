@@ -6,7 +6,6 @@ Every event is handled in one shape: send what the other side waits for, draft o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
@@ -47,21 +46,23 @@ from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 class Evidence:
     """Looks once, when all sides that take part have searched: the nearest passage of either decides."""
 
-    def __init__(self, begin: Begin, minimum: float, notify: Callable[[str], None]) -> None:
-        """`minimum` is a score in [-1, 1]; the reader hears of less by `notify`."""
-        self._begin, self._minimum, self._notify = begin, minimum, notify
+    def __init__(self, begin: Begin, minimum: float) -> None:
+        """`minimum` is a score in [-1, 1]."""
+        self._minimum = minimum
         self._looked = begin.task != "answer" or begin.documents == 0
 
-    def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> None:
-        """`ready` is what the other side has said, if anything; `alone` says that it has no part in the answer."""
+    def look(self, own: Passages | None, ready: Ready | None, *, alone: bool) -> str:
+        """Why nothing that was found is about the question; empty where something is, or that is not known yet.
+
+        `ready` is what the other side has said, if anything; `alone` says that it has no part in the answer.
+        """
         if self._looked or own is None or (ready is None and not alone):
-            return
+            return ""
         self._looked = True
         found = scores_of(own)
         if ready is not None and ready.documents and not alone:
             found.append((ready.scorer, ready.best))
-        if line := doubt(found, self._minimum):
-            self._notify(line)
+        return doubt(found, self._minimum)
 
 
 @dataclass(slots=True)
@@ -108,7 +109,9 @@ class Leader(Leading):
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
-        self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
+        self._look()
+        if self.closed:
+            return
         if self._partner.alone:
             self._check_documents()
         elif self._begin.documents and not self._drafter.documents:
@@ -123,12 +126,17 @@ class Leader(Leading):
             f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
         )
 
+    def _look(self) -> None:
+        """Whether anything that was found is about the question."""
+        line = self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
+        self._doubt(line, begun=bool(self._steps))
+
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer)
         terms = self._terms
         self._drafter = Drafter(self._services, self._begin, self, terms.scheduler, guard=terms.guard)
         self._known = _Known()
-        self._evidence = Evidence(self._begin, terms.min_evidence, self._reply.notice)
+        self._evidence = Evidence(self._begin, terms.min_evidence)
         required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""
         self._partner = Partner(terms.waits, exists=self._peer is not None, required=required, remedy=remedy)
 
@@ -187,7 +195,7 @@ class Leader(Leading):
         if self._begin.documents and ready.documents == 0:
             self._do(self._partner.leave("no documents", "the cloud has no documents", ""))
         else:
-            self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
+            self._look()
             self._agree()
 
     def _agree(self) -> None:
@@ -248,8 +256,8 @@ class Leader(Leading):
         if self._partner.exists and dialogue.exchange.pushed:
             self._do(self._partner.part("silent behind a push"))  # or else it would hear all when it is back
         effects = dialogue.go_alone()
-        self._evidence.look(self._drafter.passages, self._known.ready, alone=self._partner.alone)
-        if self._drafter.passages is None or self._check_documents():
+        self._look()
+        if not self.closed and (self._drafter.passages is None or self._check_documents()):
             self.act(effects)
 
     def act(self, effects: Effects) -> None:

@@ -21,6 +21,7 @@ from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
 from ..serving.sources import Trace, sources_message
+from ..serving.support import lacking
 from .own_writer import own_writer
 
 MAX_NOTICES = 16  # devices, and lines about them
@@ -215,7 +216,9 @@ class Follower:
         """Tell the device what was computed, and what this side's passages had to do with the answer."""
         if isinstance(message, End) and not self.closed:
             self._hold()
-            self._peer.send(sources_message(self.id, self._chain, self._writer.passages, self._traces(message.tokens)))
+            passages, traces = self._writer.passages, self._traces(message.tokens)
+            lacks = lacking(self._services.model.text, self._opening.prompt, passages)
+            self._peer.send(sources_message(self.id, self._chain, passages, traces, lacks))
         self.close()
 
     def _traces(self, tokens: int) -> list[Trace]:

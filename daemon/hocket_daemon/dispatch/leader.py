@@ -14,7 +14,7 @@ from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standin
 
 from ..engine.runtime.sequences import measure
 from ..privacy.history import CLOUD
-from ..serving.evidence import is_about
+from ..serving.evidence import doubt, is_about
 from ..serving.leading import Leading
 from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
@@ -22,7 +22,7 @@ from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
 from ..serving.sources import SOURCES_WAIT_S
 from .answer import Answer
-from .notice import notice_of
+from .notice import MODELS_OWN, doubt_of_all, found_by
 from .own_writer import own_writer
 from .pacer import Pacer
 from .race import SIDES, Action, Begin, Fail, Hold, Notify, Race, Stand, Write, together
@@ -171,7 +171,9 @@ class Leader(Leading):
         if is_first:
             self._books.won(side, now)
             if opening.documents and opening.task == "answer":
-                self._notify(notice_of(side, self._own.found, self._cloud, self._terms.min_evidence))
+                self._look(side)
+            if self.closed:
+                return
         self._answer.add(side, token, now)
         finish = self._reply.add(token, self._source_of(side))
         self._do(actions if finish is not None else together(actions, self._move(now)))
@@ -180,6 +182,17 @@ class Leader(Leading):
         self._services.counters.add("written_total", side=self._source_of(side))
         if finish is not None:
             self._end_with(finish)
+
+    def _look(self, writer: Side) -> None:
+        """Whether whoever begins has read anything about the question, or anybody."""
+        own, cloud, minimum = self._own.found, self._cloud, self._terms.min_evidence
+        found = found_by(writer, own, cloud)
+        if line := doubt_of_all(own, cloud, minimum):
+            self._doubt(line, begun=False)
+        elif found:
+            self._doubt(doubt(found, minimum), begun=True)
+        elif found is not None:
+            self._notify(MODELS_OWN)
 
     def _hold_back(self, writer: Side, now: float) -> None:
         """While the answer is on its way the writer stays just ahead of the reader; a server cannot pause."""

@@ -8,15 +8,22 @@ from ..serving.evidence import doubt, scores_of
 from .writers import CloudWriter
 
 MODELS_OWN = "the model's own answer, which may be invented: whoever begins it has read no document"
+Found = list[tuple[str, float]]  # scorer and evidence; none where there is no passage
 
 
-def notice_of(writer: Side, found: Passages | None, cloud: CloudWriter | None, minimum: float) -> str:
-    """A line, or nothing; `found` is what the device has found. That a server reads nothing goes without saying."""
+def found_by(writer: Side, own: Passages | None, cloud: CloudWriter | None) -> Found | None:
+    """What a side has found; `own` is the device's. None of a side that reads nothing, or that has not told."""
     if writer == "device":
-        scores = scores_of(found) if found is not None else []
-    elif cloud is None or not cloud.is_linked:
+        return scores_of(own) if own is not None else None
+    if cloud is None or not cloud.is_linked or cloud.standing is None:
+        return None
+    standing = cloud.standing
+    return [(standing.scorer, standing.best)] if standing.documents else []
+
+
+def doubt_of_all(own: Passages | None, cloud: CloudWriter | None, minimum: float) -> str:
+    """Why nothing that either side has found is about the question; empty where something is, or may be."""
+    device, other = found_by("device", own, cloud), found_by("cloud", own, cloud)
+    if device is None or (other is None and cloud is not None and cloud.is_linked):
         return ""
-    else:
-        standing = cloud.standing
-        scores = [(standing.scorer, standing.best)] if standing is not None and standing.documents else []
-    return doubt(scores, minimum) if scores else MODELS_OWN
+    return doubt([*device, *(other or [])], minimum)

@@ -113,8 +113,11 @@ class LanguageModel(Protocol):
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones. From any thread."""
 
-    def layout(self, task: Task, system: str = "") -> Layout:
-        """How a passage and a question are laid out, behind a `system` line if there is one. From any thread."""
+    def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
+        """How a passage and a question are laid out, behind a `system` line if there is one. From any thread.
+
+        Not `grounded` is a question that no passage answers.
+        """
 
     def prompt(self, text: str, task: Task) -> list[int]:
         """Ids of a whole prompt: "answer" asks `text` as a user does, "complete" goes on with it. From any thread."""

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from hocket_bus.messages import Passages
 
 _CALIBRATED = "cosine:"  # what scorers are called whose scores the bound is for
+UNKNOWN = "I do not know. I have found nothing about this in the documents."
+GUESS = "; to have it answered all the same, ask with --unknown answer"
+INVENTED = ", so the answer may be invented"
 MATCHED = 0.5  # of the question's words by their rarity, from where on a passage is about it whatever its cosine
 
 
@@ -33,7 +36,4 @@ def doubt(found: Sequence[tuple[str, float]], minimum: float) -> str:
     best = max(score for _, score in found)
     if best >= minimum:
         return ""
-    return (
-        "probably not in your documents, so the answer may be invented: the nearest passage matches by "
-        f"{best:.2f}, less than {minimum:g}"
-    )
+    return f"probably not in your documents: the nearest passage matches by {best:.2f}, less than {minimum:g}"

@@ -8,6 +8,7 @@ from math import inf
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Outcome
 
+from .evidence import GUESS, INVENTED, UNKNOWN
 from .reply import Reply, Sourced, late
 from .services import Services
 
@@ -72,6 +73,25 @@ class Leading(ABC):
                 for reader in readers:
                     self._services.history.add(self._reply.ask.prompt.query, done.text, reader)
             self._end(finish, whole=finish != "cancelled")
+
+    def _doubt(self, line: str, *, begun: bool) -> None:
+        """Nothing that was found is about the question, as `line` says, unless it is empty.
+
+        What comes of that was asked for; an answer that has `begun` is marked, since it cannot be taken back.
+        """
+        unknown = self._reply.ask.unknown
+        if not line:
+            return
+        if unknown == "say" and not begun:
+            self._notify(f"{line}{GUESS}")
+            self._reply.withhold(self._services.model.continued(UNKNOWN))
+            self._conclude("unknown")
+        elif unknown != "answer":
+            self._notify(f"{line}{INVENTED}")
+
+    def _notify(self, text: str) -> None:
+        """Tell the reader something; the answer goes on."""
+        self._reply.notice(text)
 
     def _end(self, reason: str, *, whole: bool) -> None:
         self._close(reason, whole=whole)

@@ -15,11 +15,25 @@ import msgspec
 
 from hocket_bus.errors import DeadlineExceeded, HocketError
 from hocket_bus.faults import failed, notice_text
-from hocket_bus.messages import Ask, Done, Failed, Finish, Message, Notice, Origin, Outcome, Routing, Source, Token
+from hocket_bus.messages import (
+    Ask,
+    Done,
+    Failed,
+    Finish,
+    Message,
+    Notice,
+    Origin,
+    Outcome,
+    Routing,
+    Source,
+    Span,
+    Token,
+)
 
 from ..engine.text.detokenizer import Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .routing import Route
+from .support import agreed, unsupported
 
 Publish = Callable[[bytes, Message], None]
 
@@ -125,10 +139,16 @@ class _Piece(NamedTuple):
 
 
 class Sourced(NamedTuple):
-    """Where an answer comes from: the sources by falling share, and each token's shares in their order."""
+    """Where an answer comes from: the sources by falling share, and each token's shares in their order.
+
+    `texts` are the passages that were read here. `lacked` are the words that no passage of the other side supports:
+    None where that had no part in the answer, empty where it has not told.
+    """
 
     origins: Sequence[Origin] = ()
     by_token: Sequence[list[float]] = ()
+    texts: Sequence[str] = ()
+    lacked: Sequence[Span] | None = None
 
 
 UNSOURCED = Sourced()
@@ -179,6 +199,12 @@ class Reply:
         self._waiting.append(_Piece(token, self._transcript.add(token), source))
         return self._transcript.finish
 
+    def withhold(self, ids: Sequence[int]) -> None:
+        """Say `ids` instead of an answer, as far as that may be long."""
+        for token in ids:
+            if self.add(token, "solo") is not None:
+                break
+
     def publish(self) -> None:
         """Hand what was added to the reader."""
         first = len(self.times_s)
@@ -215,6 +241,7 @@ class Reply:
             sources=list(sourced.origins),
             token_sources=list(sourced.by_token),
             routing=self.routing,
+            unsupported=self._unsupported(sourced),
         )
         self._stream.end(done)
         return done
@@ -227,6 +254,11 @@ class Reply:
         self._counters.add("errors_total", kind=error.code)
         self._end(error.code)
         self._stream.end(failed(error, self.request, self._stream.seq))
+
+    def _unsupported(self, sourced: Sourced) -> list[Span]:
+        if self.ask.task != "answer" or not sourced.origins:
+            return []
+        return agreed(unsupported(self._transcript.text, self.ask.prompt, sourced.texts), sourced.lacked)
 
     def _end(self, finished: str) -> None:
         self.closed, self.finished = True, finished

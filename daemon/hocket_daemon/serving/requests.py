@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+import msgspec
+
 from hocket_bus.errors import BadRequest, Cancelled, HocketError
 from hocket_bus.faults import error_message
 from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credit, Error, Lost, Message, Resume
@@ -19,6 +21,7 @@ from .mode import Asks, Peer
 from .reply import Reply, Stream
 from .services import Services
 from .sessions import Sessions, place_of_request
+from .small_talk import is_small_talk
 
 
 class Streams:
@@ -154,6 +157,8 @@ class Requests:
 
     def _begin(self, ask: Ask, event: Received) -> None:
         services = self._services
+        if is_small_talk(ask.prompt.query):
+            ask = msgspec.structs.replace(ask, documents=0)
         mode, place, now = self._mode(ask), place_of_request(ask.request), time.monotonic()
         check(ask)
         mode.check(ask)

@@ -7,14 +7,14 @@ side knows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import Origin, Passage, Place, Side, Sources, other
+from hocket_bus.messages import Origin, Passage, Place, Side, Sources, Span, other
 
 from ..engine.sampling.heads import Table
 from .prefix import PrefixChain
@@ -22,6 +22,7 @@ from .reply import UNSOURCED, Sourced
 
 SOURCES_WAIT_S = 2.0  # what the other side gets, beyond a round trip, to tell its sources
 MAX_CELLS = 16_384  # of a table of tokens and sources that goes to the reader
+Lacks = Callable[[list[int]], list[Span]]  # which words of the text of ids no passage of this side supports
 _SCALE = 65_535  # what two bytes hold
 
 
@@ -39,6 +40,7 @@ class PeerSources:
 
     places: list[Place]
     rows: Table
+    unsupported: Sequence[Span] = ()
 
 
 def table(traces: Sequence[Trace], passages: int) -> Table:
@@ -64,14 +66,15 @@ def decode(data: bytes, tokens: int, passages: int) -> Table:
 
 
 def sources_message(
-    session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace]
+    session: bytes, chain: PrefixChain, passages: Sequence[Passage], traces: Sequence[Trace], lacks: Lacks
 ) -> Sources:
-    """What this side says of the tokens of `traces`, which are the first of `chain`."""
+    """What this side says of the tokens of `traces`, which are the first of `chain`; `lacks` is told their ids."""
     return Sources(
         session=session,
         tokens=len(traces),
         digest=chain.at(len(traces)),
         places=[place_of(passage) for passage in passages],
+        unsupported=lacks(chain.ids[: len(traces)]),
         payload=encode(table(traces, len(passages))),
     )
 
@@ -80,7 +83,8 @@ def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
     """What the other side says of its passages; None where it has other tokens. Raises BadMessage."""
     if message.tokens > len(chain) or chain.at(message.tokens) != message.digest:
         return None
-    return PeerSources(message.places, decode(message.payload, message.tokens, len(message.places)))
+    rows = decode(message.payload, message.tokens, len(message.places))
+    return PeerSources(message.places, rows, message.unsupported)
 
 
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
@@ -97,7 +101,10 @@ def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], re
     order = [int(at) for at in np.argsort(-mean, kind="stable") if named[at].document or mean[at] > 0]
     origins = [msgspec.structs.replace(named[at], share=float(mean[at])) for at in order]
     fits = len(traces) * len(order) <= MAX_CELLS
-    return Sourced(origins, shares[:, order].tolist() if fits else [])
+    alone = reported is None and all(trace.part == 1.0 for trace in traces)
+    lacked = None if alone else reported.unsupported if reported is not None else ()
+    texts = [passage.text for passage in passages]
+    return Sourced(origins, shares[:, order].tolist() if fits else [], texts, lacked)
 
 
 def place_of(passage: Passage) -> Place:

@@ -42,6 +42,10 @@ To = Annotated[
 Within = Annotated[
     str, typer.Option("--in", metavar="PATH", help="Read this folder, or document, alone; the cloud reads as ever.")
 ]
+Known = Annotated[
+    Literal["say", "mark", "answer"],
+    typer.Option(help="Where nothing found is about the question: say so, mark the answer, or answer all the same."),
+]
 AskedHome = Annotated[
     Path | None, typer.Option(metavar="PATH", help="Ask the pair in this folder; default $HOCKET_HOME.")
 ]
@@ -71,6 +75,7 @@ def ask(
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
     within: Within = "",
+    unknown: Known = ASKED.unknown,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
     require_cloud: Annotated[
@@ -99,7 +104,7 @@ def ask(
     options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
-    options |= {"stop": tuple(stop or ()), "to": to, "within": folder_named(within)}
+    options |= {"stop": tuple(stop or ()), "to": to, "within": folder_named(within), "unknown": unknown}
     if to and mode == ASKED.mode:
         options["mode"] = "dispatch"
     text = console.stdin_text() if question == "-" else question
@@ -143,7 +148,8 @@ def ask_people(
             err.print(console.legend())
         with _Cancelling(stream):
             done = print_answer(stream)
-    for line in console.lost(done) + console.way(done) + (console.sources(done) if sources else []):
+    lines = console.lost(done) + console.way(done) + console.unsupported(done)
+    for line in lines + (console.sources(done) if sources else []):
         err.print(line, style="dim", markup=False)
     err.print(f"[dim]{console.summary(done)}[/dim]")
     if stored:

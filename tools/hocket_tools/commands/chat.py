@@ -11,7 +11,7 @@ import typer
 
 from hocket_bus.errors import HocketError
 from hocket_bus.messages import MAX_TOKENS
-from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Mode, Within
+from hocket_tools.commands.ask import ASKED, DRAWN, AskedHome, Known, Mode, Within
 
 if TYPE_CHECKING:
     from hocket_bus.messages import Done
@@ -44,6 +44,7 @@ def chat(
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
     within: Within = "",
+    unknown: Known = ASKED.unknown,
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; nothing is kept then.")
     ] = None,
@@ -65,7 +66,7 @@ def chat(
     where, keys = meant(endpoint, home)
     file = None if endpoint or (home is None and paths.named_endpoint()) else Home.find(home).at / "chat.json"
     options: dict[str, Any] = {"mode": mode, "system": system, "max_tokens": max_tokens, "temperature": temperature}
-    options |= {"documents": documents, "within": folder_named(within)}
+    options |= {"documents": documents, "within": folder_named(within), "unknown": unknown}
     with Client(where, keys=keys) as client:
         turns = [] if new or file is None else saved_turns(file)
         Conversation(client, options, file, turns, alone=alone).run()
@@ -133,6 +134,8 @@ class Conversation:
         stream = self._chat.ask(question)
         try:
             self._done = print_answer(stream)
+            for line in console.unsupported(self._done):
+                self._note(line)
             self._err.print(f"[dim]{console.summary(self._done)}[/dim]")
             self._keep()
         except KeyboardInterrupt:

@@ -131,7 +131,7 @@ def read(
     and documents that had to be read are kept at the end. Raises BadRequest when query and answer leave no room, Busy
     when no rows are free, and whatever is thrown in for a pass's outcome.
     """
-    layout = model.layout(task, prompt.system)
+    layout = model.layout(task, prompt.system, grounded=bool(passages))
     prompt = with_room(layout, prompt, (model.slots.context - room) // 2)
     query = layout.question(prompt)
     space = model.slots.context - len(query) - room
@@ -162,7 +162,7 @@ def measure(
     model: LanguageModel, prompt: Prompt, passages: list[str], *, task: Task, room: int, alone: bool = False
 ) -> tuple[int, int]:
     """Tokens that `read` would lay out in all rows, and those of them whose KV is not stored."""
-    layout = model.layout(task, prompt.system)
+    layout = model.layout(task, prompt.system, grounded=bool(passages))
     query = len(layout.question(with_room(layout, prompt, (model.slots.context - room) // 2)))
     all_tokens = missing = 0
     for passage in _texts(passages, alone=alone):

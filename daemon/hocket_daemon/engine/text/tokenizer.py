@@ -114,9 +114,12 @@ class Worded:
         """The text of answer tokens, without special ones."""
         return text_of(self.tokenizer, ids)
 
-    def layout(self, task: Task, system: str = "") -> Layout:
-        """How a passage and a question are laid out, behind a line of a program's where there is one."""
-        return layout_for(self._spelling, task, system)
+    def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
+        """How a passage and a question are laid out, behind a line of a program's where there is one.
+
+        Not `grounded` is a question that no passage answers.
+        """
+        return layout_for(self._spelling, task, system, grounded=grounded)
 
     def continued(self, text: str) -> list[int]:
         """Ids of a text that goes on behind another one."""
@@ -138,7 +141,7 @@ def text_of(tokenizer: AnyTokenizer, ids: list[int]) -> str:
     return str(tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-def layout_for(spelling: Spelling, task: Task, system: str = "") -> Layout:
+def layout_for(spelling: Spelling, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
     """The layout of a passage and a question for the model of `spelling`'s tokenizer."""
     tokenizer, encode = spelling.tokenizer, spelling.ids
     bos, system = _bos(tokenizer), system.strip()
@@ -147,17 +150,17 @@ def layout_for(spelling: Spelling, task: Task, system: str = "") -> Layout:
     if _template(tokenizer) is None:
         before = "\n\n" if system else ""
         return Layout(before, "\n\nQuestion: ", "\nAnswer:", bos, encode, "\nAnswer: ", "\n\nQuestion: ", system=system)
-    opening, before, between, behind = _single(tokenizer, with_system=bool(system))
+    content = f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}" if grounded else f"{_PASSAGE}{_QUESTION}"
+    opening, before, between, behind = _single(tokenizer, content, with_system=bool(system))
     answered, again = _several(tokenizer)
     return Layout(before, between, behind, (), encode, answered, again, opening, system)
 
 
-def _single(tokenizer: AnyTokenizer, *, with_system: bool) -> tuple[str, str, str, str]:
+def _single(tokenizer: AnyTokenizer, content: str, *, with_system: bool) -> tuple[str, str, str, str]:
     """The template's text before a system line, before the passage, before the question, and behind it.
 
     A template that knows no system line has it at the beginning of the user's turn.
     """
-    content = f"{_INSTRUCTION}\n\n{_PASSAGE}\n\n{_QUESTION}"
     if not with_system:
         text, opening = _rendered(tokenizer, [("user", content)]), ""
     else:

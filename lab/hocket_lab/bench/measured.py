@@ -50,6 +50,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench link": ("lab/bench/link.py", "lab/link"),
     "bench load": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py"),
     "bench migration": (*_DISPATCHED, "lab/bench/migration.py"),
+    "bench newcomer": (*_JOINT, "lab/bench/newcomer.json", "lab/bench/newcomer.py"),
     "bench overhead": (
         *("bus", "client", "daemon/aggregation", "daemon/engine/sampling/distribution.py", "daemon/serving"),
         *("lab/bench/bare.py", "lab/bench/overhead.py"),

@@ -27,6 +27,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "Is the pair right where one side alone cannot be? Invented questions, for the bundled models.",
         "--json invented.json",
     ),
+    "newcomer": (
+        "What somebody asks first over notes of their own: right, not known, wrong, invented; now and before.",
+        "--json newcomer.json",
+    ),
     "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",

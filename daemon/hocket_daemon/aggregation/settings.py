@@ -53,7 +53,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "score by the bundled embedder reaches this; -1: never",
         ),
         FOR_EXPERTS,
-    ] = 0.35
+    ] = 0.42
     trust_cloud: Annotated[
         bool,
         Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),

@@ -21,7 +21,6 @@ from hocket_daemon.engine.catalog.engines import open_model
 from hocket_daemon.engine.language_model import LanguageModel
 from hocket_daemon.engine.sampling.drawing import Rule
 from hocket_daemon.engine.settings import BUNDLED, KVSettings, ModelSettings
-from hocket_lab.bench import unfounded
 from hocket_lab.bench.dealt import Scores
 from hocket_lab.bench.lies import alarm
 from hocket_lab.bench.product import CONTRASTED, DOCUMENTS, DTYPE, RELEVANCE_TEMPERATURE, TEMPERATURE, THREADS, TOP_P
@@ -89,8 +88,6 @@ def run(data: Path, settings: Settings, json_path: Path | None) -> bool:
     report.summary = summary(report.rows)
     claim(report, settings.weights)
     claim_contrast(report, settings.weights)
-    right = {row["id"] for row in report.rows if row["who"] == f"pair {settings.weights}" and row["contains"]}
-    unfounded.claim(report, data, settings.half, asked, right)
     if json_path is not None:
         title = "Answers that contain an accepted one"
         report.plot(json_path.with_suffix(".png"), "set", "contains", "who", title=title, interval=("low", "high"))

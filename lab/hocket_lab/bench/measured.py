@@ -70,6 +70,13 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench soak": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py", "lab/bench/soak.py"),
     "bench typing": (*_COMPOSED, "lab/bench/typing.py"),
     "bench formats": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/formats.py"),
+    "bench unknown": (
+        "daemon/serving/evidence.py",
+        "daemon/aggregation/settings.py",
+        "retrieval",
+        "lab/bench/question_sets.py",
+        "lab/bench/unknown.py",
+    ),
     "bench vllm": ("daemon/engine", "lab/bench/gpu.py", "lab/bench/vllm.py"),
     "bench wire": ("bus", "daemon/aggregation", "daemon/engine", "lab/bench/wire.py"),
     "hocket ingest": ("bus", "retrieval"),

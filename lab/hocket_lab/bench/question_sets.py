@@ -94,30 +94,30 @@ def _dealt(of: str, asked: list[tuple[str, Part]], number: int, rng: random.Rand
     return [Question(of, text, (part,), passages[::2], passages[1::2]) for text, part in asked[:number]]
 
 
-def _of_half(rows: Iterable[T], half: str) -> Iterator[T]:
-    """Two and two by turns."""
+def of_half(rows: Iterable[T], half: str) -> Iterator[T]:
+    """Those of one of HALVES: two and two by turns."""
     return (row for at, row in enumerate(rows) if (at // 2 % 2 == 0) == (half == "tuning"))
 
 
 def _nq(path: Path, half: str) -> Iterator[tuple[str, Part]]:
-    for row in _of_half(json_lines(path), half):
+    for row in of_half(json_lines(path), half):
         yield f"{row['question']}?", Part(tuple(row["answers"]), row["ctxs"][0]["text"])
 
 
 def _clapnq(path: Path, half: str) -> Iterator[tuple[str, Part]]:
-    for row in _of_half(json_lines(path), half):
+    for row in of_half(json_lines(path), half):
         answers = tuple(output["answer"] for output in row["output"])
-        yield f"{row['input']}?", Part(answers, _beginning(row["passages"][0]["text"]))
+        yield f"{row['input']}?", Part(answers, beginning(row["passages"][0]["text"]))
 
 
 def _mtrag(path: Path, half: str) -> Iterator[tuple[str, Part]]:
     """Of answerable turns the first passage; no conversation is in both halves."""
     rows = [row for row in json_lines(path) if row["answerability"] == ["ANSWERABLE"] and row["contexts"]]
-    mine = set(_of_half(sorted({row["conversation_id"] for row in rows}), half))
+    mine = set(of_half(sorted({row["conversation_id"] for row in rows}), half))
     for row in rows:
         if row["conversation_id"] in mine:
             answers = tuple(target["text"] for target in row["targets"])
-            yield row["input"][-1]["text"], Part(answers, _beginning(row["contexts"][0]["text"]))
+            yield row["input"][-1]["text"], Part(answers, beginning(row["contexts"][0]["text"]))
 
 
 _READERS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Part]]]] = {
@@ -127,7 +127,8 @@ _READERS: Mapping[str, Callable[[Path, str], Iterator[tuple[str, Part]]]] = {
 }
 
 
-def _beginning(text: str) -> str:
+def beginning(text: str) -> str:
+    """As much of a chat, or of a page, as is a passage."""
     return " ".join(text.split()[:_WORDS])
 
 
@@ -149,7 +150,7 @@ def _paragraphs(path: Path, articles: slice) -> Iterator[tuple[str, list[tuple[s
 
 def _chat_texts(data: Path) -> dict[str, str]:
     """The beginning of each chat, by when it was."""
-    return {re.sub(r"\D", "", row["id"])[:12]: _beginning(row["text"]) for row in json_lines(data / CHATS)}
+    return {re.sub(r"\D", "", row["id"])[:12]: beginning(row["text"]) for row in json_lines(data / CHATS)}
 
 
 def _chats(data: Path) -> Iterator[tuple[str, Part]]:

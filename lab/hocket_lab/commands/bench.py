@@ -32,6 +32,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "--json newcomer.json",
     ),
     "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
+    "unknown": (
+        "How often a question is said to be about nothing that was read, rightly and wrongly.",
+        "--data FOLDER --json unknown.json",
+    ),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",
         "--json retrieval.json",

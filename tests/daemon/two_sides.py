@@ -39,6 +39,7 @@ SETTINGS = AggregationSettings(  # untrained models are steered by anything
     relevance_temperature=0.1,
     reweigh_every=3,
     trust_cloud=True,
+    contrast=0.0,
 )
 BY_LIKELIHOOD = ("likelihood", "static likelihood")  # the latter is dispatch's
 QUESTION = "Who sang first?"

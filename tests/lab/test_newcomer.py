@@ -27,6 +27,8 @@ def done(text: str, *, finish: str = "eos", unsupported: int = 0, sources: int =
     ("question", "answer", "outcome"),
     [
         (FACT, done("On march 12, in Porto.", unsupported=1), "right"),
+        (FACT, done("7 days from march 12, in Porto.", unsupported=1), "invented"),
+        (FACT | {"never": ["Lisbon"]}, done("On 12 March in Porto, or in Lisbon."), "wrong"),
         (FACT, done("On 12 March."), "wrong"),
         (FACT, done("On 13 March in Lisbon.", unsupported=2), "invented"),
         (FACT, done("I do not know.", finish="unknown"), "do not know"),

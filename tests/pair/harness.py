@@ -29,7 +29,11 @@ from hocket_lab.rehearsal.script import scripted
 from hocket_tools.pair.loopback import trust_self
 from waiting import WAIT_S, until
 
-ABOUT_MODELS = {"peer_wait_s": WAIT_S, "trust_cloud": True}  # slow, and untrained: they lead each other all the time
+ABOUT_MODELS = {
+    "peer_wait_s": WAIT_S,
+    "trust_cloud": True,
+    "contrast": 0.0,
+}  # slow, and untrained: they lead each other all the time
 UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
 AGGREGATION = ("contrast", "connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905

@@ -32,7 +32,7 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
             "0: not at all",
         ),
         FOR_EXPERTS,
-    ] = 0.0
+    ] = 0.5
     connect_wait_s: Annotated[
         float, Meta(ge=0, description="how long a question waits for a cloud that is not connected"), FOR_EXPERTS
     ] = 2.0

@@ -19,7 +19,7 @@ from hocket_bus.errors import BadRequest, Busy
 
 from .rates import Rates
 
-ORDINARY_ROWS = 2  # what a question asks for that does not say how many documents it wants
+ORDINARY_ROWS = 3  # what a question asks for that does not say how many documents it wants: theirs, and its own
 _RETRY_S = (0.2, 10.0)
 _FIRST_HELD_S = 4.0  # how long a place is held, before any has been given back
 _WEIGHT = 0.2  # of a new observation of that

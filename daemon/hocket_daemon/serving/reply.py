@@ -222,6 +222,7 @@ class Reply:
         if self.closed:
             return None
         self.publish()
+        words = self._unsupported(finish, sourced)
         self._counters.answered(finish, self.times_s[0] if self.times_s else None)
         self._end(finish)
         if self.route is not None:
@@ -241,7 +242,7 @@ class Reply:
             sources=list(sourced.origins),
             token_sources=list(sourced.by_token),
             routing=self.routing,
-            unsupported=self._unsupported(sourced),
+            unsupported=words,
         )
         self._stream.end(done)
         return done
@@ -255,10 +256,13 @@ class Reply:
         self._end(error.code)
         self._stream.end(failed(error, self.request, self._stream.seq))
 
-    def _unsupported(self, sourced: Sourced) -> list[Span]:
+    def _unsupported(self, finish: Finish, sourced: Sourced) -> list[Span]:
+        """None of an answer that read nothing; the last word is not known where it was cut."""
+        text = self._transcript.text
         if self.ask.task != "answer" or not sourced.origins:
             return []
-        return agreed(unsupported(self._transcript.text, self.ask.prompt, sourced.texts), sourced.lacked)
+        found = agreed(unsupported(text, self.ask.prompt, sourced.texts), sourced.lacked)
+        return [span for span in found if span.end < len(text) or finish == "eos"]
 
     def _end(self, finished: str) -> None:
         self.closed, self.finished = True, finished

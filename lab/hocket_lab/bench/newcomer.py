@@ -110,7 +110,8 @@ def _row(question: Mapping[str, Any], arm: str, drawn: str, done: Done) -> Row:
 def outcome(question: Mapping[str, Any], done: Done) -> str:
     """One of OUTCOMES. An answer to what the notes do not say is invented, and so is a wrong one with words of its own.
 
-    Small talk is right where no document is drawn into it.
+    Beside the right value a number that no note has makes an answer wrong, and so does what it is `never` to say. Small
+    talk is right where no document is drawn into it.
     """
     said_unknown = done.finish == "unknown"
     if question["kind"] in UNANSWERABLE:
@@ -119,9 +120,15 @@ def outcome(question: Mapping[str, Any], done: Done) -> str:
         return "do not know"
     if question["kind"] == "small talk":
         return "wrong" if done.sources else "right"
-    if all(holds(done.text, part) for part in question["parts"]):
+    own = [done.text[span.start : span.end] for span in done.unsupported]
+    is_right = all(holds(done.text, part) for part in question["parts"])
+    if is_right and not holds(done.text, question.get("never", ())) and not any(map(_has_digit, own)):
         return "right"
-    return "invented" if done.unsupported else "wrong"
+    return "invented" if own else "wrong"
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def summary(rows: Sequence[Row]) -> list[Row]:

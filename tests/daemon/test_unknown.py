@@ -14,7 +14,7 @@ from two_sides import TEXTS, Clock, Sides, ask
 from hocket_bus.messages import Prompt, Span, Turn
 from hocket_daemon.serving.evidence import UNKNOWN
 from hocket_daemon.serving.small_talk import is_small_talk
-from hocket_daemon.serving.support import agreed, unsupported
+from hocket_daemon.serving.support import agreed, is_unfounded, unsupported
 
 Made = Callable[..., Sides]
 FAR, NEAR = ["Zebras graze."], TEXTS["device"]
@@ -113,6 +113,18 @@ def test_words_are_supported_by_passages_and_by_what_was_said() -> None:
     text = "Anna paid 1,260 crowns for renting two rooms in Porto and Lisbon on 5 May."
     found = unsupported(text, prompt, ["The rooms were rented for 1260 crowns."])
     assert [text[span.start : span.end] for span in found] == ["two", "Lisbon", "5"]
+
+
+def test_an_answer_most_of_whose_words_are_its_own_is_unfounded() -> None:
+    """Not one of few words: a single name may be a slip."""
+    prompt = Prompt(query="Which medicines do I take?")
+    for text, expected in (
+        ("I am sorry for your loss, and unable to provide medical information.", True),
+        ("You take Lisoprin in the morning, and vitamin D on Sundays, with water.", False),
+        ("Aspirin twice.", False),
+    ):
+        found = unsupported(text, prompt, ["Lisoprin 10 mg in the morning, and Vitamin D on Sundays."])
+        assert is_unfounded(text, found) is expected
 
 
 def test_a_word_that_either_side_supports_is_supported() -> None:

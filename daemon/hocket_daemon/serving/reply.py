@@ -33,7 +33,7 @@ from hocket_bus.messages import (
 from ..engine.text.detokenizer import Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .routing import Route
-from .support import agreed, unsupported
+from .support import UNFOUNDED, agreed, is_unfounded, unsupported
 
 Publish = Callable[[bytes, Message], None]
 
@@ -223,6 +223,8 @@ class Reply:
             return None
         self.publish()
         words = self._unsupported(finish, sourced)
+        if self.ask.unknown != "answer" and is_unfounded(self._transcript.text, words):
+            self.notice(UNFOUNDED)
         self._counters.answered(finish, self.times_s[0] if self.times_s else None)
         self._end(finish)
         if self.route is not None:

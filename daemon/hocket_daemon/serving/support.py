@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from hocket_bus.messages import MAX_UNSUPPORTED, Passage, Prompt, Span
 from hocket_retrieval.lexical import missing_words
 
+MIN_UNFOUNDED = 3
+UNFOUNDED = "most of its words are in no passage, so the answer may be invented"
+
 
 def unsupported(text: str, prompt: Prompt, passages: Sequence[str]) -> list[Span]:
     """Spans of characters of an answer's text, which begins with no blank; at most MAX_UNSUPPORTED."""
     said = [part for turn in prompt.turns for part in (turn.query, turn.answer)]
     missing = missing_words(text, [*passages, prompt.query, *said])
     return [Span(start=start, end=end) for start, end in missing[:MAX_UNSUPPORTED]]
+
+
+def is_unfounded(text: str, found: Sequence[Span]) -> bool:
+    """Whether most words of an answer that tell something are among those `found` unsupported, and not few."""
+    return len(found) >= MIN_UNFOUNDED and 2 * len(found) > len(missing_words(text, []))
 
 
 def lacking(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from hocket_daemon.dispatch.account import Account
 from hocket_daemon.dispatch.cost import DEVICES, Costs, Tokens, costs_of
 from hocket_daemon.dispatch.device_ttft import DeviceTtft
 from hocket_daemon.dispatch.dispatcher import HORIZON, Dispatcher
+from hocket_daemon.dispatch.moves import Mover, Position
 from hocket_daemon.dispatch.policy import NEVER
 from hocket_daemon.dispatch.profile import Lengths, ServerProfile
 from hocket_daemon.dispatch.settings import DispatchSettings
@@ -51,6 +54,30 @@ def test_the_spend_returns_to_its_budget(constraint: str, budget: float) -> None
         served(dispatcher, source, int(source.integers(5, 40)))
         assert place < HORIZON or dispatcher.account.excess_tokens <= 400
     assert abs(dispatcher.account.excess_tokens) < 200
+
+
+@pytest.mark.parametrize("constraint", ["device", "server"])
+@pytest.mark.parametrize("quality_s", [0.5, 3.0])
+def test_a_better_answer_is_waited_for_as_long_as_it_is_worth(constraint: str, quality_s: float) -> None:
+    """An answer of the device's counts as that much later: so counted, answers come sooner, for no more tokens."""
+    counted, spent = dict[float, list[float]](), dict[float, int]()
+    for used_s in (0.0, quality_s):
+        dispatcher = made(DispatchSettings(budget=0.5, burst_tokens=400, constraint=constraint, quality_s=used_s))  # type: ignore[arg-type]
+        source, counted[used_s], spent[used_s] = np.random.default_rng(7), [], 0
+        for _ in range(4 * HORIZON):
+            length, ttft_s = int(source.integers(5, 40)), float(source.lognormal(-0.7, 0.6))
+            waits = dispatcher.decide(length, length, day=1).waits
+            assert waits.server_s == NEVER or waits.device_s >= used_s
+            device_s, server_s = waits.device_s + dispatcher.device_ttft.at(length), waits.server_s + ttft_s
+            counted[used_s].append(server_s if server_s < device_s else device_s + quality_s)
+            of_device, of_server = waits.device_s < server_s, waits.server_s < device_s
+            (dispatcher.observe if server_s <= device_s else dispatcher.censor)(min(ttft_s, device_s))
+            tokens = length if (of_device if constraint == "device" else of_server) else 0
+            dispatcher.start(dispatcher.constrained, tokens)
+            spent[used_s] += tokens
+        assert dispatcher.account.excess_tokens <= 400
+    assert np.mean(counted[quality_s]) < np.mean(counted[0.0])
+    assert constraint == "server" or spent[quality_s] <= spent[0.0]
 
 
 def test_a_spent_account_leaves_the_answer_to_the_other_side() -> None:
@@ -134,3 +161,13 @@ def test_what_was_estimated_is_corrected_when_it_is_booked() -> None:
     assert dispatcher.account.spent_tokens == 60
     assert bill.money == pytest.approx(10)
     assert not bill.exact
+
+
+@pytest.mark.parametrize("quality_s", [0.0, 1.0])
+def test_an_answer_of_the_better_sides_does_not_move_to_save_money(quality_s: float) -> None:
+    """From the device it still moves to a cloud that is cheaper."""
+    for costs, writer, target in ((SERVER_DEAR, "cloud", "device"), (DEVICE_DEAR, "device", "cloud")):
+        dispatcher = made(DispatchSettings(quality_s=quality_s), costs)
+        terms = SimpleNamespace(migration="overlap", dispatcher=dispatcher, pace=5.0)
+        moved = Mover(terms, lambda _: 1).target(Position(4, writer, 1.0))  # type: ignore[arg-type]
+        assert moved == (None if quality_s and target == "device" else target)

@@ -80,6 +80,11 @@ class Dispatcher:
         self._decided = 0
 
     @property
+    def prefers_cloud(self) -> bool:
+        """Whether an answer of the cloud's is worth waiting for."""
+        return self._settings.quality_s > 0
+
+    @property
     def constrained(self) -> Side:
         """The side whose prompt tokens the budget is for."""
         return "device" if self.constraint == "device" else "cloud"
@@ -136,8 +141,18 @@ class Dispatcher:
             other = "cloud" if self.constraint == "device" else "device"
             return waits, f"The {other} answers alone: {tokens} more tokens would break the {self.constraint}'s budget."
         self._decided += 1
-        waits = policy.waits(tokens, chance_of(self._decided))
+        waits = self._behind(policy.waits(tokens, chance_of(self._decided)))
         return waits, _reason(waits, self.policy_name)
+
+    def _behind(self, waits: StartDelays) -> StartDelays:
+        """A device that races starts so much later that its first token is as good as the cloud's when it comes."""
+        if waits.server_s == NEVER:
+            return waits
+        return StartDelays(waits.device_s + self._settings.quality_s, waits.server_s)
+
+    def _valued_ttft(self) -> DeviceTtft:
+        """The device's first tokens as the policies see them: each counts as late by what the cloud's is worth more."""
+        return DeviceTtft(self.device_ttft.k, self.device_ttft.c + self._settings.quality_s)
 
     def _current(self) -> Policy:
         if self._policy is None or self._until_resolved == 0:
@@ -153,11 +168,11 @@ class Dispatcher:
         self._server_s = ttfts.mean(), slow(ttfts)
         match self.policy_name:
             case "priced" if self.constraint == "device":
-                return Priced(ttfts, lengths, self.device_ttft, share)
+                return Priced(ttfts, lengths, self._valued_ttft(), share)
             case "greedy":
                 return Greedy(ttfts, lengths, share, tail)
             case "ramp":
-                return Ramp(ttfts, lengths, self.device_ttft, share, tail)
+                return Ramp(ttfts, lengths, self._valued_ttft(), share, tail)
             case _:
                 return Threshold(lengths, share)
 

@@ -33,6 +33,8 @@ class Mover:
         if self._terms.migration == "off":
             return None
         target, dispatcher = other(at.writer), self._terms.dispatcher
+        if target == "device" and dispatcher.prefers_cloud:
+            return None
         remaining = dispatcher.lengths.remaining(at.tokens)
         if not worth_moving(dispatcher.costs, at.writer, remaining, self._to_read(target)):
             return None

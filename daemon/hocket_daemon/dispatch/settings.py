@@ -51,6 +51,10 @@ class DispatchSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ),
         FOR_EXPERTS,
     ] = "overlap"
+    quality_s: Annotated[
+        float,
+        Meta(ge=0, description="seconds that one waits for the cloud rather than read what the device writes"),
+    ] = 0.0
     pace: Annotated[float, Meta(gt=0, description="tokens a second that a reader reads (r_c)")] = 4.8
     price: Annotated[str, Meta(description="a price by its name, such as gpt-4o-mini; empty: the two below")] = ""
     price_input: Annotated[float, Meta(ge=0, description="dollars for a million prompt tokens of the server")] = 0.0

@@ -135,6 +135,8 @@ class Reference:
         rows = rows_behind(group, ids)
         if not self._contrast:
             return rows
+        if not ids:  # the first token says how an answer is worded
+            return rows[:-1]
         ends = [] if ask.ignore_eos else group.model.eos
         found = [contrasted(row, rows[-1], self._contrast, ends) for row in rows[:-1]]
         return np.array(found, np.float32)

@@ -263,7 +263,7 @@ class Drafter:
 
     def _decode(self, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
-        contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents)
+        contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents, step)
 
         def then(heads: Heads) -> Made:
             return made(heads, weighing.documents, mass, contrast)

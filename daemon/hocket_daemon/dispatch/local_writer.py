@@ -192,8 +192,8 @@ class LocalWriter:
 
     def _decode(self) -> None:
         rule, weights, mass = self._rule, self._weights, self._opening.wire_mass
-        contrast = contrast_of(self._opening.contrast, self._opening.eos, len(self.passages))
-        tokens = list(self._tokens)
+        opening, tokens = self._opening, list(self._tokens)
+        contrast = contrast_of(opening.contrast, opening.eos, len(self.passages), len(tokens))
 
         def then(heads: Heads) -> _Drawn:
             found = made(heads, weights, mass, contrast)

@@ -120,7 +120,7 @@ class TwoSides:
             for one, read in zip(open, rows, strict=True):
                 taken = one.groups[side].take(one.ids, read)
                 weights, log_h = self._weigh(one, side)
-                contrast = contrast_of(self._settings.contrast, self._models[side].eos, len(weights))
+                contrast = contrast_of(self._settings.contrast, self._models[side].eos, len(weights), len(one.ids))
                 found[id(one), side] = made(taken, weights, self._settings.wire_mass, contrast).distribution, log_h
         for one in open:
             (device, own), (cloud, other) = (found[id(one), side] for side in SIDES)

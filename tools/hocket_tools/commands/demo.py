@@ -60,13 +60,10 @@ def _described(model: str) -> str:
 
 def _lacking(pair: Home, asked: dict[str, Any]) -> list[str]:
     """Ask it; what of the expected is not in the answer."""
-    from hocket_bus.messages import DEFAULT_WEIGHTS
     from hocket_tools import console
     from hocket_tools.commands.ask import ask_people
 
-    weights = asked.get("weights", DEFAULT_WEIGHTS)
-    note = "" if weights == DEFAULT_WEIGHTS else f"  (--weights {weights})"
-    console.err().print(f"\n[bold]{asked['question']}[/bold]{note}\n")
-    options: dict[str, Any] = {"temperature": 0.0, "require_cloud": True, "weights": weights}
+    console.err().print(f"\n[bold]{asked['question']}[/bold]\n")
+    options: dict[str, Any] = {"temperature": 0.0, "require_cloud": True}
     done = ask_people(pair.endpoint("device"), asked["question"], options)
     return [value for value in asked["expect"] if value not in done.text]

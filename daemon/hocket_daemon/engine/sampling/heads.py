@@ -116,9 +116,12 @@ class Contrast:
     ends: tuple[int, ...]
 
 
-def contrast_of(strength: float, ends: Sequence[int], passages: int) -> Contrast | None:
-    """None where there is nothing to set against the question alone, or nothing is to be."""
-    return Contrast(strength, tuple(ends)) if strength and passages else None
+def contrast_of(strength: float, ends: Sequence[int], passages: int, step: int) -> Contrast | None:
+    """None where there is nothing to set against the question alone, or nothing is to be.
+
+    The first token says how an answer is worded, and no passage knows that: contrasted, answers began as passages do.
+    """
+    return Contrast(strength if step else 0.0, tuple(ends)) if strength and passages else None
 
 
 class Made(NamedTuple):
@@ -153,6 +156,8 @@ def contrasted(
     and what a head leaves out is not touched. β = 0 is the row itself.
     p₀ counts as _FLOOR where it is less, and V has no id below that: so heads that leave ids out give the same.
     """
+    if not contrast.strength:
+        return rows
     found, floored = np.array(rows, np.float32), np.maximum(alone, _FLOOR)
     ends = list(contrast.ends) if ids is None else np.isin(ids, contrast.ends)
     plausible = rows >= np.maximum(PLAUSIBLE * rows.max(axis=1, keepdims=True), _FLOOR)

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from hocket_bus.errors import BadRequest, HocketError
+from hocket_retrieval.lexical import language_of
 
 from ..engine.language_model import LanguageModel
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
-from .completion import PART, Lookup, Path, PathCache, Row, complete, read, without_repeat
+from .completion import PART, Lookup, Path, PathCache, Row, as_known, complete, read, without_repeat
 from .document import Document
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
@@ -30,6 +31,7 @@ LITTLE = 32  # where there are more, the row is made anew
 MAX_WINDOW = 384  # from which on the row is made anew
 WORDS_AHEAD = 3  # of a suggestion, behind which paths are made ready
 _WORD_END = re.compile(r"(?<=\w) ")
+_LAST_WORD = re.compile(r"\w+$")
 TAIL = 8  # tokens of a window that stand before its path where it is looked for
 
 
@@ -54,10 +56,14 @@ class Completer:
         token_texts: TokenTexts,
         *,
         maximum: int,
+        minimum: float = 0.0,
         on_completed: Callable[[Completed], None],
         fail: Callable[[HocketError], None],
     ) -> None:
-        """Suggestions of at most `maximum` tokens beyond what is typed. Raises BadRequest for too short a context."""
+        """Suggestions of at most `maximum` tokens beyond what is typed, right with a chance of `minimum` or more.
+
+        Raises BadRequest for too short a context.
+        """
         if model.slots.context - _beside(maximum) < MIN_REFERENCE:
             text = f"the model's context of {model.slots.context} tokens is too short to compose with"
             raise BadRequest(text, f"raise [model] context to {_beside(maximum) + MIN_REFERENCE}")
@@ -65,6 +71,7 @@ class Completer:
         self._model = model
         self._token_texts = token_texts
         self._maximum = maximum
+        self._minimum = minimum
         self._on_completed = on_completed
         self._fail = fail
         self._encoding = Encoding(model.continued, token_texts.can_spell)
@@ -95,7 +102,8 @@ class Completer:
         version, behind, passes = document.version, document.behind, self._row.passes
 
         def on_done(path: Path, passes: int) -> None:
-            text = without_repeat(path.suggested(self._token_texts, self._maximum) or "", behind)
+            suggested = path.suggested(self._token_texts, self._maximum, self._minimum) or ""
+            text = without_repeat(self._as_known(suggested, document), behind)
             self._on_completed(
                 Completed(version, text, (time.monotonic() - began_s) * 1000, passes, self._reference, path)
             )
@@ -191,7 +199,15 @@ class Completer:
         )
 
     def _is_enough(self, path: Path) -> bool:
-        return path.suggested(self._token_texts, self._maximum) is not None
+        return path.suggested(self._token_texts, self._maximum, self._minimum) is not None
+
+    def _as_known(self, suggestion: str, document: Document) -> str:
+        """Names and numbers only as they stand in memory or in the text; German writes all nouns like names."""
+        if not self._minimum:
+            return suggestion
+        written, names = document.read, language_of(document.read) != "german"
+        known = f"{self._reference.text} {_LAST_WORD.sub('', written)} {document.behind}"
+        return as_known(suggestion, written, known, names=names)
 
     def _is_ahead(self, path: Path) -> bool:
         return len(path.tokens) >= path.spelling(self._token_texts) + 2 * self._maximum

@@ -23,12 +23,18 @@ from ..engine.segments import Segment
 from .reference import Reference
 from .window import HALF, Ids, TokenTexts, Window
 
+LETTER = 8.0  # times
 _LINE = re.compile(r"[\r\n]")
+_WORD = re.compile(r"\w+")
+_SENTENCE_START = re.compile(r"(?:^|[.!?:\n])[\s\"'“„(]*$")
+_BEFORE = 200  # characters before a suggestion that tell whether it begins within a word, or a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
     """`tokens` follow the window: its typed letters first, then what the model would go on with; `ended` by its end.
+
+    `chances` are the probabilities of these tokens, whatever letters they were bound to.
 
     Law: greedy decoding bound to letters that go on along the path gives its tokens, too: whatever fits the longer
     letters fits the shorter ones, so the likeliest of more is the likeliest of fewer that it is among.
@@ -36,6 +42,7 @@ class Path:
 
     window: Window
     tokens: tuple[int, ...] = ()
+    chances: tuple[float, ...] = ()
     ended: bool = False
 
     def text(self, token_texts: TokenTexts) -> str:
@@ -61,17 +68,46 @@ class Path:
             return None
         if len(written) + len(window.typed) < len(self.window.typed):
             return None
-        rest = Path(window, self.tokens[count:], self.ended)
+        rest = Path(window, self.tokens[count:], self.chances[count:], self.ended)
         return rest if rest.tokens and rest.text(token_texts).startswith(window.typed) else None
 
-    def suggested(self, token_texts: TokenTexts, maximum: int) -> str | None:
-        """To the end of the line or sentence, or `maximum` tokens beyond typed letters; None while not known."""
-        length = self.spelling(token_texts) + maximum
-        text = token_texts.text(self.tokens[:length])[len(self.window.typed) :].rstrip(HALF)
+    def suggested(self, token_texts: TokenTexts, maximum: int, minimum: float = 0.0) -> str | None:
+        """To the end of the line or sentence, or `maximum` tokens beyond typed letters; None while not known.
+
+        It ends sooner, with a whole word, where all of it is right with a chance of less than `minimum`.
+        """
+        spelled = self.spelling(token_texts)
+        length, typed = spelled + maximum, len(self.window.typed)
+        sure = self._sure(spelled, token_texts, minimum)
+        text = token_texts.text(self.tokens[:length])[typed:].rstrip(HALF)
         border = _border(text)
-        if border is not None:
-            return text[:border]
-        return text if self.ended or len(self.tokens) >= length else None
+        whole = text if border is None else text[:border]
+        if sure < min(length, len(self.tokens)):
+            return _whole_words(whole, len(token_texts.text(self.tokens[:sure])) - typed)
+        return whole if border is not None or self.ended or len(self.tokens) >= length else None
+
+    def _sure(self, spelled: int, token_texts: TokenTexts, minimum: float) -> int:
+        """How many of the tokens are together likelier than `minimum`.
+
+        Each typed letter makes a word that it fits LETTER times likelier than those that it does not.
+        """
+        chance, typed = 1.0, self.window.typed[len(token_texts.text(self.tokens[:spelled])) :]
+        for at, each in enumerate(self.chances[spelled:], start=spelled):
+            odds = each * LETTER ** (len(self.window.typed) if typed and at == spelled else 0)
+            chance *= odds / (odds + 1.0 - each)
+            if chance < minimum:
+                return at
+        return len(self.tokens)
+
+
+def _whole_words(text: str, end: int) -> str:
+    """As much of a text up to `end` as ends with a word, or with what stands behind one."""
+    if end >= len(text):
+        return text
+    cut = max(0, end)
+    while cut and text[cut - 1].isalnum() and text[cut].isalnum():
+        cut -= 1
+    return text[:cut].rstrip(" ")
 
 
 def _border(text: str) -> int | None:
@@ -88,6 +124,28 @@ def without_repeat(suggestion: str, behind: str) -> str:
     starts = (match.start() for match in re.finditer(r"(?<!\S)\S|(?<=\w)(?=\W)", suggestion))
     repeated = (at for at in starts if (part := suggestion[at:].strip()) and behind.startswith(part))
     return suggestion[: next(repeated, len(suggestion))].rstrip(" ") if behind else suggestion
+
+
+def as_known(suggestion: str, written: str, known: str, *, names: bool = True) -> str:
+    """A suggestion up to the first number, or name, that is not in what is `known`; `written` stands before it.
+
+    A name is a word with a capital letter that no sentence begins with; not all `names` are to be known in a language
+    that writes other words so, too.
+    """
+    before = written[-_BEFORE:]
+    text = before + suggestion
+    for word in _WORD.finditer(text):
+        if word.end() <= len(before) or not _is_telling(word[0], text[: word.start()], names=names):
+            continue
+        if re.search(rf"(?<!\w){re.escape(word[0])}(?!\w)", known, re.IGNORECASE) is None:
+            return suggestion[: max(0, word.start() - len(before))].rstrip(" ")
+    return suggestion
+
+
+def _is_telling(word: str, before: str, *, names: bool) -> bool:
+    if any(map(str.isdigit, word)):
+        return True
+    return names and word != word.lower() and not (word[1:].islower() and _SENTENCE_START.search(before))
 
 
 MAX_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little longer than one of a single token
@@ -271,8 +329,8 @@ def _verified(
     for at, probabilities in enumerate(behind):
         token = _likeliest(probabilities, _untyped(path, token_texts), token_texts)
         if token in eos:
-            return Path(path.window, path.tokens, ended=True)
-        path = Path(path.window, (*path.tokens, token))
+            return Path(path.window, path.tokens, path.chances, ended=True)
+        path = Path(path.window, (*path.tokens, token), (*path.chances, float(probabilities[token])))
         if at == len(proposed) or token != proposed[at] or enough(path):
             break
     return path

@@ -33,6 +33,11 @@ class Reference:
         seen = behind[:_SEEN].strip()
         return self.items == tuple(items) and seen in self.behind and bool(seen) == bool(self.behind.strip())
 
+    @property
+    def text(self) -> str:
+        """What is read of memory."""
+        return " ".join(item.takeaway.text for item in self.items[self.unread :])
+
     def sources(self, written: str, suggestion: str) -> list[Source]:
         """The documents whose takeaways have most words of a suggestion that were not written before; perhaps none."""
         words = _content_words(suggestion) - _content_words(written)

@@ -66,7 +66,13 @@ class Composing:
             on_memory=self._on_remembered,
         )
         self._completer = Completer(
-            services.compute, model, token_texts, maximum=whole.tokens, on_completed=self._show, fail=self.fail
+            services.compute,
+            model,
+            token_texts,
+            maximum=whole.tokens,
+            minimum=settings.confidence,
+            on_completed=self._show,
+            fail=self.fail,
         )
         self.counted = dict.fromkeys(COUNTED, 0)
         self._began_s = self._changed_s = time.monotonic()

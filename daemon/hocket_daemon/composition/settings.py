@@ -36,6 +36,16 @@ class CompositionSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
     memory_tokens: Annotated[
         int, Meta(ge=16, description="tokens of takeaways that are remembered; the oldest go"), FOR_EXPERTS
     ] = 160
+    confidence: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=1,
+            description="a suggestion is shown as far as it is right with this chance, names and numbers as they stand "
+            "in memory or in the text; 0: all of it",
+        ),
+        FOR_EXPERTS,
+    ] = 0.3
     passages: Annotated[
         int, Meta(ge=1, le=16, description="passages that takeaways are made of at each request"), FOR_EXPERTS
     ] = 3

@@ -68,6 +68,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
         "lab/bench/cloud.py",
     ),
     "bench soak": (*_JOINT, "lab/bench/load.py", "lab/bench/scripted.py", "lab/bench/soak.py"),
+    "bench shown": (*_COMPOSED, "lab/bench/shown.py"),
     "bench typing": (*_COMPOSED, "lab/bench/typing.py"),
     "bench formats": (*_STREAMED, "lab/bench/llama_loop.py", "lab/bench/formats.py"),
     "bench unknown": (

@@ -116,6 +116,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "What memory is worth to a text that is typed: made-up facts in a running pair, and real pages.",
         "--facts 100 --json composition-facts.json",
     ),
+    "shown": (
+        "What is shown to somebody who types real texts, and how much of it is right.",
+        "--keys 500 --confidence 0,0.3 --json shown.json",
+    ),
     "graph": (
         "Devices that share summaries: who is found, what stays at home, what summaries give away, and how fast it is.",
         "--part matching --json graph-matching.json",

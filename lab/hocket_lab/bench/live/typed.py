@@ -82,10 +82,10 @@ class Typing:
             found.passes.append(event.passes)
             found.daemon_ms.append(event.ms)
         if self._key.rest:
-            self._covered = max(self._covered, len(self._key.text) + _foretold(event.text, self._key.rest))
+            self._covered = max(self._covered, len(self._key.text) + foretold(event.text, self._key.rest))
 
 
-def _foretold(suggestion: str, rest: str) -> int:
+def foretold(suggestion: str, rest: str) -> int:
     """How many letters of what is typed next a suggestion has, in whole words."""
     alike = next((at for at, (a, b) in enumerate(zip(suggestion, rest, strict=False)) if a != b), len(suggestion))
     whole = alike if rest[alike : alike + 1] in ("", " ", ".", ",") else suggestion.rfind(" ", 0, alike)

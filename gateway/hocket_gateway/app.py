@@ -1,0 +1,93 @@
+"""The application: paths, who is let in, and the shape of every error."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hocket_bus.errors import HocketError
+
+from .gateway import Gateway
+from .guard import Guard, PersonGuard
+from .openai_api import catalogue, chat
+from .pages import document
+from .people import People
+from .refusals import Refusal
+from .settings import ServeSettings
+
+log = structlog.get_logger(__name__)
+
+
+def application(settings: ServeSettings) -> Starlette:
+    """The gateway as an ASGI application."""
+    people = People(Path(settings.people) if settings.people else None)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        app.state.gateway = Gateway(settings, people)
+        yield
+        await app.state.gateway.close()
+
+    return Starlette(
+        routes=[
+            Route("/", _here),
+            Route("/health", _here),
+            Route("/documents/{name:path}", document),
+            Route("/v1/models", catalogue.models),
+            Route("/v1/models/{name:path}", catalogue.model),
+            Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
+        ],
+        middleware=[
+            Middleware(Guard, settings=settings),
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.origins,
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["authorization", "content-type"],
+            ),
+            Middleware(PersonGuard, people=people),
+        ],
+        exception_handlers={
+            Refusal: _refused,
+            HocketError: _failed,
+            HTTPException: _no_such,
+            Exception: _broken,
+        },
+        lifespan=life,
+    )
+
+
+async def _here(_: Request) -> Response:
+    return PlainTextResponse("hocket is running\n")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error.response(request.url.path)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HocketError)
+    return Refusal.of(error).response(request.url.path)
+
+
+async def _no_such(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = f"{request.method} {request.url.path[:200]}"
+    text = f"{what} is not known here" if error.status_code in (404, 405) else error.detail
+    return Refusal(error.status_code, text, "see docs/serve.md", "unknown_path").response(request.url.path)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    log.error("a request failed", path=request.url.path, exc_info=error)
+    return Refusal(500, "the gateway failed", "look into its log", "internal").response(request.url.path)

@@ -22,7 +22,7 @@ async def read(request: Request, kind: type[T], max_bytes: int) -> T:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
         text, param = _plain(str(error))
-        raise Refusal(400, text, "mend this field", "bad_request", param) from error
+        raise Refusal(400, text, "mend this field", "bad_request", param=param) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refusal(400, f"the body is no JSON: {error}"[:500], "send one JSON object", "bad_request") from error
 

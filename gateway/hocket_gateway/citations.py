@@ -1,4 +1,4 @@
-"""Where an answer comes from, as clients of both kinds show it: sources with their words, and sentences they stand behind.
+"""Where an answer comes from, as clients show it: sources with their words, and the sentences they stand behind.
 
 Shares are the pair's: a passage's part in the probability of the tokens that were chosen. A sentence is annotated with
 the passage that has the largest part in it.
@@ -66,7 +66,7 @@ class Citation:
 def cited(done: Done, texts: Sequence[str], words: Mapping[tuple[str, int], str], base: str) -> list[Citation]:
     """The sources of an answer, the largest share first.
 
-    `texts` are those of its tokens, `words` the passages that are here; documents of this device are found below `base`.
+    `texts` are those of its tokens, `words` the passages that are here; this device's documents lie below `base`.
     """
     spans = _spans(done, texts)
     return [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from hocket_bus.errors import BadRequest
+
 from .gateway import Gateway
 from .people import Person
 from .refusals import Refusal
@@ -24,7 +26,10 @@ async def document(request: Request) -> Response:
     name = request.path_params["name"]
     if not is_within(name, person.folder):
         raise Refusal(403, "this key may not read that document", "it reads one folder alone", "not_allowed")
-    return PlainTextResponse(await gateway.documents.text(name), headers=HEADERS)
+    try:
+        return PlainTextResponse(await gateway.documents.text(name), headers=HEADERS)
+    except BadRequest as error:
+        raise Refusal(404, error.text, error.remedy, "no_document") from error
 
 
 def is_within(name: str, folder: str) -> bool:

@@ -36,7 +36,7 @@ class Refusal(Exception):
     """The request is refused with this status. `code` is for programs, `param` names the field that is meant."""
 
     def __init__(
-        self, status: int, text: str, remedy: str, code: str = "", param: str = "", retry_after_s: float = 0.0
+        self, status: int, text: str, remedy: str, code: str = "", *, param: str = "", retry_after_s: float = 0.0
     ) -> None:
         super().__init__(f"{text}: {remedy}" if remedy else text)
         self.status = status

@@ -34,7 +34,7 @@ class EventStream(Response):
         self._close = close
         self._comment = comment
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         """Raises what the pieces raise."""
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

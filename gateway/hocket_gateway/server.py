@@ -1,14 +1,17 @@
-"""`hocket serve` as a process: listens, says that it is ready, and lets what is in work go on for a while at its end."""
+"""`hocket serve` as a process: listens, says that it is ready, and lets what is in work go on a while at its end."""
 
 from __future__ import annotations
 
+import signal
 import socket
+from pathlib import Path
 
 import structlog
 import uvicorn
 
 from hocket_bus.errors import BadConfiguration
-from hocket_bus.notify import notify
+from hocket_bus.notify import notify, watchdog_s
+from hocket_bus.service import SIGNS
 
 from .app import application
 from .guard import LOOPBACK
@@ -17,8 +20,18 @@ from .settings import ServeSettings
 
 MAX_CONNECTIONS = 512  # more get 503
 DRAIN_S = 10  # what answers in work have at the end
+LONGEST_SILENCE_S = 3_600.0
 
 log = structlog.get_logger(__name__)
+
+
+def run(settings: ServeSettings) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises BadConfiguration."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)  # uvicorn takes them, and raises them again at its end
+    people = People(Path(settings.people) if settings.people else None)
+    with listener(settings, people) as sock:
+        server(settings).run(sockets=[sock])
 
 
 class GatewayServer(uvicorn.Server):
@@ -28,7 +41,7 @@ class GatewayServer(uvicorn.Server):
         """As uvicorn's."""
         await super().startup(sockets)
         if self.started:
-            log.info("ready", at=[server.getsockname()[:2] for server in sockets or []])
+            log.info("ready", at=[f"{at[0]}:{at[1]}" for at in (sock.getsockname() for sock in sockets or [])])
             notify(READY=1, STATUS="listening")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -47,12 +60,12 @@ def listener(settings: ServeSettings, people: People) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=128)
     except OSError as error:
-        text = f"{settings.host}:{settings.port} cannot be listened at: {error.strerror or error}"
-        raise BadConfiguration(text, "stop who does, or choose another --port") from error
+        text = f"nothing can listen at {settings.host}, port {settings.port}: {error.strerror or error}"
+        raise BadConfiguration(text, "stop what does, or choose another --port") from error
 
 
 def server(settings: ServeSettings) -> GatewayServer:
-    """The server, which `serve` runs with a socket of `listener`."""
+    """The server, for a socket of `listener`."""
     config = uvicorn.Config(
         application(settings),
         log_config=None,
@@ -64,5 +77,11 @@ def server(settings: ServeSettings) -> GatewayServer:
         lifespan="on",
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=DRAIN_S,
+        callback_notify=_alive,
+        timeout_notify=int(min(watchdog_s() / SIGNS, LONGEST_SILENCE_S)),
     )
     return GatewayServer(config)
+
+
+async def _alive() -> None:
+    notify(WATCHDOG=1)

@@ -24,9 +24,7 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     port: Annotated[int, Meta(ge=0, lt=1 << 16, description="the port; 0: any that is free")] = 8474
     names: Annotated[
         tuple[str, ...],
-        Meta(
-            description="other names by which clients reach it, such as `laptop.lan`; a request for another name is refused"
-        ),
+        Meta(description="other names by which clients reach it, such as `laptop.lan`; any other is refused"),
     ] = ()
     origins: Annotated[
         tuple[str, ...],
@@ -37,9 +35,7 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     ] = ""
     retrieval: Annotated[
         Endpoint,
-        Meta(
-            description="where the device's retrieval daemon listens, for the text of cited passages; empty: none is shown"
-        ),
+        Meta(description="where the device's retrieval daemon listens, for the text of cited passages; empty: none"),
     ] = ""
     keys: Annotated[
         FilePath,

@@ -38,7 +38,11 @@ def way_named(name: str, *, alone_only: bool) -> Way:
     known = ", ".join(way.id for way in allowed)
     way = next((way for way in WAYS if way.id == name.removesuffix(LATEST)), None)
     if way is None:
-        raise Refusal(404, f"there is no model '{name[:100]}'", f"use one of: {known}", "model_not_found", "model")
+        raise Refusal(
+            404, f"there is no model '{name[:100]}'", f"use one of: {known}", "model_not_found", param="model"
+        )
     if way not in allowed:
-        raise Refusal(403, f"this key may not ask '{way.id}'", f"use one of: {known}", "model_not_allowed", "model")
+        raise Refusal(
+            403, f"this key may not ask '{way.id}'", f"use one of: {known}", "model_not_allowed", param="model"
+        )
     return way

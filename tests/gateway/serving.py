@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from harness import ListRetrieval, Pair, pair
 
-from hocket_bus.messages import Passages, Quote, Search
+from hocket_bus.messages import DocumentText, Error, Message, Passages, Quote, Search, ShowDocument
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.people import People
@@ -58,11 +58,20 @@ class QuotingRetrieval(ListRetrieval):
         return super().answer(search)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Received) and isinstance(event.message, Quote):
+        if isinstance(event, Received) and isinstance(event.message, Quote | ShowDocument):
             assert isinstance(event.port, Server)
-            event.port.send(event.route, self.quoted(event.message))
+            asked = event.message
+            event.port.send(event.route, self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked))
         else:
             super()._on_event(event)
+
+    def shown(self, asked: ShowDocument) -> Message:
+        if asked.names != ["device-0"]:
+            return Error(code="bad_request", text="there is no such document", request=asked.request)
+        text = "<script>"
+        return DocumentText(
+            request=asked.request, name="device-0", title="", version="1", text=text, outline=[], total=len(text)
+        )
 
     def quoted(self, asked: Quote) -> Passages:
         last = super().answer(self.searched[-1])

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from serving import MODELS, SHORT, USER, Served
 
+from hocket_client import Turn
 from waiting import WAIT_S
 
 openai = pytest.importorskip("openai", reason="openai is not installed: hocket[dev]")
@@ -38,7 +39,7 @@ def post(front: Served, **body: object) -> httpx2.Response:
 
 def test_the_package_gets_the_pairs_answer(front: Served, client: Any) -> None:
     """Streamed, whole and asynchronous alike: the text that the plain client reads with the same seed."""
-    plain = front.pair.client().ask("kala mira?", **SHORT).result()
+    plain = front.pair.client().ask("kala mira?", max_tokens=8, seed=7).result()
     whole = client.chat.completions.create(model="hocket", messages=USER, **SHORT)
     choice = whole.choices[0]
     assert (choice.message.content, choice.message.role) == (plain.text, "assistant")
@@ -80,7 +81,7 @@ def test_each_chunk_has_its_shape(front: Served, usage: bool) -> None:
 
 
 def test_sources_are_in_the_stream_and_beside_the_whole_answer(front: Served) -> None:
-    """A source event in a chunk of its own, with the passage's words where they are here; annotations lie in the text."""
+    """A source in a chunk of its own, with the passage's words where they are here; annotations cover the text."""
     chunks = [json.loads(line) for line in events(front)[:-1]]
     sources = [chunk["event"]["data"] for chunk in chunks if "event" in chunk]
     assert sources
@@ -107,14 +108,15 @@ def test_sources_are_in_the_stream_and_beside_the_whole_answer(front: Served) ->
 def test_a_conversation_is_asked_as_one(front: Served) -> None:
     """System and developer lines, earlier turns and parts of text are those of the plain client's messages."""
     said = [
-        {"role": "system", "content": "duno"},
+        {"role": "developer", "content": "duno"},
         {"role": "user", "content": [{"type": "text", "text": "kala?"}]},
         {"role": "assistant", "content": "mira."},
         {"role": "user", "content": [{"type": "text", "text": "soretu"}, {"type": "text", "text": "limba?"}]},
     ]
-    plain = [{**each, "content": "kala?" if i == 1 else each["content"]} for i, each in enumerate(said[:3])]
-    plain.append({"role": "user", "content": "soretu\n\nlimba?"})
-    expected = front.pair.client().ask(messages=plain, alone=True, **SHORT).result()  # type: ignore[arg-type]
+    before = [Turn(query="kala?", answer="mira.")]
+    client = front.pair.client()
+    asked = "soretu\n\nlimba?"
+    expected = client.ask(asked, turns=before, system="duno", alone=True, max_tokens=8, seed=7).result()
     got = post(front, model="hocket-alone", messages=said).json()
     assert got["choices"][0]["message"]["content"] == expected.text
 

@@ -73,7 +73,7 @@ def _check(wanted: ChatRequest) -> None:
     if kind != "text":
         raise unsupported("response_format", "an answer is text, in no other format", "leave out response_format")
     if not wanted.messages:
-        raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", "messages")
+        raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", param="messages")
     for at, message in enumerate(wanted.messages):
         if message.role not in ROLES or message.tool_calls:
             text = f"a message of '{message.role[:50]}'{' that calls tools' * bool(message.tool_calls)} is not known"

@@ -90,4 +90,4 @@ def text_of(content: Content, param: str) -> str:
 
 def unsupported(param: str, text: str, remedy: str) -> Refusal:
     """The refusal of something that is not there."""
-    return Refusal(400, text, remedy, "unsupported_value", param)
+    return Refusal(400, text, remedy, "unsupported_value", param=param)

@@ -19,6 +19,7 @@ from hocket_bus.errors import HocketError
 
 from .gateway import Gateway
 from .guard import Guard, PersonGuard
+from .ollama_api import listing, talk
 from .openai_api import catalogue, chat
 from .pages import document
 from .people import People
@@ -46,6 +47,12 @@ def application(settings: ServeSettings) -> Starlette:
             Route("/v1/models", catalogue.models),
             Route("/v1/models/{name:path}", catalogue.model),
             Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
+            Route("/api/version", listing.version),
+            Route("/api/tags", listing.tags),
+            Route("/api/ps", listing.running),
+            Route("/api/show", listing.show, methods=["POST"]),
+            Route("/api/chat", talk.chat, methods=["POST"]),
+            Route("/api/generate", talk.generate, methods=["POST"]),
         ],
         middleware=[
             Middleware(Guard, settings=settings),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
+from typing import Any
 
 import structlog
 
@@ -63,6 +64,15 @@ class Answer:
             if isinstance(event, Done):
                 return event
         raise AssertionError("a stream ends with Done")
+
+    def facts(self, done: Done) -> dict[str, Any]:
+        """What only hocket has to say of an answer: its number, its notices, and where it comes from."""
+        sources = [
+            {"side": each.side, "document": each.document, "ordinal": each.ordinal, "share": each.share}
+            for each in done.sources
+        ]
+        said = {"id": self.number, "mode": done.mode, "seed": done.seed, "notices": self.notices}
+        return {**said, "sources": sources, "shares": done.token_sources}
 
     def close(self) -> None:
         """Give the place back; an answer that has not ended is cancelled."""

@@ -69,3 +69,8 @@ class Refusal(Exception):
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return Response(msgspec.json.encode(body), self.status, headers, "application/json")
+
+
+def unsupported(param: str, text: str, remedy: str) -> Refusal:
+    """The refusal of something that is not there."""
+    return Refusal(400, text, remedy, "unsupported_value", param=param)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -19,8 +20,9 @@ CHUNK = {"id": str, "object": str, "created": int, "model": str, "choices": list
 
 
 @pytest.fixture(scope="module")
-def client(front: Served) -> Any:
-    return openai.OpenAI(base_url=f"{front.url}/v1", api_key="none", timeout=WAIT_S, max_retries=0)
+def client(front: Served) -> Iterator[Any]:
+    with openai.OpenAI(base_url=f"{front.url}/v1", api_key="none", timeout=WAIT_S, max_retries=0) as there:
+        yield there
 
 
 def events(front: Served, **body: object) -> list[str]:

@@ -16,11 +16,11 @@ from ..citations import Citation
 from ..gateway import Gateway
 from ..people import Person
 from ..questions import Answer
-from ..refusals import Refusal
+from ..refusals import Refusal, unsupported
 from ..responses import EventStream, whole
 from ..ways import way_named
 from .shapes import DONE, FINISHES, json_response, sse, usage_of
-from .wanted import ChatMessage, Wanted, options_of, text_of, unsupported
+from .wanted import ChatMessage, Wanted, options_of, text_of
 
 ROLES = ("system", "developer", "user", "assistant")
 
@@ -80,21 +80,6 @@ def _check(wanted: ChatRequest) -> None:
             raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)}")
 
 
-def answer_facts(done: Done, answer: Answer) -> dict[str, Any]:
-    """What only hocket has to say of an answer: its number, who proposed how much, and where it comes from."""
-    return {
-        "id": answer.number,
-        "mode": done.mode,
-        "seed": done.seed,
-        "notices": answer.notices,
-        "sources": [
-            {"side": each.side, "document": each.document, "ordinal": each.ordinal, "share": each.share}
-            for each in done.sources
-        ],
-        "shares": done.token_sources,
-    }
-
-
 async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
     done = await answer.done()
     citations = await gateway.citations(done, answer, base)
@@ -115,7 +100,7 @@ async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
             "usage": usage_of(done),
             "citations": [citation.url for citation in citations],
             "search_results": [citation.result() for citation in citations],
-            "hocket": answer_facts(done, answer),
+            "hocket": answer.facts(done),
         }
     )
 
@@ -171,5 +156,5 @@ def _end(chunks: _Chunks, done: Done, answer: Answer, citations: list[Citation])
         "citations": [citation.url for citation in citations],
         "search_results": [citation.result() for citation in citations],
     }
-    facts = {"hocket": answer_facts(done, answer)}
+    facts = {"hocket": answer.facts(done)}
     return [*pieces, chunks.delta({}, FINISHES[done.finish], **more, **facts)]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hocket_client import Options
 
-from ..refusals import Refusal
+from ..refusals import unsupported
 
 
 class Part(Struct, frozen=True):
@@ -86,8 +86,3 @@ def text_of(content: Content, param: str) -> str:
         if part.type not in ("text", "input_text", "output_text") or part.text is None:
             raise unsupported(param, f"a part of type '{part.type[:50]}' is no text", "send text alone")
     return "\n\n".join(part.text or "" for part in content)
-
-
-def unsupported(param: str, text: str, remedy: str) -> Refusal:
-    """The refusal of something that is not there."""
-    return Refusal(400, text, remedy, "unsupported_value", param=param)

@@ -35,6 +35,7 @@ class Served:
     pair: Pair
     people: Path
     tap: Tap | None = None
+    retrieval: QuotingRetrieval | None = None
 
     @property
     def url(self) -> str:
@@ -98,7 +99,7 @@ def gateway(settings: ServeSettings) -> Iterator[int]:
 
 @contextmanager
 def served(
-    models: dict[str, Path], *, hold_s: float = 0.0, tapped: bool = False, **options: object
+    models: dict[str, Path], *, hold_s: float = 0.0, tapped: bool = False, max_sessions: int = 8, **options: object
 ) -> Iterator[Served]:
     """A pair and its gateway; `hold_s` is what each of the device's decode steps takes at least."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), models, start=False) as made:
@@ -108,7 +109,9 @@ def served(
         made.start_retrieval("cloud")
         made.start_cloud(hold_s=hold_s)
         egress = EgressSettings(ledger=str(made.folder / "ledger"))
-        made.start_device(link=made.endpoint("tap" if tapped else "cloud"), hold_s=hold_s, egress=egress)
+        made.start_device(
+            link=made.endpoint("tap" if tapped else "cloud"), hold_s=hold_s, egress=egress, max_sessions=max_sessions
+        )
         settings = ServeSettings(
             port=0,
             device=made.endpoint("device"),
@@ -117,4 +120,4 @@ def served(
             **options,  # type: ignore[arg-type]
         )
         with gateway(settings) as port:
-            yield Served(port, made, made.folder / "people.json", tap)
+            yield Served(port, made, made.folder / "people.json", tap, retrieval)

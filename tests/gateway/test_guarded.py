@@ -84,7 +84,7 @@ def test_a_body_that_is_too_long_is_refused(front: Served) -> None:
     """Whether its length is announced or not."""
     long = json.dumps({"model": "hocket", "messages": [{"role": "user", "content": "x" * 30_000}]}).encode()
     for content in (long, iter([long[:15_000], long[15_000:]])):
-        refused = httpx2.post(front.url + CHAT, content=content, timeout=WAIT_S)  # type: ignore[arg-type]
+        refused = httpx2.post(front.url + CHAT, content=content, timeout=WAIT_S)
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_long")
     head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n"
     assert b" 413 " in raw(front, head.encode())

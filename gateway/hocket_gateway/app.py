@@ -20,7 +20,7 @@ from hocket_bus.errors import HocketError
 from .gateway import Gateway
 from .guard import Guard, PersonGuard
 from .ollama_api import listing, talk
-from .openai_api import catalogue, chat
+from .openai_api import catalogue, chat, completions
 from .pages import document
 from .people import People
 from .refusals import Refusal
@@ -47,6 +47,7 @@ def application(settings: ServeSettings) -> Starlette:
             Route("/v1/models", catalogue.models),
             Route("/v1/models/{name:path}", catalogue.model),
             Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
+            Route("/v1/completions", completions.completions, methods=["POST"]),
             Route("/api/version", listing.version),
             Route("/api/tags", listing.tags),
             Route("/api/ps", listing.running),

@@ -18,7 +18,7 @@ from ..gateway import Gateway
 from ..people import Person
 from ..questions import Answer
 from ..refusals import Refusal, unsupported
-from ..responses import EventStream, whole
+from ..sending import EventStream, whole
 from ..ways import way_named
 from .listing import json_object, line, timestamp
 

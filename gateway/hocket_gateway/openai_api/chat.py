@@ -17,7 +17,7 @@ from ..gateway import Gateway
 from ..people import Person
 from ..questions import Answer
 from ..refusals import Refusal, unsupported
-from ..responses import EventStream, whole
+from ..sending import EventStream, whole
 from ..ways import way_named
 from .shapes import DONE, FINISHES, json_response, sse, usage_of
 from .wanted import ChatMessage, Wanted, options_of, text_of

@@ -20,7 +20,7 @@ from hocket_bus.errors import HocketError
 from .gateway import Gateway
 from .guard import Guard, PersonGuard
 from .ollama_api import listing, talk
-from .openai_api import catalogue, chat, completions
+from .openai_api import catalogue, chat, completions, open_responses
 from .pages import document
 from .people import People
 from .refusals import Refusal
@@ -48,6 +48,9 @@ def application(settings: ServeSettings) -> Starlette:
             Route("/v1/models/{name:path}", catalogue.model),
             Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
             Route("/v1/completions", completions.completions, methods=["POST"]),
+            Route("/v1/responses", open_responses.create, methods=["POST"]),
+            Route("/v1/responses/{id}", open_responses.retrieve),
+            Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
             Route("/api/version", listing.version),
             Route("/api/tags", listing.tags),
             Route("/api/ps", listing.running),

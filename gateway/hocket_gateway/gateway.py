@@ -10,6 +10,7 @@ from hocket_bus.messages import Done
 from .citations import Citation, cited, named
 from .people import People
 from .questions import Answer, Questions
+from .response_store import ResponseStore
 from .settings import ServeSettings
 from .stored import StoredDocuments
 from .upstream import Upstream
@@ -24,6 +25,7 @@ class Gateway:
         self.started_s = int(time.time())
         self.upstream = Upstream(settings.device, keys)
         self.documents = StoredDocuments(settings.retrieval, keys)
+        self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.questions = Questions(settings, self.upstream, people)
 
     async def citations(self, done: Done, answer: Answer, base: str) -> list[Citation]:
@@ -34,4 +36,6 @@ class Gateway:
     async def close(self) -> None:
         """Answers in work end with a reason."""
         self.documents.close()
+        if self.responses is not None:
+            self.responses.close()
         await self.upstream.close()

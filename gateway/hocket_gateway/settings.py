@@ -45,6 +45,10 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         FilePath,
         Meta(description="the file of people's keys (`hocket serve keys`); where it is there, every request needs one"),
     ] = ""
+    responses: Annotated[
+        FilePath,
+        Meta(description="the file of responses that clients may refer to (`/v1/responses`); empty: none are stored"),
+    ] = ""
     max_tokens: Annotated[
         int, Meta(ge=1, le=MAX_TOKENS, description="tokens of the longest answer, where a request does not say")
     ] = 256

@@ -117,6 +117,7 @@ def served(
             device=made.endpoint("device"),
             retrieval=made.endpoint("device-retrieval"),
             people=str(made.folder / "people.json"),
+            responses=str(made.folder / "responses.db"),
             **options,  # type: ignore[arg-type]
         )
         with gateway(settings) as port:

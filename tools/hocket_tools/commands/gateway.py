@@ -153,4 +153,5 @@ def _settings(home: Path | None, config: Path | None) -> ServeSettings:
         retrieval=given.retrieval or retrieval,
         keys=given.keys or str(pair.at / "keys"),
         people=given.people or str(pair.at / "serve-keys.json"),
+        responses=given.responses or str(pair.at / "serve-responses.db"),
     )

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from hocket_bus.endpoints import ANY
+
 from .people import People, Person
 from .refusals import Refusal
 from .settings import ServeSettings
@@ -24,7 +26,8 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self._app = app
-        self._names = {*LOOPBACK, settings.host.lower(), *(name.lower() for name in settings.names)}
+        named = {settings.host, *settings.names} - {ANY, ""}
+        self._names = {*LOOPBACK, *(name.lower() for name in named)}
         self._origins = {origin.rstrip("/").lower() for origin in settings.origins}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -120,8 +120,11 @@ class Resource:
     def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
         """The one item of the output."""
         return {
-            "type": "message", "id": self.message_id, "status": status,
-            "role": "assistant", "content": content,
+            "type": "message",
+            "id": self.message_id,
+            "status": status,
+            "role": "assistant",
+            "content": content,
         }
 
     def part(self, text: str, citations: list[Citation]) -> dict[str, Any]:

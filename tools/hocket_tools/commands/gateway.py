@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from hocket_gateway.settings import ServeSettings
 
 Home = Annotated[
     Path | None, typer.Option("--home", metavar="PATH", help="The pair in this folder.", envvar="HOCKET_HOME")
@@ -62,7 +59,9 @@ def serve(
         raise Unavailable(f"hocket serve needs {error.name}", "pip install 'hocket[serve]'") from error
     from msgspec.structs import replace
 
-    settings = _settings(home, config)
+    from hocket_tools.pair.front import serve_settings
+
+    settings = serve_settings(home, config)
     if host is not None:
         settings = replace(settings, host=host)
     if port is not None:
@@ -131,27 +130,6 @@ def list_people(
 
 
 def _people(home: Path | None, config: Path | None) -> Path:
-    return Path(_settings(home, config).people)
+    from hocket_tools.pair.front import serve_settings
 
-
-def _settings(home: Path | None, config: Path | None) -> ServeSettings:
-    """Those of the file, with the pair's own places for what it does not say."""
-    from msgspec.structs import replace
-
-    from hocket_bus import config as files
-    from hocket_gateway.settings import ServeSettings
-    from hocket_tools.pair.home import Home
-    from hocket_tools.pair.meant import meant
-
-    pair = Home.find(home)
-    file = config or pair.config("serve")
-    given = files.load(file, ServeSettings) if config or file.exists() else ServeSettings()
-    retrieval = pair.listening("device-retrieval") if pair.config("device-retrieval").exists() else ""
-    return replace(
-        given,
-        device=given.device or meant(None, home)[0],
-        retrieval=given.retrieval or retrieval,
-        keys=given.keys or str(pair.at / "keys"),
-        people=given.people or str(pair.at / "serve-keys.json"),
-        responses=given.responses or str(pair.at / "serve-responses.db"),
-    )
+    return Path(serve_settings(home, config).people)

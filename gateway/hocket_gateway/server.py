@@ -27,8 +27,8 @@ log = structlog.get_logger(__name__)
 
 def run(settings: ServeSettings) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises BadConfiguration."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)  # uvicorn takes them, and raises them again at its end
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)  # uvicorn takes the first two, and raises them again at its end
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
         server(settings).run(sockets=[sock])

@@ -81,12 +81,12 @@ def _before(gateway: Gateway, person: Person, previous: str) -> Messages:
     parts = list[Messages]()
     while previous and len(parts) < MAX_CHAIN:
         found = _stored(gateway, person, previous, "previous_response_id")
-        parts.append([*msgspec.json.decode(found.asked, type=Messages), _said(found)])
+        parts.append([*msgspec.json.decode(found.asked, type=Messages), _answer_of(found)])
         previous = found.previous
     return [message for part in reversed(parts) for message in part]
 
 
-def _said(found: StoredResponse) -> dict[str, str]:
+def _answer_of(found: StoredResponse) -> dict[str, str]:
     resource = msgspec.json.decode(found.resource)
     return {"role": "assistant", "content": resource["output"][0]["content"][0]["text"]}
 

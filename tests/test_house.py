@@ -22,7 +22,8 @@ FLOORS = {
         *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_models", "hocket_retrieval", "hocket_daemon"),
     },
     "hocket_lab": {
-        *("hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon", "hocket_tools"),
+        *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_models", "hocket_retrieval", "hocket_daemon"),
+        "hocket_tools",
     },
 }
 RUN_WHAT_ARRIVES = {

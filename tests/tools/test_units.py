@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 UNITS = sorted(path.name for path in (ROOT / "systemd").glob("*.service"))
 KINDS: dict[str, type[Struct]] = {"device": DeviceSettings, "cloud": CloudSettings, "serve": ServeSettings}
 MOST_EXPOSED = {
-    "hocket-device.service": 1.0, "hocket-cloud.service": 1.5, "hocket-retrieval@.service": 0.5,
+    "hocket-device.service": 1.0,
+    "hocket-cloud.service": 1.5,
+    "hocket-retrieval@.service": 0.5,
     "hocket-serve.service": 1.0,
 }
 needs_systemd = pytest.mark.skipif(

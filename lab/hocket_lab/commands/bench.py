@@ -28,6 +28,7 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "--json invented.json",
     ),
     "overhead": ("What bus and aggregation cost per token, without a model.", "--json overhead.json"),
+    "gateway": ("What an answer over HTTP takes beside the plain client's.", "--json gateway.json"),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",
         "--json retrieval.json",

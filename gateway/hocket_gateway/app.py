@@ -19,6 +19,7 @@ from hocket_bus.errors import HocketError
 
 from .gateway import Gateway
 from .guard import Guard, PersonGuard
+from .mcp_tools import McpEndpoint
 from .ollama_api import listing, talk
 from .openai_api import catalogue, chat, completions, open_responses
 from .pages import document
@@ -33,31 +34,17 @@ def application(settings: ServeSettings) -> Starlette:
     """The gateway as an ASGI application."""
     people = People(Path(settings.people) if settings.people else None)
 
+    tools = McpEndpoint(settings.max_body_bytes)
+
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         app.state.gateway = Gateway(settings, people)
-        yield
+        async with tools.manager.run():
+            yield
         await app.state.gateway.close()
 
     return Starlette(
-        routes=[
-            Route("/", _here),
-            Route("/health", _here),
-            Route("/documents/{name:path}", document),
-            Route("/v1/models", catalogue.models),
-            Route("/v1/models/{name:path}", catalogue.model),
-            Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
-            Route("/v1/completions", completions.completions, methods=["POST"]),
-            Route("/v1/responses", open_responses.create, methods=["POST"]),
-            Route("/v1/responses/{id}", open_responses.retrieve),
-            Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
-            Route("/api/version", listing.version),
-            Route("/api/tags", listing.tags),
-            Route("/api/ps", listing.running),
-            Route("/api/show", listing.show, methods=["POST"]),
-            Route("/api/chat", talk.chat, methods=["POST"]),
-            Route("/api/generate", talk.generate, methods=["POST"]),
-        ],
+        routes=_routes(tools),
         middleware=[
             Middleware(Guard, settings=settings),
             Middleware(
@@ -68,14 +55,31 @@ def application(settings: ServeSettings) -> Starlette:
             ),
             Middleware(PersonGuard, people=people),
         ],
-        exception_handlers={
-            Refusal: _refused,
-            HocketError: _failed,
-            HTTPException: _no_such,
-            Exception: _broken,
-        },
+        exception_handlers={Refusal: _refused, HocketError: _failed, HTTPException: _no_such, Exception: _broken},
         lifespan=life,
     )
+
+
+def _routes(tools: McpEndpoint) -> list[Route]:
+    return [
+        Route("/", _here),
+        Route("/health", _here),
+        Route("/documents/{name:path}", document),
+        Route("/mcp", tools),
+        Route("/v1/models", catalogue.models),
+        Route("/v1/models/{name:path}", catalogue.model),
+        Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
+        Route("/v1/completions", completions.completions, methods=["POST"]),
+        Route("/v1/responses", open_responses.create, methods=["POST"]),
+        Route("/v1/responses/{id}", open_responses.retrieve),
+        Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
+        Route("/api/version", listing.version),
+        Route("/api/tags", listing.tags),
+        Route("/api/ps", listing.running),
+        Route("/api/show", listing.show, methods=["POST"]),
+        Route("/api/chat", talk.chat, methods=["POST"]),
+        Route("/api/generate", talk.generate, methods=["POST"]),
+    ]
 
 
 async def _here(_: Request) -> Response:

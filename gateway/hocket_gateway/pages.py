@@ -24,14 +24,9 @@ async def document(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     name = request.path_params["name"]
-    if not is_within(name, person.folder):
+    if not person.may_read(name):
         raise Refusal(403, "this key may not read that document", "it reads one folder alone", "not_allowed")
     try:
         return PlainTextResponse(await gateway.documents.text(name), headers=HEADERS)
     except BadRequest as error:
         raise Refusal(404, error.text, error.remedy, "no_document") from error
-
-
-def is_within(name: str, folder: str) -> bool:
-    """Whether a document is a folder's, or the document itself that was named in its place."""
-    return not folder or name == folder or name.startswith(folder.rstrip("/") + "/")

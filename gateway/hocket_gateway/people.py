@@ -33,6 +33,11 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     folder: str = ""  # of the device, from which alone passages are; empty: all are
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
 
+    def may_read(self, document: str) -> bool:
+        """Whether a document is in the person's folder, or is the one that was named in its place."""
+        folder = self.folder
+        return not folder or document == folder or document.startswith(folder.rstrip("/") + "/")
+
 
 NOBODY = Person()
 

@@ -12,14 +12,18 @@ from typing import TypeVar
 from hocket_bus.errors import BadRequest, DeadlineExceeded, HocketError, ProtocolError
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
+    Documents,
     DocumentText,
     Error,
     Hello,
+    ListDocuments,
     Message,
     Origin,
+    Passage,
     Passages,
     Place,
     Quote,
+    Search,
     ShowDocument,
 )
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
@@ -59,8 +63,7 @@ class StoredDocuments:
 
     async def text(self, name: str) -> str:
         """The whole text of a document. Raises BadRequest where there is none, or what keeps it from being read."""
-        if not self.is_there:
-            raise BadRequest("this gateway shows no documents", "set retrieval in serve.toml")
+        self._check()
         parts, chars, total = list[str](), 0, 1
         while chars < total:
             page = await self._ask(ShowDocument(request=os.urandom(16), names=[name], offset=chars), DocumentText)
@@ -72,12 +75,27 @@ class StoredDocuments:
                 break
         return "".join(parts)
 
+    async def search(self, query: str, number: int, within: str) -> list[Passage]:
+        """The best passages for a query, of a folder alone where one is named. Raises HocketError."""
+        self._check()
+        asked = Search(request=os.urandom(16), query=query, k=number, within=within)
+        return list((await self._ask(asked, Passages)).passages)
+
+    async def listed(self, offset: int) -> Documents:
+        """A page of the documents by name. Raises HocketError."""
+        self._check()
+        return await self._ask(ListDocuments(request=os.urandom(16), offset=offset), Documents)
+
     def close(self) -> None:
         """Close the sockets."""
         if self._bus is not None:
             self._bus.close()
 
-    async def _ask(self, message: Quote | ShowDocument, kind: type[M]) -> M:
+    def _check(self) -> None:
+        if not self.is_there:
+            raise BadRequest("this gateway shows no documents", "set retrieval in serve.toml")
+
+    async def _ask(self, message: Quote | ShowDocument | Search | ListDocuments, kind: type[M]) -> M:
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[message.request] = answer
         try:

@@ -13,7 +13,18 @@ from pathlib import Path
 import msgspec
 from harness import ListRetrieval, Pair, pair
 
-from hocket_bus.messages import DocumentText, Error, Message, Passages, Quote, Search, ShowDocument
+from hocket_bus.messages import (
+    Document,
+    Documents,
+    DocumentText,
+    Error,
+    ListDocuments,
+    Message,
+    Passages,
+    Quote,
+    Search,
+    ShowDocument,
+)
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.people import People
@@ -59,12 +70,19 @@ class QuotingRetrieval(ListRetrieval):
         return super().answer(search)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Received) and isinstance(event.message, Quote | ShowDocument):
+        asked = event.message if isinstance(event, Received) else None
+        if isinstance(event, Received) and isinstance(asked, Quote | ShowDocument | ListDocuments):
             assert isinstance(event.port, Server)
-            asked = event.message
-            event.port.send(event.route, self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked))
+            event.port.send(event.route, self.stored(asked))
         else:
             super()._on_event(event)
+
+    def stored(self, asked: Quote | ShowDocument | ListDocuments) -> Message:
+        if isinstance(asked, ListDocuments):
+            names = ("device-0", "letters/a")
+            listed = [Document(name=name, title="", chunks=1) for name in names]
+            return Documents(request=asked.request, documents=listed, total=len(names))
+        return self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked)
 
     def shown(self, asked: ShowDocument) -> Message:
         if asked.names != ["device-0"]:

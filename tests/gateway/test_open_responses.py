@@ -147,7 +147,7 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
     ],
 )
 def test_what_cannot_be_given_is_refused_by_name(front: Served, body: dict[str, object], param: str) -> None:
-    refused = post(front, **body)
+    refused = post(front, "", **body)
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, param)
 
 

@@ -72,7 +72,7 @@ class Answer:
             for each in done.sources
         ]
         said = {"id": self.number, "mode": done.mode, "seed": done.seed, "notices": self.notices}
-        return {**said, "sources": sources, "shares": done.token_sources}
+        return {**said, "sources": sources}
 
     def close(self) -> None:
         """Give the place back; an answer that has not ended is cancelled."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.responses import Response
 
 from hocket_bus.errors import (
     BadRequest,
@@ -18,6 +17,9 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 OLLAMA = "/api/"  # paths with Ollama's shapes; all others have OpenAI's
 STATUSES: tuple[tuple[type[HocketError], int], ...] = (
@@ -64,6 +66,8 @@ class Refusal(Exception):
 
     def response(self, path: str) -> Response:
         """The whole answer to a request for `path`."""
+        from starlette.responses import Response
+
         body = self.ollama() if path.startswith(OLLAMA) else self.openai()
         headers = {"retry-after": str(math.ceil(self.retry_after_s))} if self.retry_after_s else {}
         if self.status == 401:

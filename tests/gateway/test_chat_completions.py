@@ -79,7 +79,9 @@ def test_each_chunk_has_its_shape(front: Served, usage: bool) -> None:
     assert (choices[-1]["finish_reason"], choices[-1]["delta"]) == ("length", {})
     tokens = [choice["delta"] for choice in choices[1:] if "content" in choice["delta"]]
     assert {delta["hocket"]["source"] for delta in tokens} <= {"both", "device", "cloud", "resampled", "solo"}
-    assert len(chunks[-1]["hocket"]["shares"]) == SHORT["max_tokens"]
+    (shares,) = [choice["delta"]["hocket"] for choice in choices if "shares" in choice["delta"].get("hocket", {})]
+    assert (shares["step"], len(shares["shares"])) == (0, SHORT["max_tokens"])
+    assert {len(each) for each in shares["shares"]} == {len(chunks[-1]["hocket"]["sources"])}
 
 
 def test_sources_are_in_the_stream_and_beside_the_whole_answer(front: Served) -> None:

@@ -54,11 +54,23 @@ def test_a_stream_that_is_closed_ends_the_question(slow: Served, model: str) -> 
     assert tokens(slow) - before < LONG / 4
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/chat/completions", {}),
+        ("/v1/completions", {"prompt": "kala mira"}),
+        ("/v1/responses", {"input": "kala mira?", "max_output_tokens": LONG}),
+        ("/api/chat", {"options": {"num_predict": LONG}}),
+        ("/api/generate", {"prompt": "kala mira?", "options": {"num_predict": LONG}}),
+    ],
+)
 @pytest.mark.parametrize("stream", [True, False])
-def test_one_that_is_closed_before_anything_came_does_so_too(slow: Served, stream: bool) -> None:
+def test_one_that_is_closed_before_anything_came_does_so_too(
+    slow: Served, path: str, body: dict[str, object], stream: bool
+) -> None:
     """Also where the whole answer is waited for, of which no byte was sent."""
     before = tokens(slow)
-    with connected(slow, "/v1/chat/completions", stream=stream):
+    with connected(slow, path, stream=stream, **body):
         until(lambda: slow.in_work() == 1)
     until(lambda: slow.in_work() == 0)
     assert tokens(slow) - before < LONG / 4

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -22,6 +22,7 @@ from ..ways import way_named
 from .shapes import DONE, FINISHES, json_response, sse, usage_of
 from .wanted import ChatMessage, Wanted, options_of, text_of
 
+MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB
 ROLES = ("system", "developer", "user", "assistant")
 
 
@@ -100,9 +101,21 @@ async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
             "usage": usage_of(done),
             "citations": [citation.url for citation in citations],
             "search_results": [citation.result() for citation in citations],
-            "hocket": answer.facts(done),
+            "hocket": answer.facts(done) | {"shares": rounded(done.token_sources)},
         }
     )
+
+
+def rounded(shares: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Of each token by index of source, to four digits."""
+    return [[round(share, 4) for share in each] for each in shares]
+
+
+def _portions(shares: list[list[float]]) -> Iterator[tuple[int, list[list[float]]]]:
+    """As many tokens at a time as make a line that every client reads, with the step of the first."""
+    tokens = max(1, MAX_NUMBERS // max(1, len(shares[0]))) if shares else 1
+    for step in range(0, len(shares), tokens):
+        yield step, shares[step : step + tokens]
 
 
 class _Chunks:
@@ -152,6 +165,8 @@ def _end(chunks: _Chunks, done: Done, answer: Answer, citations: list[Citation])
     annotations = [each for citation in citations for each in citation.annotations()]
     if annotations:
         pieces.append(chunks.delta({"annotations": annotations}))
+    for step, shares in _portions(rounded(done.token_sources)):
+        pieces.append(chunks.delta({"hocket": {"step": step, "shares": shares}}))
     more = {
         "citations": [citation.url for citation in citations],
         "search_results": [citation.result() for citation in citations],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 from pathlib import Path
@@ -29,6 +30,7 @@ def run(settings: ServeSettings) -> None:
     """Serve until SIGTERM or Ctrl-C. Raises BadConfiguration."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)  # uvicorn takes the first two, and raises them again at its end
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")  # else the SDK of /mcp chooses
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
         server(settings).run(sockets=[sock])

@@ -62,7 +62,7 @@ def up(
     if devices is not None:
         trial.prepare(pair, devices)
     if trial.is_trial(pair):
-        _up_all(pair, wait)
+        _up_all(pair, wait, serve=serve)
         return
     already = all(running(pair, name) is not None for name in pair.names)
     with leaving(f"what was started is stopped; hocket up{home_flag(home)} begins anew"), leaving_at(signal.SIGTERM):
@@ -106,13 +106,18 @@ def _next(pair: Home, flag: str) -> Iterator[str]:
     yield f"the end:    hocket down{flag}"
 
 
-def _up_all(home: Home, wait: float) -> None:
+def _up_all(home: Home, wait: float, *, serve: bool) -> None:
     """A cloud and the devices below it."""
+    from hocket_bus.errors import BadRequest
     from hocket_tools import console
     from hocket_tools.pair import trial
     from hocket_tools.pair.processes import leaving_at
 
     out, there = console.out(), trial.devices(home)
+    if serve:
+        raise BadRequest(
+            "a trial of several devices has no gateway", f"serve one: hocket serve{home_flag(there[0].at)}"
+        )
     goes_on = f"who was ready goes on, whoever was starting is stopped; hocket down{home_flag(home.at)} stops all"
     with leaving(goes_on), leaving_at(signal.SIGTERM):
         start(home, wait)

@@ -15,6 +15,8 @@ from .settings import ServeSettings
 from .stored import StoredDocuments
 from .upstream import Upstream
 
+FACTS = ("model", "cloud", "retrieval")  # of a status, that clients are shown
+
 
 class Gateway:
     """Made on the loop that serves; closed at its end."""
@@ -27,6 +29,11 @@ class Gateway:
         self.documents = StoredDocuments(settings.retrieval, keys)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.questions = Questions(settings, self.upstream, people)
+
+    async def behind(self) -> dict[str, str]:
+        """What the device daemon says of itself; nothing where it does not answer."""
+        status = await self.upstream.status()
+        return {name: status.facts[name] for name in FACTS if name in status.facts} if status is not None else {}
 
     async def citations(self, done: Done, answer: Answer, base: str) -> list[Citation]:
         """Where an answer comes from; this device's documents are found below `base`."""

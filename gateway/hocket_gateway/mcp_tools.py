@@ -19,7 +19,6 @@ from hocket_bus.errors import HocketError
 from hocket_client import Options
 
 from .gateway import Gateway
-from .openai_api.catalogue import behind_of
 from .people import Person
 from .refusals import Refusal
 from .ways import WAYS, way_named
@@ -101,7 +100,7 @@ async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]
 async def status(context: Context[Any]) -> dict[str, Any]:
     """Tell which model answers, and whether the cloud is connected."""
     _, gateway, _ = _asking(context)
-    return dict(await behind_of(gateway))
+    return dict(await gateway.behind())
 
 
 @contextmanager

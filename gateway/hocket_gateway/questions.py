@@ -20,6 +20,7 @@ from .settings import ServeSettings
 from .upstream import Upstream
 from .ways import Way
 
+FINISHES = {"eos": "stop", "stop": "stop", "cancelled": "stop", "length": "length"}  # the words of both APIs
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from ..body import read
 from ..gateway import Gateway
 from ..people import Person
+from ..sending import json_response
 from ..ways import LATEST, Way, way_named, ways
 
 SPOKEN = "0.13.0"  # the version of Ollama whose paths are here; clients refuse older ones
@@ -45,14 +46,9 @@ def line(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
 
 
-def json_object(value: object) -> Response:
-    """A whole answer."""
-    return Response(msgspec.json.encode(value), media_type="application/json")
-
-
 async def version(_: Request) -> Response:
     """Ollama's, and hocket's own."""
-    return json_object({"version": SPOKEN, "hocket": installed("hocket")})
+    return json_response({"version": SPOKEN, "hocket": installed("hocket")})
 
 
 async def tags(request: Request) -> Response:
@@ -60,14 +56,14 @@ async def tags(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     listed = [_entry(gateway, way) for way in ways(alone_only=person.alone_only)]
-    return json_object({"models": listed})
+    return json_response({"models": listed})
 
 
 async def running(request: Request) -> Response:
     """The same, where the device daemon answers: its model is always loaded."""
     gateway: Gateway = request.app.state.gateway
-    if await gateway.upstream.status() is None:
-        return json_object({"models": []})
+    if not await gateway.behind():
+        return json_response({"models": []})
     return await tags(request)
 
 
@@ -77,9 +73,8 @@ async def show(request: Request) -> Response:
     person: Person = request.state.person
     asked = await read(request, ShowRequest, gateway.settings.max_body_bytes)
     way = way_named(asked.model or asked.name, alone_only=person.alone_only)
-    status = await gateway.upstream.status()
-    facts = {"hocket.model": status.facts.get("model", "")} if status is not None else {}
-    return json_object(
+    facts = {f"hocket.{name}": fact for name, fact in (await gateway.behind()).items()}
+    return json_response(
         {
             "license": "",
             "modelfile": "",

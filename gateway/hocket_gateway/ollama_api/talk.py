@@ -16,14 +16,13 @@ from hocket_client import Options
 from ..body import read
 from ..gateway import Gateway
 from ..people import Person
-from ..questions import Answer
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, whole
+from ..questions import FINISHES, Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from ..sending import EventStream, json_response, whole
 from ..ways import way_named
-from .listing import json_object, line, timestamp
+from .listing import line, timestamp
 
 Shape = Callable[[str], dict[str, Any]]
-REASONS = {"eos": "stop", "stop": "stop", "cancelled": "stop", "length": "length"}
 
 
 class Drawn(Struct, frozen=True):
@@ -116,7 +115,7 @@ def _options(wanted: TalkRequest) -> Options:
     if wanted.think:
         raise unsupported("think", "hocket does not think aloud", "leave out think")
     if wanted.logprobs:
-        raise unsupported("logprobs", "the pair's stream does not carry probabilities", "leave out logprobs")
+        raise no_probabilities("logprobs")
     drawn, options = wanted.options or Drawn(), Options()
     if drawn.temperature is not None:
         options["temperature"] = drawn.temperature
@@ -136,7 +135,7 @@ async def _answered(request: Request, wanted: TalkRequest, options: Options, ask
     person: Person = request.state.person
     way = way_named(wanted.model, alone_only=person.alone_only)
     if not asks:  # clients load a model so
-        return json_object({**_head(wanted.model), **shape(""), "done": True, "done_reason": "load"})
+        return json_response({**_head(wanted.model), **shape(""), "done": True, "done_reason": "load"})
     answer = await gateway.questions.ask(person, way, options)
     if wanted.stream in (None, True):
         lines = _lines(answer, wanted.model, shape)
@@ -146,7 +145,7 @@ async def _answered(request: Request, wanted: TalkRequest, options: Options, ask
 
 async def _object(answer: Answer, model: str, shape: Shape) -> Response:
     done = await answer.done()
-    return json_object({**_head(model), **shape(done.text), **_end(done, answer)})
+    return json_response({**_head(model), **shape(done.text), **_end(done, answer)})
 
 
 async def _lines(answer: Answer, model: str, shape: Shape) -> AsyncGenerator[bytes]:
@@ -170,7 +169,7 @@ def _end(done: Done, answer: Answer) -> dict[str, Any]:
     first, rest = int(done.ttft_s * 1e9), int(done.ms_per_token * 1e6 * max(0, tokens - 1))
     return {
         "done": True,
-        "done_reason": REASONS[done.finish],
+        "done_reason": FINISHES[done.finish],
         "total_duration": first + rest,
         "load_duration": 0,
         "prompt_eval_duration": first,

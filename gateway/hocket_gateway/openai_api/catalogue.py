@@ -9,17 +9,15 @@ from starlette.responses import Response
 
 from ..gateway import Gateway
 from ..people import Person
+from ..sending import json_response
 from ..ways import Way, way_named, ways
-from .shapes import json_response
-
-FACTS = ("model", "cloud", "retrieval")
 
 
 async def models(request: Request) -> Response:
     """All that the person may ask."""
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
-    behind = await behind_of(gateway)
+    behind = await gateway.behind()
     listed = [_entry(gateway, way, behind) for way in ways(alone_only=person.alone_only)]
     return json_response({"object": "list", "data": listed})
 
@@ -29,13 +27,7 @@ async def model(request: Request) -> Response:
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     way = way_named(request.path_params["name"], alone_only=person.alone_only)
-    return json_response(_entry(gateway, way, await behind_of(gateway)))
-
-
-async def behind_of(gateway: Gateway) -> dict[str, str]:
-    """What the device daemon says of itself; nothing where it does not answer."""
-    status = await gateway.upstream.status()
-    return {name: status.facts[name] for name in FACTS if name in status.facts} if status is not None else {}
+    return json_response(_entry(gateway, way, await gateway.behind()))
 
 
 def _entry(gateway: Gateway, way: Way, behind: dict[str, str]) -> dict[str, Any]:

@@ -10,20 +10,20 @@ from starlette.responses import Response
 
 from hocket_bus.messages import Done, Notice
 from hocket_client import Options
+from hocket_client.conversation import ROLES
 
 from ..body import read
 from ..citations import Citation
 from ..gateway import Gateway
 from ..people import Person
-from ..questions import Answer
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, whole
+from ..questions import FINISHES, Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from ..sending import EventStream, json_response, whole
 from ..ways import way_named
-from .shapes import DONE, FINISHES, json_response, sse, usage_of
+from .shapes import DONE, sse, usage_of
 from .wanted import ChatMessage, Wanted, options_of, text_of
 
 MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB
-ROLES = ("system", "developer", "user", "assistant")
 
 
 class ChatRequest(Wanted, frozen=True, kw_only=True):
@@ -67,7 +67,7 @@ def chat_options(wanted: ChatRequest) -> Options:
 
 def _check(wanted: ChatRequest) -> None:
     if wanted.logprobs or wanted.top_logprobs:
-        raise unsupported("logprobs", "the pair's stream does not carry probabilities", "leave out logprobs")
+        raise no_probabilities("logprobs")
     if (wanted.tools or wanted.functions) and wanted.tool_choice != "none":
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     kind = (wanted.response_format or {}).get("type", "text")

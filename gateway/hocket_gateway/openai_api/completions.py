@@ -14,11 +14,11 @@ from hocket_client import Options
 from ..body import read
 from ..gateway import Gateway
 from ..people import Person
-from ..questions import Answer
-from ..refusals import Refusal, unsupported
-from ..sending import EventStream, whole
+from ..questions import FINISHES, Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from ..sending import EventStream, json_response, whole
 from ..ways import way_named
-from .shapes import DONE, FINISHES, json_response, sse, usage_of
+from .shapes import DONE, sse, usage_of
 from .wanted import Wanted, options_of
 
 
@@ -47,7 +47,7 @@ async def completions(request: Request) -> Response:
 def _options(wanted: CompletionRequest) -> Options:
     """The client's options. Raises Refusal."""
     if wanted.logprobs is not None:
-        raise unsupported("logprobs", "the pair's stream does not carry probabilities", "leave out logprobs")
+        raise no_probabilities("logprobs")
     if wanted.suffix:
         raise unsupported("suffix", "a text is gone on with at its end", "leave out suffix")
     if wanted.echo:

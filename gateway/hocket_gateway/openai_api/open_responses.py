@@ -15,11 +15,10 @@ from ..people import Person
 from ..questions import Answer
 from ..refusals import Refusal
 from ..response_store import StoredResponse
-from ..sending import EventStream, whole
+from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, response_options
 from .response_events import Keep, events
-from .shapes import json_response
 
 Messages = list[dict[str, str]]
 

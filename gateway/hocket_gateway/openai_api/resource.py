@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from hocket_bus.messages import MAX_TURNS, Done
 from hocket_client import Options
+from hocket_client.conversation import ROLES
 
 from ..citations import Citation
 from ..questions import Answer
-from ..refusals import Refusal, unsupported
+from ..refusals import Refusal, no_probabilities, unsupported
 from .wanted import Content, Wanted, options_of, text_of
 
-ROLES = ("system", "developer", "user", "assistant")
 MAX_CHAIN = MAX_TURNS  # responses before this one that are asked with it
 
 
@@ -51,7 +51,7 @@ def response_options(wanted: ResponseRequest) -> Options:
     if wanted.tools and wanted.tool_choice != "none":
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     if wanted.top_logprobs or any("logprobs" in each for each in wanted.include or ()):
-        raise unsupported("top_logprobs", "the pair's stream does not carry probabilities", "leave it out")
+        raise no_probabilities("top_logprobs")
     for name in ("background", "conversation"):
         if getattr(wanted, name):
             raise unsupported(name, f"there is no {name}", "use store and previous_response_id")

@@ -144,8 +144,9 @@ def test_models_are_ways_of_answering(front: Served, client: Any) -> None:
     listed = client.models.list().data
     assert tuple(each.id for each in listed) == MODELS
     assert client.models.retrieve("hocket-auto").id == "hocket-auto"
-    facts = httpx2.get(f"{front.url}/v1/models", timeout=WAIT_S).json()["data"][0]["hocket"]
-    assert facts["cloud"]
+    first = httpx2.get(f"{front.url}/v1/models", timeout=WAIT_S).json()["data"][0]
+    assert first["hocket"]["cloud"]
+    assert first["info"]["meta"]["capabilities"]["builtin_tools"] is False  # else Open WebUI sends tools
     for model in MODELS:
         assert post(front, model=model).json()["model"] == model
 

@@ -12,6 +12,9 @@ from ..people import Person
 from ..sending import json_response
 from ..ways import Way, way_named, ways
 
+# As Open WebUI reads them: it sends tools with every question to a model that does not say that it has none.
+CAPABILITIES = {"builtin_tools": False, "vision": False, "citations": True, "usage": True}
+
 
 async def models(request: Request) -> Response:
     """All that the person may ask."""
@@ -38,4 +41,5 @@ def _entry(gateway: Gateway, way: Way, behind: dict[str, str]) -> dict[str, Any]
         "owned_by": "hocket",
         "description": way.about,
         "hocket": behind,
+        "info": {"meta": {"description": way.about, "capabilities": CAPABILITIES}},
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -15,6 +16,7 @@ from hocket_client import Turn
 from waiting import WAIT_S
 
 openai = pytest.importorskip("openai", reason="openai is not installed: hocket[dev]")
+types = pytest.importorskip("openai.types.chat", reason="openai is not installed: hocket[dev]")
 
 CHUNK = {"id": str, "object": str, "created": int, "model": str, "choices": list}
 
@@ -66,6 +68,7 @@ def test_each_chunk_has_its_shape(front: Served, usage: bool) -> None:
     assert last == "[DONE]"
     chunks = [json.loads(line) for line in lines]
     for chunk in chunks:
+        types.ChatCompletionChunk.model_validate(chunk, strict=True)
         assert {name: type(chunk[name]) for name in CHUNK} == CHUNK
         assert chunk["object"] == "chat.completion.chunk"
         assert ("usage" in chunk) == usage
@@ -137,6 +140,26 @@ def test_what_is_said_of_an_answer_counts(front: Served) -> None:
     assert (cut["finish_reason"], cut["message"]["content"]) == ("stop", expected.text.partition(stop)[0])
     negative = post(front, seed=-1, model="hocket-alone").json()
     assert negative["hocket"]["seed"] == 2**64 - 1
+
+
+def test_whole_answers_have_their_shape(front: Served) -> None:
+    """By the package's own types, which it does not hold answers to by itself."""
+    types.ChatCompletion.model_validate(post(front).json(), strict=True)
+
+
+def test_many_ask_at_once_and_each_gets_its_own(front: Served) -> None:
+    """The answer that its seed gives, whoever else is answered meanwhile."""
+    warm = {"temperature": 0.9, "max_tokens": 16}
+    client = front.pair.client()
+    expected = [client.ask("kala mira?", seed=seed, temperature=0.9, max_tokens=16).result().text for seed in range(6)]
+
+    def asked(seed: int) -> str:
+        lines = events(front, **warm, seed=seed)
+        chunks = [json.loads(line) for line in lines[:-1]]
+        return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
+
+    with ThreadPoolExecutor(len(expected)) as threads:
+        assert list(threads.map(asked, range(len(expected)))) == expected
 
 
 def test_models_are_ways_of_answering(front: Served, client: Any) -> None:

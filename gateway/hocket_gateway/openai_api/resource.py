@@ -109,7 +109,7 @@ class Resource:
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
             "usage": {
                 "input_tokens": 0,
-                "input_tokens_details": {"cached_tokens": 0},
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
                 "output_tokens": tokens,
                 "output_tokens_details": {"reasoning_tokens": 0},
                 "total_tokens": tokens,

@@ -73,6 +73,7 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/v1/responses", open_responses.create, methods=["POST"]),
         Route("/v1/responses/{id}", open_responses.retrieve),
         Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}/cancel", open_responses.cancel, methods=["POST"]),
         Route("/api/version", listing.version),
         Route("/api/tags", listing.tags),
         Route("/api/ps", listing.running),

@@ -8,6 +8,7 @@ from pathlib import Path
 from hocket_bus.messages import Done
 
 from .citations import Citation, cited, named
+from .openai_api.background import BackgroundResponses
 from .people import People
 from .questions import Answer, Questions
 from .response_store import ResponseStore
@@ -28,6 +29,7 @@ class Gateway:
         self.upstream = Upstream(settings.device, keys)
         self.documents = StoredDocuments(settings.retrieval, keys)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
+        self.background = BackgroundResponses()
         self.questions = Questions(settings, self.upstream, people)
 
     async def behind(self) -> dict[str, str]:
@@ -42,6 +44,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Answers in work end with a reason."""
+        await self.background.close()
         self.documents.close()
         if self.responses is not None:
             self.responses.close()

@@ -63,8 +63,9 @@ def test_events_come_in_order_with_their_numbers(front: Served) -> None:
     *blocks, last = got.text.strip().split("\n\n")
     assert last == "data: [DONE]"
     pairs = [block.split("\n") for block in blocks]
-    events = [json.loads(data.removeprefix("data: ")) for _, data in pairs]
-    assert [name.removeprefix("event: ") for name, _ in pairs] == [event["type"] for event in events]
+    events = [json.loads(data.removeprefix("data: ")) for _, _, data in pairs]
+    assert [name.removeprefix("event: ") for _, name, _ in pairs] == [event["type"] for event in events]
+    assert [number for number, _, _ in pairs] == [f"id: {event['sequence_number']}" for event in events]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert [kind for kind, _ in groupby(event["type"] for event in events)] == ORDER
     for event in events:
@@ -142,7 +143,7 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
         ({"tools": [{"type": "web_search"}]}, "tools"),
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"include": ["message.output_text.logprobs"]}, "top_logprobs"),
-        ({"background": True}, "background"),
+        ({"background": True, "store": False}, "background"),
         ({"conversation": "c"}, "conversation"),
         ({"text": {"format": {"type": "json_schema"}}}, "text"),
         ({"input": []}, "input"),

@@ -13,10 +13,11 @@ from ..body import read
 from ..gateway import Gateway
 from ..people import Person
 from ..questions import Answer
-from ..refusals import Refusal
+from ..refusals import Refusal, unsupported
 from ..response_store import StoredResponse
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
+from .background import Running
 from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, response_options
 from .response_events import Keep, events
 
@@ -33,28 +34,89 @@ async def create(request: Request) -> Response:
     before = _before(gateway, person, wanted.previous_response_id or "")
     told = [{"role": "system", "content": wanted.instructions}] if wanted.instructions else []
     options["messages"] = [*told, *before, *asked]
-    answer = await gateway.questions.ask(person, way, options)
     is_kept = gateway.responses is not None and wanted.store is not False
+    if wanted.background and not is_kept:
+        raise unsupported("background", "a response in the background is stored", "leave out store")
+    answer = await gateway.questions.ask(person, way, options)
     resource = Resource(answer, wanted, stored=is_kept)
     keep = _keeper(gateway, person, wanted, asked) if is_kept else _forget
     base = str(request.base_url).rstrip("/")
+    if wanted.background:
+        running = _started(gateway, person, answer, resource, keep=keep, base=base)
+        return _following(running, -1) if wanted.stream else json_response(running.resource)
     if wanted.stream:
         return EventStream(events(gateway, answer, resource, base, keep), answer.close)
     return await whole(request, _response(gateway, answer, resource, base, keep), answer.close)
 
 
+def _started(gateway: Gateway, person: Person, answer: Answer, resource: Resource, *, keep: Keep, base: str) -> Running:
+    """The response, which goes on by itself."""
+    running = Running(person.name, resource.begun())
+
+    def ended(value: dict[str, Any]) -> None:
+        running.resource = value
+        keep(value)
+
+    running.start(events(gateway, answer, resource, base, ended), answer.close)
+    gateway.background.put(resource.id, running)
+    return running
+
+
+def _following(running: Running, after: int) -> Response:
+    return EventStream(running.follow(after), lambda: None)
+
+
 async def retrieve(request: Request) -> Response:
-    """One that was stored. Raises Refusal."""
-    found = _found(request)
-    return Response(found.resource, media_type="application/json")
+    """One that goes on or was stored; with `stream` the events of one in the background. Raises Refusal."""
+    running = _running(request)
+    if request.query_params.get("stream") == "true":
+        if running is None:
+            text = "the events of this response are not held"
+            raise Refusal(400, text, "ask for it without stream", "no_events", param="stream")
+        return _following(running, _after(request))
+    if running is not None:
+        return json_response(running.resource)
+    return Response(_found(request).resource, media_type="application/json")
+
+
+async def cancel(request: Request) -> Response:
+    """End one in the background. Raises Refusal."""
+    running = _running(request)
+    if running is None:
+        id = _found(request).id
+        raise Refusal(400, f"{id} is not in the background", "close its connection instead", "not_in_background")
+    await running.cancel()
+    return json_response(running.resource)
 
 
 async def delete(request: Request) -> Response:
-    """Forget one. Raises Refusal."""
-    found, gateway = _found(request), _gateway(request)
-    assert gateway.responses is not None
-    gateway.responses.forget(found.id, found.person)
-    return json_response({"id": found.id, "object": "response", "deleted": True})
+    """Forget one; it ends where it goes on yet. Raises Refusal."""
+    gateway, id = _gateway(request), request.path_params["id"]
+    person: Person = request.state.person
+    if _running(request) is not None:
+        await gateway.background.forget(id)
+        if gateway.responses is not None:
+            gateway.responses.forget(id, person.name)
+    else:
+        found = _found(request)
+        assert gateway.responses is not None
+        gateway.responses.forget(found.id, found.person)
+    return json_response({"id": id, "object": "response", "deleted": True})
+
+
+def _running(request: Request) -> Running | None:
+    person: Person = request.state.person
+    return _gateway(request).background.find(request.path_params["id"], person.name)
+
+
+def _after(request: Request) -> int:
+    """The number of the event that was read last, -1 for none. Raises Refusal."""
+    said = request.query_params.get("starting_after") or request.headers.get("last-event-id") or "-1"
+    try:
+        return max(-1, int(said[:20]))
+    except ValueError as error:
+        text = f"'{said[:20]}' is no number of an event"
+        raise Refusal(400, text, "send a sequence_number", "bad_request", param="starting_after") from error
 
 
 def _gateway(request: Request) -> Gateway:
@@ -93,6 +155,8 @@ def _answer_of(found: StoredResponse) -> dict[str, str]:
 def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Messages) -> Keep:
     def keep(resource: dict[str, Any]) -> None:
         assert gateway.responses is not None
+        if resource["status"] == "failed":  # there is nothing to go on from
+            return
         previous, raw = wanted.previous_response_id or "", msgspec.json.encode(resource)
         stored = StoredResponse(resource["id"], person.name, previous, msgspec.json.encode(asked), raw)
         try:

@@ -52,9 +52,8 @@ def response_options(wanted: ResponseRequest) -> Options:
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     if wanted.top_logprobs or any("logprobs" in each for each in wanted.include or ()):
         raise no_probabilities("top_logprobs")
-    for name in ("background", "conversation"):
-        if getattr(wanted, name):
-            raise unsupported(name, f"there is no {name}", "use store and previous_response_id")
+    if wanted.conversation:
+        raise unsupported("conversation", "there are no conversations", "use store and previous_response_id")
     kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
     if kind != "text":
         raise unsupported("text", "an answer is text, in no other format", "leave out text.format")
@@ -147,6 +146,7 @@ class Resource:
             "output": output,
             "previous_response_id": wanted.previous_response_id,
             "store": self._stored,
+            "background": bool(wanted.background),
             "temperature": wanted.temperature if wanted.temperature is not None else 0.0,
             "top_p": wanted.top_p if wanted.top_p is not None else 0.9,
             "metadata": wanted.metadata or {},
@@ -157,7 +157,6 @@ class Resource:
 
 
 _FIXED: dict[str, Any] = {
-    "background": False,
     "frequency_penalty": 0.0,
     "max_tool_calls": None,
     "parallel_tool_calls": False,

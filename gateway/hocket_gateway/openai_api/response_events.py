@@ -26,8 +26,9 @@ class _Events:
         self._numbers = itertools.count()
 
     def event(self, kind: str, **fields: object) -> bytes:
-        value = {"type": kind, "sequence_number": next(self._numbers), **fields}
-        return b"event: " + kind.encode() + b"\ndata: " + msgspec.json.encode(value) + b"\n\n"
+        number = next(self._numbers)
+        value = {"type": kind, "sequence_number": number, **fields}
+        return f"id: {number}\nevent: {kind}\ndata: ".encode() + msgspec.json.encode(value) + b"\n\n"
 
     def in_item(self, kind: str, **fields: object) -> bytes:
         return self.event(kind, item_id=self._resource.message_id, output_index=0, **fields)
@@ -53,7 +54,7 @@ class _Events:
 
 
 async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> AsyncGenerator[bytes]:
-    """All events; `keep` gets the whole response before its last one is sent."""
+    """All events; `keep` gets the response as it ends, before its last event is sent."""
     made = _Events(resource)
     try:
         for piece in made.begin():
@@ -69,5 +70,7 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
                 for piece in made.end(event, citations, whole):
                     yield piece
     except Refusal as refusal:
-        yield made.event("response.failed", response=resource.failed(refusal))
+        failed = resource.failed(refusal)
+        keep(failed)
+        yield made.event("response.failed", response=failed)
     yield DONE

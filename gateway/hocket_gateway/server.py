@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import signal
 import socket
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import structlog
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hocket_bus.errors import BadConfiguration
 from hocket_bus.notify import notify, watchdog_s
@@ -20,6 +22,7 @@ from .people import People
 from .settings import ServeSettings
 
 MAX_CONNECTIONS = 512  # more get 503
+HEAD_S = 20.0
 DRAIN_S = 10  # what answers in work have at the end
 LONGEST_SILENCE_S = 3_600.0
 
@@ -34,6 +37,23 @@ def run(settings: ServeSettings) -> None:
     people = People(Path(settings.people) if settings.people else None)
     with listener(settings, people) as sock:
         server(settings).run(sockets=[sock])
+
+
+class TimedProtocol(H11Protocol):
+    """Ends a connection on which a request is not whole in time; uvicorn waits without an end for its head."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """As uvicorn's."""
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_S, self._look, None)
+
+    def _look(self, last: object) -> None:
+        """`last` is the request of the look before: a new one, or one in work, is waited for."""
+        is_waiting = self.cycle is None or self.cycle.response_complete
+        if is_waiting and self.cycle is last:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(HEAD_S, self._look, self.cycle)
 
 
 class GatewayServer(uvicorn.Server):
@@ -75,7 +95,7 @@ def server(settings: ServeSettings) -> GatewayServer:
         server_header=False,
         proxy_headers=False,
         ws="none",
-        http="h11",
+        http=TimedProtocol,
         lifespan="on",
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=DRAIN_S,

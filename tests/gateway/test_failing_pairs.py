@@ -10,7 +10,7 @@ import pytest
 from harness import pair
 from serving import SHORT, USER, gateway, served
 
-from hocket_gateway import sending
+from hocket_gateway import sending, server
 from hocket_gateway.settings import ServeSettings
 from waiting import WAIT_S
 
@@ -65,6 +65,7 @@ def test_a_full_daemon_is_a_429_that_says_when(tiny_models: dict[str, Path]) -> 
 def test_a_slow_answer_is_kept_alive(tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """By comments, which no client of events shows; lines of JSON have none."""
     monkeypatch.setattr(sending, "KEEP_ALIVE_S", 0.02)
+    monkeypatch.setattr(server, "HEAD_S", 0.02)  # a request in work is no connection that asks nothing
     with served(tiny_models, hold_s=0.3) as front:
         body = {**ALONE, "max_tokens": 3, "stream": True, "options": {"num_predict": 3}}
         with httpx2.stream("POST", front.url + CHAT, json=body, timeout=WAIT_S) as stream:

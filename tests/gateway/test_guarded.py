@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from serving import MODELS, SHORT, USER, Served, served
 
+from hocket_gateway import server
 from waiting import WAIT_S
 
 CHAT = "/v1/chat/completions"
+WHOLE = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PAGE = "https://chat.example"
 
 
@@ -88,6 +90,18 @@ def test_a_body_that_is_too_long_is_refused(front: Served) -> None:
         assert (refused.status_code, refused.json()["error"]["code"]) == (413, "too_long")
     head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 9999999\r\n\r\n"
     assert b" 413 " in raw(front, head.encode())
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /v1/models HT", WHOLE, WHOLE + b"GET /health HT"])
+def test_a_connection_that_asks_nothing_whole_ends(
+    front: Served, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    """Also behind a whole request; one in work is waited for."""
+    monkeypatch.setattr(server, "HEAD_S", 0.05)
+    with socket.create_connection(("127.0.0.1", front.port), timeout=WAIT_S) as there:
+        there.sendall(begun)
+        parts = list(iter(lambda: there.recv(65_536), b""))
+    assert (b" 200 " in b"".join(parts)) == begun.startswith(WHOLE)
 
 
 def test_a_document_is_shown_as_text(front: Served) -> None:

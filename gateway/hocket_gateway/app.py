@@ -51,7 +51,7 @@ def application(settings: ServeSettings) -> Starlette:
                 CORSMiddleware,
                 allow_origins=settings.origins,
                 allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["authorization", "content-type"],
+                allow_headers=["*"],  # OpenAI's package for browsers has many of its own
             ),
             Middleware(PersonGuard, people=people),
         ],

@@ -9,7 +9,10 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hocket_bus", "hocket_client", "hocket_retrieval", "hocket_daemon", "hocket_tools", "hocket_lab")
+PACKAGES = (
+    *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_retrieval", "hocket_daemon", "hocket_tools"),
+    "hocket_lab",
+)
 OWN = {"self", "cls"}
 ASKING = ("is_", "has_", "can_", "may_", "needs_")
 QUESTIONS = {"due_s", "fits", "idle", "left_s", "passed", "waiting"}

@@ -15,11 +15,15 @@ from house import ROOT
 FLOORS = {
     "hocket_bus": set(),
     "hocket_client": {"hocket_bus"},
+    "hocket_gateway": {"hocket_bus", "hocket_client"},
     "hocket_retrieval": {"hocket_bus"},
     "hocket_daemon": {"hocket_bus", "hocket_models", "hocket_retrieval"},
-    "hocket_tools": {"hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon"},
+    "hocket_tools": {
+        *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_models", "hocket_retrieval", "hocket_daemon"),
+    },
     "hocket_lab": {
-        *("hocket_bus", "hocket_client", "hocket_models", "hocket_retrieval", "hocket_daemon", "hocket_tools"),
+        *("hocket_bus", "hocket_client", "hocket_gateway", "hocket_models", "hocket_retrieval", "hocket_daemon"),
+        "hocket_tools",
     },
 }
 RUN_WHAT_ARRIVES = {

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Token, Turn
+from hocket_bus.deadline import Deadline
+from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Status, StatusRequest, Token, Turn
 from hocket_bus.paths import default_endpoint
 
 from .composer import AsyncComposer, EditedText
-from .connection import Connection, Reader
+from .connection import Connection, Reader, status_of
 from .conversation import Chat
 from .inbox import Inbox
 from .question import Options, checked
@@ -75,6 +77,19 @@ class AsyncClient:
         edited = EditedText(self._connection.topic, text, cursor, tokens=tokens, memory=memory)
         return AsyncComposer(self._connection, edited)
 
+    @checked
+    async def status(self, wait_s: float = 5.0) -> Status:
+        """How the daemon is; see Client.status."""
+        if self._connection is None:
+            raise RuntimeError("use AsyncClient inside 'async with'")
+        request, inbox = os.urandom(16), Inbox[Message]()
+        self._connection.expect(request, inbox.put)
+        try:
+            self._connection.send(StatusRequest(request=request))
+            return status_of(await inbox.get(wait_s), wait_s)
+        finally:
+            self._connection.forget(request)
+
 
 class AsyncStream(Reader):
     """The answer as it comes: `async for token in stream`, `await stream.result()`, `stream.cancel()`."""
@@ -97,6 +112,15 @@ class AsyncStream(Reader):
             else:
                 await asyncio.sleep(self._pause_s(event))
                 yield event
+
+    async def accepted(self, wait_s: float) -> bool:
+        """Whether the daemon has taken the question, once it said so or `wait_s` are over. Raises why it refuses."""
+        deadline = Deadline.after(wait_s)
+        while not self._assembly.accepted and self._error is None and not deadline.passed:
+            self._take(await self._inbox.get(min(self._wait_s, deadline.left_s)))
+        if self._error is not None and not self._ready:
+            raise self._error
+        return self._assembly.accepted
 
     async def result(self) -> Done:
         """Wait for the end, skipping tokens nobody read. Raises as `events` does."""

@@ -10,13 +10,11 @@ from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX
 from typing import Unpack
 
-from hocket_bus.errors import DeadlineExceeded
-from hocket_bus.faults import raised
-from hocket_bus.messages import SUGGESTED, Done, Error, Message, Notice, Status, StatusRequest, Token, Turn
+from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Status, StatusRequest, Token, Turn
 from hocket_bus.paths import default_endpoint
 
 from .composer import Composer, EditedText
-from .connection import Connection, Reader
+from .connection import Connection, Reader, status_of
 from .conversation import Chat
 from .question import Options, checked
 
@@ -77,15 +75,11 @@ class Client:
         self._connection.expect(request, inbox.put)
         try:
             self._connection.send(StatusRequest(request=request))
-            message = inbox.get(timeout=min(wait_s, TIMEOUT_MAX))
-        except Empty as error:
-            raise DeadlineExceeded(f"no status within {wait_s:g} s", "look at the daemon's log") from error
+            return status_of(inbox.get(timeout=min(wait_s, TIMEOUT_MAX)), wait_s)
+        except Empty:
+            return status_of(None, wait_s)
         finally:
             self._connection.forget(request)
-        if isinstance(message, Error):
-            raise raised(message)
-        assert isinstance(message, Status)
-        return message
 
     def close(self) -> None:
         """Close the connection, from any thread; streams in work are cancelled and end in Cancelled at once."""

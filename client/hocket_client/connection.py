@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.errors import Cancelled, HocketError, ProtocolError, Unavailable
-from hocket_bus.faults import error_message
+from hocket_bus.errors import Cancelled, DeadlineExceeded, HocketError, ProtocolError, Unavailable
+from hocket_bus.faults import error_message, raised
 from hocket_bus.messages import (
     Accepted,
     Behind,
@@ -167,6 +167,16 @@ class Connection:
                 receiver(message)
 
 
+def status_of(message: Message | None, waited_s: float) -> Status:
+    """The status that came; None where none did. Raises DeadlineExceeded, or the daemon's error."""
+    if message is None:
+        raise DeadlineExceeded(f"no status within {waited_s:g} s", "look at the daemon's log")
+    if isinstance(message, Error):
+        raise raised(message)
+    assert isinstance(message, Status)
+    return message
+
+
 GRACE_S = 5.0  # what a daemon gets beyond the request's own deadline to say that it has passed
 
 
@@ -193,6 +203,11 @@ class Reader:
     def cancel(self) -> None:
         """Ask the daemon to stop, again after a break. The stream then ends with finish 'cancelled'."""
         self._connection.send(self._assembly.cancel())
+
+    @property
+    def request(self) -> bytes:
+        """The question's number, which `hocket explain` takes in hexadecimal."""
+        return self._assembly.ask.request
 
     @property
     def done(self) -> Done | None:

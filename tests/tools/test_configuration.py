@@ -16,6 +16,7 @@ import pytest
 
 from hocket_bus.config import FOR_EXPERTS, load
 from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_gateway.settings import ServeSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.configuration import PAGE, page
 from hocket_tools.pair.home import NAMES, Home
@@ -87,7 +88,7 @@ def test_the_page_tells_every_key_and_its_default() -> None:
     """Nothing is missing, and the defaults are those of the program."""
     rows = re.findall(r"(?m)^\| `(?:\w+\.)?(\w+)` \| (?:`(.+?)`|must be set) \|", page())
     told = {(key, _hashable(tomllib.loads(f"x = {default}")["x"]) if default else None) for key, default in rows}
-    kinds = (DeviceSettings, CloudSettings, RetrievalConfig)
+    kinds = (DeviceSettings, CloudSettings, RetrievalConfig, ServeSettings)
     assert told == {
         (key.rpartition(".")[2], _hashable(default)) for kind in kinds for key, default in defaults(kind).items()
     }

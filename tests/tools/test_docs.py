@@ -32,8 +32,8 @@ def test_every_call_of_hocket_names_a_command_and_its_options(page: Path) -> Non
     for words in calls(page):
         command = COMMANDS.get(words[1])
         assert command is not None, words
-        if words[2:] and words[2] in getattr(command, "commands", {}):
-            command = command.commands[words[2]]
+        for word in words[2:]:
+            command = getattr(command, "commands", {}).get(word, command)
         known = {
             option
             for parameter in command.get_params(typer.Context(command))

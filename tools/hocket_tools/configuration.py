@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hocket_bus.config import EXPERT
 from hocket_daemon.config import CloudSettings, DeviceSettings
+from hocket_gateway.settings import ServeSettings
 from hocket_retrieval.config import RetrievalConfig
 from hocket_tools.settings import Key, Table, tables, toml
 
@@ -34,7 +35,10 @@ def page() -> str:
     both = [_shared(name, device.get(name), cloud.get(name)) for name in sorted(last, key=lambda name: last[name])]
     own, *parts = tables(RetrievalConfig)
     retrieval = f"\n## Retrieval: `device-retrieval.toml`, `cloud-retrieval.toml`\n\n{_rows(own.keys)}"
-    return INTRODUCTION + "".join([*both, retrieval, *map(_of_retrieval, parts)])
+    serve, *serving = tables(ServeSettings)
+    front = f"\n## HTTP gateway: `serve.toml`\n\n{_rows(serve.keys)}"
+    more = [f"\n### `[{table.name}]` of `serve.toml`\n\n{_rows(table.keys)}" for table in serving]
+    return INTRODUCTION + "".join([*both, retrieval, *map(_of_retrieval, parts), front, *more])
 
 
 def main() -> None:

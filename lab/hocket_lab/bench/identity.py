@@ -12,6 +12,7 @@ import msgspec
 import hocket_bus
 import hocket_client
 import hocket_daemon
+import hocket_gateway
 import hocket_lab
 import hocket_models
 import hocket_retrieval
@@ -25,7 +26,10 @@ from hocket_retrieval.config import RetrievalConfig
 
 ROOTS: Mapping[str, Path] = {
     package.__name__.removeprefix("hocket_"): Path(next(iter(package.__path__)))
-    for package in (hocket_bus, hocket_client, hocket_daemon, hocket_models, hocket_retrieval, hocket_tools, hocket_lab)
+    for package in (
+        *(hocket_bus, hocket_client, hocket_daemon, hocket_gateway, hocket_models, hocket_retrieval, hocket_tools),
+        hocket_lab,
+    )
 }
 
 

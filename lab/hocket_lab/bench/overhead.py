@@ -63,13 +63,20 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 @contextmanager
 def bare_pair(vocabulary: int) -> Iterator[Client]:
     """A client of two bare sides."""
+    with bare_device(vocabulary) as at, Client(at, connect_s=START_S) as client:
+        yield client
+
+
+@contextmanager
+def bare_device(vocabulary: int) -> Iterator[str]:
+    """The endpoint of the device of two bare sides."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hk")))
         for side in SIDES:
             arguments = [sys.executable, "-P", "-m", "hocket_lab.bench.bare", side, str(folder), str(vocabulary)]
             process = stack.enter_context(subprocess.Popen(arguments))
             stack.callback(process.kill)
-        yield stack.enter_context(Client(endpoint(folder, "device"), connect_s=START_S))
+        yield endpoint(folder, "device")
 
 
 def _gaps(client: Client, tokens: int) -> list[float]:

@@ -74,6 +74,7 @@ TRIALS = (  # the slow ones first
     Trial("determinism --precisions float32 --sessions 2 --tokens 4"),
     Trial("preemption --rejections 5 --layers 2 --width 64"),
     Trial("overhead --tokens 20"),
+    Trial("gateway --answers 2 --tokens 4"),
     Trial("wire --vocabularies 2048 --draws 10"),
     Trial("link --rtt 0,30 --rate 100 --messages 10"),
 )

@@ -36,6 +36,7 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "How often a question is said to be about nothing that was read, rightly and wrongly.",
         "--data FOLDER --json unknown.json",
     ),
+    "gateway": ("What an answer over HTTP takes beside the plain client's.", "--json gateway.json"),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",
         "--json retrieval.json",

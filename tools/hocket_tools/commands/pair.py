@@ -22,6 +22,7 @@ UNAVAILABLE = 69
 START_S = 900.0  # a cold disk or a busy host can take minutes; a daemon that dies is noticed at once
 StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
 DRAINED_S = 10.0  # beyond its time, for the last words of a daemon that ends
+OPENAI = "OpenAI's API"  # the fact of the gateway that says where it is
 LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
@@ -41,6 +42,9 @@ def up(
         int | None,
         typer.Option(min=1, max=16, metavar="N", help="A cloud and N devices that ask each other (docs/graph.md)."),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Write serve.toml, so that the HTTP gateway starts, too (docs/serve.md).")
+    ] = False,
 ) -> None:
     """Start a pair on this machine: device, cloud and a retrieval daemon for each.
 
@@ -50,6 +54,7 @@ def up(
     """
     from hocket_tools import console
     from hocket_tools.pair import trial
+    from hocket_tools.pair.front import bring_up_gateway, configure
     from hocket_tools.pair.home import NAMES, Home
     from hocket_tools.pair.processes import leaving_at, running
 
@@ -57,17 +62,22 @@ def up(
     if devices is not None:
         trial.prepare(pair, devices)
     if trial.is_trial(pair):
-        _up_all(pair, wait)
+        _up_all(pair, wait, serve=serve)
         return
     already = all(running(pair, name) is not None for name in pair.names)
     with leaving(f"what was started is stopped; hocket up{home_flag(home)} begins anew"), leaving_at(signal.SIGTERM):
         states = start(pair, wait)
+        if serve:
+            configure(pair)
+        gateway = bring_up_gateway(pair, wait)
     out = console.out()
     what = "the pair" if len(pair.names) == len(NAMES) else f"this side ({', '.join(pair.names)})"
     how = f"{what} is running{' already' if already else ''}"
     out.print(f"{how}; configuration and logs: {shortened(pair.at)}", markup=False)
     for line in [*pair.strays(), *_facts(states, home_flag(home)), *_model(pair), *_next(pair, home_flag(home))]:
         out.print(line, markup=False)
+    if gateway is not None:
+        out.print(f"programs:   {gateway.facts[OPENAI]} as OpenAI's API; more: docs/serve.md", markup=False)
 
 
 def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
@@ -96,13 +106,18 @@ def _next(pair: Home, flag: str) -> Iterator[str]:
     yield f"the end:    hocket down{flag}"
 
 
-def _up_all(home: Home, wait: float) -> None:
+def _up_all(home: Home, wait: float, *, serve: bool) -> None:
     """A cloud and the devices below it."""
+    from hocket_bus.errors import BadRequest
     from hocket_tools import console
     from hocket_tools.pair import trial
     from hocket_tools.pair.processes import leaving_at
 
     out, there = console.out(), trial.devices(home)
+    if serve:
+        raise BadRequest(
+            "a trial of several devices has no gateway", f"serve one: hocket serve{home_flag(there[0].at)}"
+        )
     goes_on = f"who was ready goes on, whoever was starting is stopped; hocket down{home_flag(home.at)} stops all"
     with leaving(goes_on), leaving_at(signal.SIGTERM):
         start(home, wait)
@@ -168,16 +183,16 @@ def down(
     Devices of `hocket up --devices` are stopped with their cloud, or by their own folder alone.
     """
     from hocket_tools import console
-    from hocket_tools.pair.home import NAMES, Home
+    from hocket_tools.pair.home import GATEWAY, NAMES, Home
     from hocket_tools.pair.processes import pids, stop
     from hocket_tools.pair.trial import members
 
     stopped = []
     unfinished = f"some daemons may be running yet: hocket down{home_flag(home)} goes on"
     for pair in reversed(members(Home.find(home))):  # a cloud goes behind its devices
-        alive = [name for name in NAMES if name in pids(pair)]
+        alive = [name for name in (*NAMES, GATEWAY) if name in pids(pair)]
         with leaving(unfinished):
-            killed = stop(pair, list(reversed(NAMES)), wait)
+            killed = stop(pair, [GATEWAY, *reversed(NAMES)], wait)
         for name in killed:
             console.err().print(f"the {name} daemon did not stop and was killed; its log: {pair.log(name)}")
         stopped += [f"{pair.at.name}'s {name}" if pair.at != Home.find(home).at else name for name in alive]
@@ -216,6 +231,7 @@ def status(
     from dataclasses import asdict, replace
 
     from hocket_tools import console
+    from hocket_tools.pair import front
     from hocket_tools.pair.look import health, look, looked_at, places
     from hocket_tools.pair.trial import devices
 
@@ -224,6 +240,7 @@ def status(
     states = look(homes)
     for device in below:
         states += [replace(state, name=f"{device.at.name}/{state.name}") for state in look([device])]
+    states += front.states(homes)
     how = health(states)
     strays = [line for each in (homes[0], *below) for line in each.strays()]
     if json_object:

@@ -25,6 +25,7 @@ from hocket_tools.text_file import TextFile
 
 _BEFORE = {"keys", "logs", "models", "profiles", "run", "up.lock"}  # what is made in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
+GATEWAY = "serve"  # the HTTP gateway, which is no daemon: it has a file where it is wanted
 NOTHING: Mapping[str, Value] = MappingProxyType({})
 SideName = Literal["device", "cloud"]
 _LEDGER = "device-ledger.db"

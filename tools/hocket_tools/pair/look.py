@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hocket_tools.pair.hints import shortened
-from hocket_tools.pair.home import NAMES, Home, side_of
+from hocket_tools.pair.home import GATEWAY, NAMES, Home, side_of
 from hocket_tools.pair.state import NO_CLOUD, UNCONNECTED, DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
@@ -37,7 +37,7 @@ def look(homes: Sequence[Home], names: Sequence[str] = NAMES, connect_s: float =
 
 def looked_at(homes: Sequence[Home]) -> str:
     """The configuration files by which daemons are looked for, in words."""
-    lists = [(home, [f"{name}.toml" for name in NAMES if home.config(name).exists()]) for home in homes]
+    lists = [(home, [f"{name}.toml" for name in (*NAMES, GATEWAY) if home.config(name).exists()]) for home in homes]
     return "; ".join(f"{shortened(home.at)}: {', '.join(files) or 'no configuration file'}" for home, files in lists)
 
 

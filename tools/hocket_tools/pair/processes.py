@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
-from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.home import GATEWAY, NAMES, Home
 
 KEPT_LOG_BYTES = 4 * 2**20
 POLL_S = 0.05
@@ -98,7 +98,7 @@ def _configuration(pid: int) -> Path | None:
     except OSError:
         return None
     config = Path(os.path.realpath(os.path.join(folder, written)))
-    return config if config.suffix == ".toml" and config.stem in NAMES else None
+    return config if config.suffix == ".toml" and config.stem in (*NAMES, GATEWAY) else None
 
 
 def exit_status(pid: int) -> int | None:

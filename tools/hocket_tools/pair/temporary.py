@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hocket_tools.pair.home import NAMES, Home
+from hocket_tools.pair.home import GATEWAY, NAMES, Home
 from hocket_tools.pair.processes import leaving_at, stop, uninterrupted
 from hocket_tools.pair.trial import members
 
@@ -52,7 +52,7 @@ def sweep(home: Home) -> None:
     """Wait for the end of the input, then stop the pair's daemons and remove its folder."""
     sys.stdin.buffer.read()
     for each in members(home):
-        stop(each, list(NAMES))
+        stop(each, [GATEWAY, *NAMES])
     shutil.rmtree(home.at, ignore_errors=True)
 
 

@@ -1,0 +1,109 @@
+"""The application: paths, who is let in, and the shape of every error."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from hocket_bus.errors import HocketError
+
+from .gateway import Gateway
+from .guard import Guard, PersonGuard
+from .mcp_tools import McpEndpoint
+from .ollama_api import listing, talk
+from .openai_api import catalogue, chat, completions, open_responses
+from .pages import document
+from .people import People
+from .refusals import Refusal
+from .settings import ServeSettings
+
+log = structlog.get_logger(__name__)
+
+
+def application(settings: ServeSettings) -> Starlette:
+    """The gateway as an ASGI application."""
+    people = People(Path(settings.people) if settings.people else None)
+
+    tools = McpEndpoint(settings.max_body_bytes)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        app.state.gateway = Gateway(settings, people)
+        async with tools.manager.run():
+            yield
+        await app.state.gateway.close()
+
+    return Starlette(
+        routes=_routes(tools),
+        middleware=[
+            Middleware(Guard, settings=settings),
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.origins,
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["*"],  # OpenAI's package for browsers has many of its own
+            ),
+            Middleware(PersonGuard, people=people),
+        ],
+        exception_handlers={Refusal: _refused, HocketError: _failed, HTTPException: _no_such, Exception: _broken},
+        lifespan=life,
+    )
+
+
+def _routes(tools: McpEndpoint) -> list[Route]:
+    return [
+        Route("/", _here),
+        Route("/health", _here),
+        Route("/documents/{name:path}", document),
+        Route("/mcp", tools),
+        Route("/v1/models", catalogue.models),
+        Route("/v1/models/{name:path}", catalogue.model),
+        Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
+        Route("/v1/completions", completions.completions, methods=["POST"]),
+        Route("/v1/responses", open_responses.create, methods=["POST"]),
+        Route("/v1/responses/{id}", open_responses.retrieve),
+        Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
+        Route("/v1/responses/{id}/cancel", open_responses.cancel, methods=["POST"]),
+        Route("/api/version", listing.version),
+        Route("/api/tags", listing.tags),
+        Route("/api/ps", listing.running),
+        Route("/api/show", listing.show, methods=["POST"]),
+        Route("/api/chat", talk.chat, methods=["POST"]),
+        Route("/api/generate", talk.generate, methods=["POST"]),
+    ]
+
+
+async def _here(_: Request) -> Response:
+    return PlainTextResponse("hocket is running\n")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return error.response(request.url.path)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HocketError)
+    return Refusal.of(error).response(request.url.path)
+
+
+async def _no_such(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = f"{request.method} {request.url.path[:200]}"
+    text = f"{what} is not known here" if error.status_code in (404, 405) else error.detail
+    return Refusal(error.status_code, text, "see docs/serve.md", "unknown_path").response(request.url.path)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    log.error("a request failed", path=request.url.path, exc_info=error)
+    return Refusal(500, "the gateway failed", "look into its log", "internal").response(request.url.path)

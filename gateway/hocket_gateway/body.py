@@ -1,0 +1,53 @@
+"""A request's body: as long as is allowed, whole in time, JSON, and of the fields that are known."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from .refusals import Refusal
+
+T = TypeVar("T", bound=msgspec.Struct)
+READ_S = 30.0  # from the first byte to the last
+
+
+async def read(request: Request, kind: type[T], max_bytes: int) -> T:
+    """The body as `kind`; fields that are not known are left out. Raises Refusal."""
+    raw = await _whole(request, max_bytes)
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        text, param = _plain(str(error))
+        raise Refusal(400, text, "mend this field", "bad_request", param=param) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refusal(400, f"the body is no JSON: {error}"[:500], "send one JSON object", "bad_request") from error
+
+
+async def _whole(request: Request, max_bytes: int) -> bytes:
+    too_long = Refusal(413, f"the request has more than {max_bytes} bytes", "shorten it", "too_long")
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > max_bytes:
+        raise too_long
+    parts, size = list[bytes](), 0
+    try:
+        async with asyncio.timeout(READ_S):
+            async for part in request.stream():
+                parts.append(part)
+                size += len(part)
+                if size > max_bytes:
+                    raise too_long
+    except TimeoutError as error:
+        raise Refusal(408, f"the request was not whole within {READ_S:.0f} s", "send it again", "timeout") from error
+    except ClientDisconnect as error:
+        raise Refusal(400, "the connection was closed", "send the request again") from error
+    return b"".join(parts)
+
+
+def _plain(text: str) -> tuple[str, str]:
+    """msgspec's line without the path, and the path without its root."""
+    found = re.search(r" - at `\$\.?(.*)`$", text)
+    return (f"{found[1]}: {text[: found.start()]}", found[1]) if found and found[1] else (text, "")

@@ -1,0 +1,129 @@
+"""Where an answer comes from, as clients show it: sources with their words, and the sentences they stand behind.
+
+Shares are the pair's: a passage's part in the probability of the tokens that were chosen. A sentence is annotated with
+the passage that has the largest part in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from hocket_bus.messages import Done, Origin
+
+MIN_SHARE = 0.0005  # what is less is shown as 0.0 %
+_SENTENCE = re.compile(r".+?(?:[.!?]+[\"')\]]*(?=\s|$)|\n|$)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A passage that an answer comes from. `spans` are the sentences of the answer that it stands behind most."""
+
+    origin: Origin
+    url: str
+    text: str  # of the passage; empty where it is not this device's
+    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def title(self) -> str:
+        """The document's name and the place in it."""
+        origin = self.origin
+        return f"{origin.document}, {origin.place or f'passage {origin.ordinal}'}"
+
+    def source(self) -> dict[str, Any]:
+        """Open WebUI's event."""
+        origin = self.origin
+        metadata = {"source": self.url, "name": self.title, "side": origin.side, "share": origin.share}
+        source = {"name": self.title, "url": self.url}
+        data = {"source": source, "document": [self.text or self.title], "metadata": [metadata]}
+        return {"type": "source", "data": data}
+
+    def annotations(self) -> list[dict[str, Any]]:
+        """OpenAI's, one for each sentence."""
+        named = {"url": self.url, "title": self.title}
+        return [
+            {"type": "url_citation", "url_citation": {**named, "start_index": start, "end_index": end}}
+            for start, end in self.spans
+        ]
+
+    def result(self) -> dict[str, Any]:
+        """What Perplexity calls a search result, with its side and share."""
+        origin = self.origin
+        return {
+            "title": self.title,
+            "url": self.url,
+            "snippet": self.text,
+            "side": origin.side,
+            "document": origin.document,
+            "ordinal": origin.ordinal,
+            "share": origin.share,
+        }
+
+
+def cited(done: Done, texts: Sequence[str], words: Mapping[tuple[str, int], str], base: str) -> list[Citation]:
+    """The sources of an answer, the largest share first.
+
+    `texts` are those of its tokens, `words` the passages that are here; this device's documents lie below `base`.
+    """
+    spans = _spans(done, texts)
+    return [
+        Citation(
+            origin,
+            _url(origin, base if (origin.document, origin.ordinal) in words else ""),
+            words.get((origin.document, origin.ordinal), "") if _is_own(origin) else "",
+            tuple(spans.get(index, ())),
+        )
+        for index, origin in enumerate(done.sources)
+        if origin.document and origin.share >= MIN_SHARE
+    ]
+
+
+def named(done: Done) -> list[Origin]:
+    """The sources that will be cited."""
+    return [origin for origin in done.sources if origin.document and origin.share >= MIN_SHARE]
+
+
+def _is_own(origin: Origin) -> bool:
+    return origin.side == "device" and not origin.device
+
+
+def _url(origin: Origin, base: str) -> str:
+    """Where the document is shown, or a name for what is not here."""
+    at = f"{quote(origin.document, safe='')}#passage-{origin.ordinal}"
+    if base and _is_own(origin):
+        return f"{base}/documents/{at}"
+    return f"hocket://{quote(origin.device or origin.side, safe='')}/{at}"
+
+
+def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
+    """The sentences by the index of the source that stands behind them most."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for start, end in _sentences("".join(texts)):
+        shares = _sums(_shares_within(done, texts, start, end))
+        if shares:
+            best = max(range(len(shares)), key=shares.__getitem__)
+            found.setdefault(best, []).append((start, end))
+    return found
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    spans = [(match.start(), match.end()) for match in _SENTENCE.finditer(text)]
+    trimmed = [(end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())) for start, end in spans]
+    return [(start, end) for start, end in trimmed if start < end]
+
+
+def _shares_within(done: Done, texts: Sequence[str], start: int, end: int) -> list[Sequence[float]]:
+    """The shares of the tokens that begin within a span of the answer."""
+    at, found = 0, list[Sequence[float]]()
+    for text, shares in zip(texts, done.token_sources, strict=False):
+        if start <= at < end:
+            found.append(shares)
+        at += len(text)
+    return found
+
+
+def _sums(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(column) for column in zip(*rows, strict=True)]

@@ -1,0 +1,175 @@
+"""`/v1/chat/completions`: a conversation in, an answer out, as one object or as a stream of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hocket_bus.messages import Done, Notice
+from hocket_client import Options
+from hocket_client.conversation import ROLES
+
+from ..body import read
+from ..citations import Citation
+from ..gateway import Gateway
+from ..people import Person
+from ..questions import FINISHES, Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from ..sending import EventStream, json_response, whole
+from ..ways import way_named
+from .shapes import DONE, sse, usage_of
+from .wanted import ChatMessage, Wanted, options_of, text_of
+
+MAX_NUMBERS = 4_096  # in a line of a stream: some clients read no more than 64 KiB
+
+
+class ChatRequest(Wanted, frozen=True, kw_only=True):
+    """A request's body, as far as it is known."""
+
+    messages: list[ChatMessage]
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    tool_choice: Any = None
+    response_format: dict[str, Any] | None = None
+
+
+async def chat_completions(request: Request) -> Response:
+    """Raises Refusal."""
+    gateway: Gateway = request.app.state.gateway
+    person: Person = request.state.person
+    wanted = await read(request, ChatRequest, gateway.settings.max_body_bytes)
+    way = way_named(wanted.model, alone_only=person.alone_only)
+    answer = await gateway.questions.ask(person, way, chat_options(wanted))
+    base = str(request.base_url).rstrip("/")
+    if wanted.stream:
+        return EventStream(_chunks(gateway, answer, wanted, base), answer.close)
+    return await whole(request, _completion(gateway, answer, base), answer.close)
+
+
+def chat_options(wanted: ChatRequest) -> Options:
+    """The client's options. Raises Refusal."""
+    _check(wanted)
+    options = options_of(wanted)
+    if wanted.max_completion_tokens is not None:
+        options["max_tokens"] = wanted.max_completion_tokens
+    options["messages"] = [
+        {"role": message.role, "content": text_of(message.content, f"messages[{at}].content")}
+        for at, message in enumerate(wanted.messages)
+    ]
+    return options
+
+
+def _check(wanted: ChatRequest) -> None:
+    if wanted.logprobs or wanted.top_logprobs:
+        raise no_probabilities("logprobs")
+    if (wanted.tools or wanted.functions) and wanted.tool_choice != "none":
+        raise unsupported("tools", "hocket calls no tools", "leave out tools")
+    kind = (wanted.response_format or {}).get("type", "text")
+    if kind != "text":
+        raise unsupported("response_format", "an answer is text, in no other format", "leave out response_format")
+    if not wanted.messages:
+        raise Refusal(400, "there are no messages", "send at least one of the user's", "bad_request", param="messages")
+    for at, message in enumerate(wanted.messages):
+        if message.role not in ROLES or message.tool_calls:
+            text = f"a message of '{message.role[:50]}'{' that calls tools' * bool(message.tool_calls)} is not known"
+            raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)}")
+
+
+async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
+    done = await answer.done()
+    citations = await gateway.citations(done, answer, base)
+    message = {
+        "role": "assistant",
+        "content": done.text,
+        "refusal": None,
+        "annotations": [each for citation in citations for each in citation.annotations()],
+    }
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISHES[done.finish]}
+    return json_response(
+        {
+            "id": f"chatcmpl-{answer.number}",
+            "object": "chat.completion",
+            "created": answer.created_s,
+            "model": answer.way.id,
+            "choices": [choice],
+            "usage": usage_of(done),
+            "citations": [citation.url for citation in citations],
+            "search_results": [citation.result() for citation in citations],
+            "hocket": answer.facts(done) | {"shares": rounded(done.token_sources)},
+        }
+    )
+
+
+def rounded(shares: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Of each token by index of source, to four digits."""
+    return [[round(share, 4) for share in each] for each in shares]
+
+
+def _portions(shares: list[list[float]]) -> Iterator[tuple[int, list[list[float]]]]:
+    """As many tokens at a time as make a line that every client reads, with the step of the first."""
+    tokens = max(1, MAX_NUMBERS // max(1, len(shares[0]))) if shares else 1
+    for step in range(0, len(shares), tokens):
+        yield step, shares[step : step + tokens]
+
+
+class _Chunks:
+    """The chunks of one answer, which share its number and time."""
+
+    def __init__(self, answer: Answer, *, has_usage: bool) -> None:
+        self._head = {
+            "id": f"chatcmpl-{answer.number}",
+            "object": "chat.completion.chunk",
+            "created": answer.created_s,
+            "model": answer.way.id,
+        }
+        self._tail = {"usage": None} if has_usage else {}
+
+    def delta(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> bytes:
+        """A chunk with a choice."""
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+        return sse({**self._head, "choices": [choice], **self._tail, **more})
+
+    def usage(self, done: Done) -> bytes:
+        """The last chunk, which has none."""
+        return sse({**self._head, "choices": [], "usage": usage_of(done)})
+
+
+async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> AsyncGenerator[bytes]:
+    chunks = _Chunks(answer, has_usage=wanted.has_usage)
+    try:
+        yield chunks.delta({"role": "assistant", "content": ""})
+        async for event in answer.events():
+            if isinstance(event, Done):
+                for piece in _end(chunks, event, answer, await gateway.citations(event, answer, base)):
+                    yield piece
+                if wanted.has_usage:
+                    yield chunks.usage(event)
+            elif isinstance(event, Notice):
+                yield chunks.delta({"hocket": {"notice": event.text}})
+            else:
+                yield chunks.delta({"content": event.text, "hocket": {"source": event.source}})
+        yield DONE
+    except Refusal as refusal:
+        yield sse(refusal.openai())
+
+
+def _end(chunks: _Chunks, done: Done, answer: Answer, citations: list[Citation]) -> list[bytes]:
+    """The sources and the finish. A source stands in a chunk with an empty delta: clients expect a choice in each."""
+    pieces = [chunks.delta({}, event=citation.source()) for citation in citations]
+    annotations = [each for citation in citations for each in citation.annotations()]
+    if annotations:
+        pieces.append(chunks.delta({"annotations": annotations}))
+    for step, shares in _portions(rounded(done.token_sources)):
+        pieces.append(chunks.delta({"hocket": {"step": step, "shares": shares}}))
+    more = {
+        "citations": [citation.url for citation in citations],
+        "search_results": [citation.result() for citation in citations],
+    }
+    facts = {"hocket": answer.facts(done)}
+    return [*pieces, chunks.delta({}, FINISHES[done.finish], **more, **facts)]

@@ -1,0 +1,101 @@
+"""`/v1/completions`: a text in, what follows it out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hocket_bus.messages import Done, Notice
+from hocket_client import Options
+
+from ..body import read
+from ..gateway import Gateway
+from ..people import Person
+from ..questions import FINISHES, Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from ..sending import EventStream, json_response, whole
+from ..ways import way_named
+from .shapes import DONE, sse, usage_of
+from .wanted import Wanted, options_of
+
+
+class CompletionRequest(Wanted, frozen=True, kw_only=True):
+    """A request's body, as far as it is known. A prompt of numbers is one of tokens, which are each model's own."""
+
+    prompt: str | list[Any]
+    suffix: str | None = None
+    echo: bool | None = None
+    best_of: int | None = None
+    logprobs: int | None = None
+
+
+async def completions(request: Request) -> Response:
+    """Raises Refusal."""
+    gateway: Gateway = request.app.state.gateway
+    person: Person = request.state.person
+    wanted = await read(request, CompletionRequest, gateway.settings.max_body_bytes)
+    way = way_named(wanted.model, alone_only=person.alone_only)
+    answer = await gateway.questions.ask(person, way, _options(wanted), _prompt(wanted))
+    if wanted.stream:
+        return EventStream(_chunks(answer, wanted), answer.close)
+    return await whole(request, _completion(answer), answer.close)
+
+
+def _options(wanted: CompletionRequest) -> Options:
+    """The client's options. Raises Refusal."""
+    if wanted.logprobs is not None:
+        raise no_probabilities("logprobs")
+    if wanted.suffix:
+        raise unsupported("suffix", "a text is gone on with at its end", "leave out suffix")
+    if wanted.echo:
+        raise unsupported("echo", "what is given is not given back", "leave out echo")
+    if wanted.best_of not in (None, 1):
+        raise unsupported("best_of", "one text is written", "leave out best_of")
+    options = options_of(wanted)
+    options["task"] = "complete"
+    return options
+
+
+def _prompt(wanted: CompletionRequest) -> str:
+    """The text. Raises Refusal."""
+    prompt = [wanted.prompt] if isinstance(wanted.prompt, str) else wanted.prompt
+    if len(prompt) != 1 or not isinstance(prompt[0], str):
+        raise unsupported("prompt", "one text is gone on with at a time", "send one text, and no numbers of tokens")
+    return prompt[0]
+
+
+def _object(answer: Answer, text: str, finish: str | None, **more: object) -> dict[str, Any]:
+    return {
+        "id": f"cmpl-{answer.number}",
+        "object": "text_completion",
+        "created": answer.created_s,
+        "model": answer.way.id,
+        "choices": [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}],
+        **more,
+    }
+
+
+async def _completion(answer: Answer) -> Response:
+    done = await answer.done()
+    more = {"usage": usage_of(done), "hocket": answer.facts(done)}
+    return json_response(_object(answer, done.text, FINISHES[done.finish], **more))
+
+
+async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[bytes]:
+    tail = {"usage": None} if wanted.has_usage else {}
+    try:
+        async for event in answer.events():
+            if isinstance(event, Done):
+                yield sse(_object(answer, "", FINISHES[event.finish], hocket=answer.facts(event), **tail))
+                if wanted.has_usage:
+                    yield sse(_object(answer, "", None, usage=usage_of(event)) | {"choices": []})
+            elif isinstance(event, Notice):
+                yield sse(_object(answer, "", None, hocket={"notice": event.text}, **tail))
+            else:
+                yield sse(_object(answer, event.text, None, hocket={"source": event.source}, **tail))
+        yield DONE
+    except Refusal as refusal:
+        yield sse(refusal.openai())

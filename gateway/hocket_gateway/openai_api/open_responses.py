@@ -1,0 +1,179 @@
+"""`/v1/responses`: an input in, a response out, which the next request may refer to."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..body import read
+from ..gateway import Gateway
+from ..people import Person
+from ..questions import Answer
+from ..refusals import Refusal, unsupported
+from ..response_store import StoredResponse
+from ..sending import EventStream, json_response, whole
+from ..ways import way_named
+from .background import Running
+from .resource import MAX_CHAIN, Resource, ResponseRequest, asked_messages, response_options
+from .response_events import Keep, events
+
+Messages = list[dict[str, str]]
+
+
+async def create(request: Request) -> Response:
+    """Raises Refusal."""
+    gateway: Gateway = request.app.state.gateway
+    person: Person = request.state.person
+    wanted = await read(request, ResponseRequest, gateway.settings.max_body_bytes)
+    way = way_named(wanted.model, alone_only=person.alone_only)
+    options, asked = response_options(wanted), asked_messages(wanted)
+    before = _before(gateway, person, wanted.previous_response_id or "")
+    told = [{"role": "system", "content": wanted.instructions}] if wanted.instructions else []
+    options["messages"] = [*told, *before, *asked]
+    is_kept = gateway.responses is not None and wanted.store is not False
+    if wanted.background and not is_kept:
+        raise unsupported("background", "a response in the background is stored", "leave out store")
+    answer = await gateway.questions.ask(person, way, options)
+    resource = Resource(answer, wanted, stored=is_kept)
+    keep = _keeper(gateway, person, wanted, asked) if is_kept else _forget
+    base = str(request.base_url).rstrip("/")
+    if wanted.background:
+        running = _started(gateway, person, answer, resource, keep=keep, base=base)
+        return _following(running, -1) if wanted.stream else json_response(running.resource)
+    if wanted.stream:
+        return EventStream(events(gateway, answer, resource, base, keep), answer.close)
+    return await whole(request, _response(gateway, answer, resource, base, keep), answer.close)
+
+
+def _started(gateway: Gateway, person: Person, answer: Answer, resource: Resource, *, keep: Keep, base: str) -> Running:
+    """The response, which goes on by itself."""
+    running = Running(person.name, resource.begun())
+
+    def ended(value: dict[str, Any]) -> None:
+        running.resource = value
+        keep(value)
+
+    running.start(events(gateway, answer, resource, base, ended), answer.close)
+    gateway.background.put(resource.id, running)
+    return running
+
+
+def _following(running: Running, after: int) -> Response:
+    return EventStream(running.follow(after), lambda: None)
+
+
+async def retrieve(request: Request) -> Response:
+    """One that goes on or was stored; with `stream` the events of one in the background. Raises Refusal."""
+    running = _running(request)
+    if request.query_params.get("stream") == "true":
+        if running is None:
+            text = "the events of this response are not held"
+            raise Refusal(400, text, "ask for it without stream", "no_events", param="stream")
+        return _following(running, _after(request))
+    if running is not None:
+        return json_response(running.resource)
+    return Response(_found(request).resource, media_type="application/json")
+
+
+async def cancel(request: Request) -> Response:
+    """End one in the background. Raises Refusal."""
+    running = _running(request)
+    if running is None:
+        id = _found(request).id
+        raise Refusal(400, f"{id} is not in the background", "close its connection instead", "not_in_background")
+    await running.cancel()
+    return json_response(running.resource)
+
+
+async def delete(request: Request) -> Response:
+    """Forget one; it ends where it goes on yet. Raises Refusal."""
+    gateway, id = _gateway(request), request.path_params["id"]
+    person: Person = request.state.person
+    if _running(request) is not None:
+        await gateway.background.forget(id)
+        if gateway.responses is not None:
+            gateway.responses.forget(id, person.name)
+    else:
+        found = _found(request)
+        assert gateway.responses is not None
+        gateway.responses.forget(found.id, found.person)
+    return json_response({"id": id, "object": "response", "deleted": True})
+
+
+def _running(request: Request) -> Running | None:
+    person: Person = request.state.person
+    return _gateway(request).background.find(request.path_params["id"], person.name)
+
+
+def _after(request: Request) -> int:
+    """The number of the event that was read last, -1 for none. Raises Refusal."""
+    said = request.query_params.get("starting_after") or request.headers.get("last-event-id") or "-1"
+    try:
+        return max(-1, int(said[:20]))
+    except ValueError as error:
+        text = f"'{said[:20]}' is no number of an event"
+        raise Refusal(400, text, "send a sequence_number", "bad_request", param="starting_after") from error
+
+
+def _gateway(request: Request) -> Gateway:
+    gateway: Gateway = request.app.state.gateway
+    return gateway
+
+
+def _found(request: Request) -> StoredResponse:
+    person: Person = request.state.person
+    return _stored(_gateway(request), person, request.path_params["id"], "id")
+
+
+def _stored(gateway: Gateway, person: Person, id: str, param: str) -> StoredResponse:
+    found = gateway.responses.find(id, person.name) if gateway.responses is not None else None
+    if found is None:
+        text = f"there is no response '{id[:100]}'"
+        raise Refusal(404, text, "it was not stored, or is another person's", "response_not_found", param=param)
+    return found
+
+
+def _before(gateway: Gateway, person: Person, previous: str) -> Messages:
+    """What was asked and answered before, the oldest first. Raises Refusal where that is not here."""
+    parts = list[Messages]()
+    while previous and len(parts) < MAX_CHAIN:
+        found = _stored(gateway, person, previous, "previous_response_id")
+        parts.append([*msgspec.json.decode(found.asked, type=Messages), _answer_of(found)])
+        previous = found.previous
+    return [message for part in reversed(parts) for message in part]
+
+
+def _answer_of(found: StoredResponse) -> dict[str, str]:
+    resource = msgspec.json.decode(found.resource)
+    return {"role": "assistant", "content": resource["output"][0]["content"][0]["text"]}
+
+
+def _keeper(gateway: Gateway, person: Person, wanted: ResponseRequest, asked: Messages) -> Keep:
+    def keep(resource: dict[str, Any]) -> None:
+        assert gateway.responses is not None
+        if resource["status"] == "failed":  # there is nothing to go on from
+            return
+        previous, raw = wanted.previous_response_id or "", msgspec.json.encode(resource)
+        stored = StoredResponse(resource["id"], person.name, previous, msgspec.json.encode(asked), raw)
+        try:
+            gateway.responses.put(stored)
+        except sqlite3.Error as error:
+            text = f"the response cannot be stored: {error}"
+            raise Refusal(507, text, "make room on the device, or ask with store: false", "not_stored") from error
+
+    return keep
+
+
+def _forget(_: dict[str, Any]) -> None:
+    """It is not stored."""
+
+
+async def _response(gateway: Gateway, answer: Answer, resource: Resource, base: str, keep: Keep) -> Response:
+    done = await answer.done()
+    value = resource.ended(done, await gateway.citations(done, answer, base))
+    keep(value)
+    return json_response(value)

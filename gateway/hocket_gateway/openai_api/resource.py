@@ -1,0 +1,178 @@
+"""A response as an object, at every moment of its life, as Open Responses has it (openresponses.org)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from msgspec import Struct
+
+from hocket_bus.messages import MAX_TURNS, Done
+from hocket_client import Options
+from hocket_client.conversation import ROLES
+
+from ..citations import Citation
+from ..questions import Answer
+from ..refusals import Refusal, no_probabilities, unsupported
+from .wanted import Content, Wanted, options_of, text_of
+
+MAX_CHAIN = MAX_TURNS  # responses before this one that are asked with it
+
+
+class InputItem(Struct, frozen=True):
+    """A message; items of other types have no role."""
+
+    type: str = "message"
+    role: str = ""
+    content: Content = None
+
+
+class ResponseRequest(Wanted, frozen=True, kw_only=True):
+    """A request's body, as far as it is known."""
+
+    input: str | list[InputItem]
+    instructions: str | None = None
+    max_output_tokens: int | None = None
+    store: bool | None = None
+    previous_response_id: str | None = None
+    metadata: dict[str, str] | None = None
+    tools: list[Any] | None = None
+    tool_choice: Any = None
+    text: dict[str, Any] | None = None
+    background: bool | None = None
+    conversation: Any = None
+    top_logprobs: int | None = None
+    include: list[str] | None = None
+    user: str | None = None
+
+
+def response_options(wanted: ResponseRequest) -> Options:
+    """The client's options, without the messages. Raises Refusal for what cannot be given."""
+    if wanted.tools and wanted.tool_choice != "none":
+        raise unsupported("tools", "hocket calls no tools", "leave out tools")
+    if wanted.top_logprobs or any("logprobs" in each for each in wanted.include or ()):
+        raise no_probabilities("top_logprobs")
+    if wanted.conversation:
+        raise unsupported("conversation", "there are no conversations", "use store and previous_response_id")
+    kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
+    if kind != "text":
+        raise unsupported("text", "an answer is text, in no other format", "leave out text.format")
+    options = options_of(wanted)
+    if wanted.max_output_tokens is not None:
+        options["max_tokens"] = wanted.max_output_tokens
+    return options
+
+
+def asked_messages(wanted: ResponseRequest) -> list[dict[str, str]]:
+    """The input as messages. Raises Refusal."""
+    if isinstance(wanted.input, str):
+        return [{"role": "user", "content": wanted.input}]
+    if not wanted.input:
+        raise Refusal(400, "the input is empty", "send a text, or messages", "bad_request", param="input")
+    for at, item in enumerate(wanted.input):
+        if item.type != "message" or item.role not in ROLES:
+            text = f"an item '{item.type[:50]}' with the role '{item.role[:50]}' is not known"
+            raise unsupported(f"input[{at}]", text, f"send messages with the roles {', '.join(ROLES)}")
+    return [
+        {"role": item.role, "content": text_of(item.content, f"input[{at}].content")}
+        for at, item in enumerate(wanted.input)
+    ]
+
+
+class Resource:
+    """The response to one request."""
+
+    def __init__(self, answer: Answer, wanted: ResponseRequest, *, stored: bool) -> None:
+        self.id = f"resp_{answer.number}"
+        self.message_id = f"msg_{answer.number}"
+        self._answer = answer
+        self._wanted = wanted
+        self._stored = stored
+
+    def begun(self) -> dict[str, Any]:
+        """While it is written."""
+        return self._object("in_progress", [])
+
+    def failed(self, refusal: Refusal) -> dict[str, Any]:
+        """When it ended with an error."""
+        error = {"code": refusal.code or "server_error", "message": str(refusal)}
+        return self._object("failed", []) | {"error": error}
+
+    def ended(self, done: Done, citations: list[Citation]) -> dict[str, Any]:
+        """The whole."""
+        is_cut = done.finish == "length"
+        status = "incomplete" if is_cut else "completed"
+        tokens = len(done.token_ids)
+        return self._object(status, [self.message(status, [self.part(done.text, citations)])]) | {
+            "completed_at": int(time.time()),
+            "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
+            "usage": {
+                "input_tokens": 0,
+                "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+                "output_tokens": tokens,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": tokens,
+            },
+            "hocket": self._answer.facts(done),
+        }
+
+    def message(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        """The one item of the output."""
+        return {
+            "type": "message",
+            "id": self.message_id,
+            "status": status,
+            "role": "assistant",
+            "content": content,
+        }
+
+    def part(self, text: str, citations: list[Citation]) -> dict[str, Any]:
+        """The one part of the message."""
+        return {"type": "output_text", "text": text, "annotations": flat(citations), "logprobs": []}
+
+    def _object(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+        wanted = self._wanted
+        return {
+            "id": self.id,
+            "object": "response",
+            "created_at": self._answer.created_s,
+            "completed_at": None,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": wanted.instructions,
+            "max_output_tokens": wanted.max_output_tokens,
+            "model": self._answer.way.id,
+            "output": output,
+            "previous_response_id": wanted.previous_response_id,
+            "store": self._stored,
+            "background": bool(wanted.background),
+            "temperature": wanted.temperature if wanted.temperature is not None else 0.0,
+            "top_p": wanted.top_p if wanted.top_p is not None else 0.9,
+            "metadata": wanted.metadata or {},
+            "user": wanted.user,
+            "usage": None,
+            **_FIXED,
+        }
+
+
+_FIXED: dict[str, Any] = {
+    "frequency_penalty": 0.0,
+    "max_tool_calls": None,
+    "parallel_tool_calls": False,
+    "presence_penalty": 0.0,
+    "prompt_cache_key": None,
+    "reasoning": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "none",
+    "tools": [],
+    "top_logprobs": 0,
+    "truncation": "auto",  # the oldest turns go where the context is too short
+}
+
+
+def flat(citations: list[Citation]) -> list[dict[str, Any]]:
+    """Annotations as this API has them: their fields beside their type."""
+    return [{"type": each["type"], **each["url_citation"]} for citation in citations for each in citation.annotations()]

@@ -1,0 +1,22 @@
+"""Objects that several of OpenAI's paths share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hocket_bus.messages import Done
+
+DONE = b"data: [DONE]\n\n"
+
+
+def sse(value: object) -> bytes:
+    """An event of a stream."""
+    return b"data: " + msgspec.json.encode(value) + b"\n\n"
+
+
+def usage_of(done: Done) -> dict[str, Any]:
+    """Numbers of tokens. Those of the prompt are 0: the pair does not tell them, and each side reads one of its own."""
+    tokens = len(done.token_ids)
+    return {"prompt_tokens": 0, "completion_tokens": tokens, "total_tokens": tokens}

@@ -1,0 +1,88 @@
+"""What a request of OpenAI's API says of the answer that it wants, and what cannot be given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from hocket_client import Options
+
+from ..refusals import unsupported
+
+
+class Part(Struct, frozen=True):
+    """A part of a message's content."""
+
+    type: str = "text"
+    text: str | None = None
+
+
+Content = str | list[Part] | None
+
+
+class ChatMessage(Struct, frozen=True):
+    """A message of a conversation."""
+
+    role: str
+    content: Content = None
+    tool_calls: list[Any] | None = None
+
+
+class StreamOptions(Struct, frozen=True):
+    """What a stream has beside the text."""
+
+    include_usage: bool | None = None
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What all requests for text have."""
+
+    model: str
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: str | list[str] | None = None
+    n: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+
+    @property
+    def has_usage(self) -> bool:
+        """Whether the stream ends with the numbers of tokens."""
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+
+def options_of(wanted: Wanted) -> Options:
+    """The client's options for what was said. Raises Refusal for what cannot be given."""
+    if wanted.n not in (None, 1):
+        raise unsupported("n", "one answer is given to a request", "ask again for another one, with another seed")
+    for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
+        if getattr(wanted, name):
+            raise unsupported(name, "tokens are drawn from the mixture of both sides as it is", f"leave out {name}")
+    options: Options = {}
+    if wanted.max_tokens is not None:
+        options["max_tokens"] = wanted.max_tokens
+    if wanted.temperature is not None:
+        options["temperature"] = wanted.temperature
+    if wanted.top_p is not None:
+        options["top_p"] = wanted.top_p
+    if wanted.seed is not None:
+        options["seed"] = wanted.seed % (1 << 64)
+    if wanted.stop:
+        options["stop"] = wanted.stop if isinstance(wanted.stop, str) else tuple(wanted.stop)
+    return options
+
+
+def text_of(content: Content, param: str) -> str:
+    """The text of a message. Raises Refusal for a part that is none."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    for part in content:
+        if part.type not in ("text", "input_text", "output_text") or part.text is None:
+            raise unsupported(param, f"a part of type '{part.type[:50]}' is no text", "send text alone")
+    return "\n\n".join(part.text or "" for part in content)

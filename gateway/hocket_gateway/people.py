@@ -1,0 +1,133 @@
+"""Keys for people: whose they are and what they may ask, in one file that has their digests alone.
+
+A key has 256 random bits, so that its digest tells nothing of it and needs no salt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hocket_bus.errors import BadConfiguration, BadRequest
+from hocket_bus.private import check_mode, write_whole
+
+from .refusals import Refusal
+
+PREFIX = "hk-"
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Whose questions they are, and what these may be. Nobody has a name where no keys are asked for."""
+
+    name: str = ""
+    digest: str = ""  # SHA-256 of the key, in hexadecimal
+    alone_only: bool = False  # the cloud is told nothing
+    folder: str = ""  # of the device, from which alone passages are; empty: all are
+    at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
+
+    def may_read(self, document: str) -> bool:
+        """Whether a document is in the person's folder, or is the one that was named in its place."""
+        folder = self.folder
+        return not folder or document == folder or document.startswith(folder.rstrip("/") + "/")
+
+
+NOBODY = Person()
+
+
+class People:
+    """The people of a file, which is read again as soon as it has changed: what is revoked is so at once."""
+
+    def __init__(self, file: Path | None) -> None:
+        """Without a file, or while it is not there, everybody who reaches the gateway may ask."""
+        self._file = file
+        self._stamp: tuple[int, ...] | None = None
+        self._by_digest: dict[str, Person] = {}
+
+    @property
+    def are_asked_for_keys(self) -> bool:
+        """Whether there is a file, be it an empty one."""
+        return self._file is not None and self._file.exists()
+
+    def of(self, key: str) -> Person:
+        """Whose key this is; nobody's where none is asked for. Raises Refusal."""
+        if not self.are_asked_for_keys:
+            return NOBODY
+        remedy = "send 'Authorization: Bearer KEY'; make one with: hocket serve keys new NAME"
+        if not key:
+            raise Refusal(401, "this gateway asks for a key", remedy, "invalid_api_key")
+        person = self._read().get(_digest(key))
+        if person is None:
+            raise Refusal(401, "this key is not known, or was revoked", remedy, "invalid_api_key")
+        return person
+
+    def check(self, person: Person) -> None:
+        """Raises Refusal where the person's key was revoked, or may less than before."""
+        now = self._read().get(person.digest) if self.are_asked_for_keys else NOBODY
+        if now != person:
+            raise Refusal(401, "this key was revoked, or changed", "ask again, with a key", "invalid_api_key")
+
+    def _read(self) -> dict[str, Person]:
+        assert self._file is not None
+        try:
+            found = self._file.stat()
+            stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
+            if stamp != self._stamp:
+                self._by_digest = {person.digest: person for person in listed(self._file)}
+                self._stamp = stamp
+        except (OSError, BadConfiguration) as error:
+            self._stamp, self._by_digest = None, {}
+            raise Refusal(503, f"the file of keys cannot be read: {error}", "mend it", "bad_configuration") from error
+        return self._by_digest
+
+
+def listed(file: Path) -> list[Person]:
+    """The people of a file, by name; none where it is not there. Raises BadConfiguration."""
+    try:
+        raw = file.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise BadConfiguration(f"{file}: {error.strerror}", "make it readable for hocket serve") from error
+    check_mode(file, 0o640)
+    try:
+        return msgspec.json.decode(raw, type=list[Person])
+    except msgspec.DecodeError as error:
+        raise BadConfiguration(f"{file}: {error}", "mend the file, or remove it and make new keys") from error
+
+
+def invite(file: Path, name: str, *, alone_only: bool = False, folder: str = "", at_once: int = 0) -> str:
+    """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
+    people = listed(file)
+    if not NAME.fullmatch(name):
+        raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
+    if any(person.name == name for person in people):
+        raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
+    key = PREFIX + secrets.token_urlsafe(32)
+    person = Person(name=name, digest=_digest(key), alone_only=alone_only, folder=folder, at_once=at_once)
+    _save(file, [*people, person])
+    return key
+
+
+def revoke(file: Path, name: str) -> None:
+    """Take a person's key away. The file stays, so that keys are asked for yet. Raises BadRequest, BadConfiguration."""
+    people = listed(file)
+    if all(person.name != name for person in people):
+        raise BadRequest(f"there is no key for {name[:64]}", "see: hocket serve keys list")
+    _save(file, [person for person in people if person.name != name])
+
+
+def _save(file: Path, people: list[Person]) -> None:
+    people.sort(key=lambda person: person.name)
+    write_whole(file, msgspec.json.format(msgspec.json.encode(people)).decode() + os.linesep)
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()

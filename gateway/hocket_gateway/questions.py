@@ -1,0 +1,158 @@
+"""Questions on behalf of people: within their limits, asked of the device daemon, and cancelled when nobody reads."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import structlog
+
+from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.messages import Done, Notice, Token
+from hocket_bus.shares import Bucket
+from hocket_client import AsyncStream, Options
+
+from .people import People, Person
+from .refusals import Refusal
+from .settings import ServeSettings
+from .upstream import Upstream
+from .ways import Way
+
+FINISHES = {"eos": "stop", "stop": "stop", "cancelled": "stop", "length": "length"}  # the words of both APIs
+ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
+
+log = structlog.get_logger(__name__)
+
+
+class Answer:
+    """The answer to one question as it comes. Whoever has it closes it."""
+
+    def __init__(self, stream: AsyncStream, limits: Limits, people: People, person: Person, way: Way) -> None:
+        self.created_s = int(time.time())
+        self.way = way
+        self.notices: list[str] = []
+        self.texts: list[str] = []  # of every token so far, by its step
+        self._stream = stream
+        self._limits = limits
+        self._people = people
+        self._person = person
+        self._began_s = time.monotonic()
+        self._closed = False
+
+    @property
+    def number(self) -> str:
+        """What `hocket explain` takes."""
+        return self._stream.request.hex()
+
+    async def events(self) -> AsyncIterator[Token | Notice | Done]:
+        """Every event, Done last. Raises Refusal for what ended the answer, also where the key is revoked meanwhile."""
+        try:
+            async for event in self._stream.events():
+                self._people.check(self._person)
+                if isinstance(event, Token):
+                    self.texts.append(event.text)
+                elif isinstance(event, Notice):
+                    self.notices.append(event.text)
+                yield event
+        except HocketError as error:
+            raise Refusal.of(error) from error
+
+    async def done(self) -> Done:
+        """The end of the answer. Raises as `events` does."""
+        async for event in self.events():
+            if isinstance(event, Done):
+                return event
+        raise AssertionError("a stream ends with Done")
+
+    def facts(self, done: Done) -> dict[str, Any]:
+        """What only hocket has to say of an answer: its number, its notices, and where it comes from."""
+        sources = [
+            {"side": each.side, "document": each.document, "ordinal": each.ordinal, "share": each.share}
+            for each in done.sources
+        ]
+        said = {"id": self.number, "mode": done.mode, "seed": done.seed, "notices": self.notices}
+        return {**said, "sources": sources}
+
+    def close(self) -> None:
+        """Give the place back; an answer that has not ended is cancelled."""
+        if self._closed:
+            return
+        self._closed = True
+        done = self._stream.done
+        if done is None:
+            self._stream.cancel()
+        self._limits.leave(self._person)
+        facts = {"finish": done.finish, "tokens": len(done.token_ids)} if done else {"finish": "left"}
+        seconds = round(time.monotonic() - self._began_s, 3)
+        log.info("answered", id=self.number, person=self._person.name, model=self.way.id, seconds=seconds, **facts)
+
+
+class Limits:
+    """How many questions of each person are in work, and how many come a minute."""
+
+    def __init__(self, at_once: int, a_minute: int) -> None:
+        self._at_once = at_once
+        self._a_minute = a_minute
+        self._in_work: Counter[str] = Counter()
+        self._buckets: dict[str, Bucket] = {}
+
+    def enter(self, person: Person) -> None:
+        """Raises Refusal where a limit is reached."""
+        now, most = time.monotonic(), person.at_once or self._at_once
+        if self._in_work[person.name] >= most:
+            raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
+        rate = self._a_minute / 60
+        bucket = self._buckets.setdefault(person.name, Bucket(rate, self._a_minute, now))
+        if (left := bucket.spend(1, now)) < 0:
+            bucket.spend(-1, now)
+            text = f"this key asked {self._a_minute} questions within a minute"
+            raise Refusal(429, text, "ask less often", "busy", retry_after_s=-left / rate)
+        self._in_work[person.name] += 1
+
+    def leave(self, person: Person) -> None:
+        """One question has ended."""
+        self._in_work[person.name] -= 1
+
+
+class Questions:
+    """Asks the device daemon."""
+
+    def __init__(self, settings: ServeSettings, upstream: Upstream, people: People) -> None:
+        self._settings = settings
+        self._upstream = upstream
+        self._people = people
+        self._limits = Limits(settings.at_once, settings.a_minute)
+
+    async def ask(self, person: Person, way: Way, options: Options, question: str | None = None) -> Answer:
+        """The answer, which the daemon has begun; `options` are what was said of it. Raises Refusal."""
+        self._limits.enter(person)
+        try:
+            stream = await self._begin(self._completed(person, way, options), question)
+        except BaseException as error:
+            self._limits.leave(person)
+            if isinstance(error, HocketError):
+                raise Refusal.of(error) from error
+            raise
+        return Answer(stream, self._limits, self._people, person, way)
+
+    def _completed(self, person: Person, way: Way, options: Options) -> Options:
+        """With what the way, the person and the settings say."""
+        full = options.copy()
+        full["mode"], full["alone"] = way.mode, way.alone
+        full["deadline_s"] = self._settings.deadline_s
+        full.setdefault("max_tokens", self._settings.max_tokens)
+        if person.folder:
+            full["within"] = person.folder
+        return full
+
+    async def _begin(self, options: Options, question: str | None) -> AsyncStream:
+        stream = (await self._upstream.client()).ask(question, **options)
+        try:
+            if not await stream.accepted(ACCEPT_S):
+                raise Unavailable("the device daemon does not answer", "look at: hocket status")
+        except BaseException:
+            stream.cancel()
+            raise
+        return stream

@@ -1,0 +1,91 @@
+"""Answers on their way to a client that may leave at any moment: event streams, and whole ones that are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+T = TypeVar("T")
+KEEP_ALIVE_S = 10.0
+COMMENT = b": keep-alive\n\n"
+GONE = Response(status_code=499)  # nobody reads it
+
+
+def json_response(value: object) -> Response:
+    """A whole answer, of what msgspec encodes."""
+    return Response(msgspec.json.encode(value), media_type="application/json")
+
+
+class EventStream(Response):
+    """Sends each piece as it comes, a comment now and then where `comment` is one, and stops when the client leaves."""
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        close: Callable[[], None],
+        *,
+        media_type: str = "text/event-stream",
+        comment: bytes = COMMENT,
+    ) -> None:
+        """`close` is called at the end, whoever caused it."""
+        super().__init__(media_type=media_type, headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._pieces = pieces
+        self._close = close
+        self._comment = comment
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        """Raises what the pieces raise."""
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            if await _while_there(receive, self._sent(send)):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            await self._pieces.aclose()
+            self._close()
+
+    async def _sent(self, send: Send) -> bool:
+        beating = asyncio.create_task(self._beat(send))
+        try:
+            async for piece in self._pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            beating.cancel()
+            await asyncio.wait({beating})
+        return True
+
+    async def _beat(self, send: Send) -> None:
+        while self._comment:
+            await asyncio.sleep(KEEP_ALIVE_S)
+            await send({"type": "http.response.body", "body": self._comment, "more_body": True})
+
+
+async def whole(request: Request, answered: Awaitable[Response], close: Callable[[], None]) -> Response:
+    """The answer once it is there; the wait for it ends when the client leaves. `close` is called at the end."""
+    try:
+        return await _while_there(request.receive, answered) or GONE
+    finally:
+        close()
+
+
+async def _while_there(receive: Receive, work: Awaitable[T]) -> T | None:
+    """What `work` returns; None where the client has left before, and `work` was cancelled."""
+    working, leaving = asyncio.ensure_future(work), asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.wait({working, leaving})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,109 @@
+"""`hocket serve` as a process: listens, says that it is ready, and lets what is in work go on a while at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from pathlib import Path
+
+import structlog
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from hocket_bus.errors import BadConfiguration
+from hocket_bus.notify import notify, watchdog_s
+from hocket_bus.service import SIGNS
+
+from .app import application
+from .guard import LOOPBACK
+from .people import People
+from .settings import ServeSettings
+
+MAX_CONNECTIONS = 512  # more get 503
+HEAD_S = 20.0
+DRAIN_S = 10  # what answers in work have at the end
+LONGEST_SILENCE_S = 3_600.0
+
+log = structlog.get_logger(__name__)
+
+
+def run(settings: ServeSettings) -> None:
+    """Serve until SIGTERM or Ctrl-C. Raises BadConfiguration."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)  # uvicorn takes the first two, and raises them again at its end
+    logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")  # else the SDK of /mcp chooses
+    people = People(Path(settings.people) if settings.people else None)
+    with listener(settings, people) as sock:
+        server(settings).run(sockets=[sock])
+
+
+class TimedProtocol(H11Protocol):
+    """Ends a connection on which a request is not whole in time; uvicorn waits without an end for its head."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """As uvicorn's."""
+        super().connection_made(transport)
+        self.loop.call_later(HEAD_S, self._look, None)
+
+    def _look(self, last: object) -> None:
+        """`last` is the request of the look before: a new one, or one in work, is waited for."""
+        is_waiting = self.cycle is None or self.cycle.response_complete
+        if is_waiting and self.cycle is last:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(HEAD_S, self._look, self.cycle)
+
+
+class GatewayServer(uvicorn.Server):
+    """Tells the service manager when it listens, and when it ends."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's."""
+        await super().startup(sockets)
+        if self.started:
+            log.info("ready", at=[f"{at[0]}:{at[1]}" for at in (sock.getsockname() for sock in sockets or [])])
+            notify(READY=1, STATUS="listening")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As uvicorn's."""
+        log.info("stopping")
+        notify(STOPPING=1)
+        await super().shutdown(sockets)
+
+
+def listener(settings: ServeSettings, people: People) -> socket.socket:
+    """The socket, bound. Raises BadConfiguration where it cannot be, or where strangers could ask."""
+    if settings.host not in LOOPBACK and not people.are_asked_for_keys:
+        text = f"{settings.host} can be reached from other machines, and there are no keys"
+        raise BadConfiguration(text, "make one: hocket serve keys new NAME; or leave out --host")
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=128)
+    except OSError as error:
+        text = f"nothing can listen at {settings.host}, port {settings.port}: {error.strerror or error}"
+        raise BadConfiguration(text, "stop what does, or choose another --port") from error
+
+
+def server(settings: ServeSettings) -> GatewayServer:
+    """The server, for a socket of `listener`."""
+    config = uvicorn.Config(
+        application(settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        http=TimedProtocol,
+        lifespan="on",
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=DRAIN_S,
+        callback_notify=_alive,
+        timeout_notify=int(min(watchdog_s() / SIGNS, LONGEST_SILENCE_S)),
+    )
+    return GatewayServer(config)
+
+
+async def _alive() -> None:
+    notify(WATCHDOG=1)

@@ -1,0 +1,119 @@
+"""The gateway as `hocket up` starts it, beside the daemons of a pair."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from serving import USER
+
+from hocket_gateway import people
+from hocket_tools.main import run
+from hocket_tools.pair import front, processes
+from hocket_tools.pair.home import GATEWAY, NAMES, Home
+from homes import running as running_pair
+from ports import free_port
+from waiting import WAIT_S, until
+
+pytestmark = pytest.mark.programs
+
+
+@pytest.fixture(scope="module")
+def home(tiny_models: dict[str, Path]) -> Iterator[Home]:
+    """With a gateway at a port of its own."""
+    with running_pair(tiny_models) as made:
+        try:
+            front.configure(made)
+            set_port(made, free_port(1))
+            assert run(["up", "--home", str(made.at)]) == 0
+            yield made
+        finally:
+            processes.stop(made, [GATEWAY])
+
+
+def set_port(home: Home, port: int) -> None:
+    text = home.config(GATEWAY).read_text(encoding="utf-8")
+    home.config(GATEWAY).write_text(re.sub(r"(?m)^#?port = .*$", f"port = {port}", text), encoding="utf-8")
+
+
+def url(home: Home) -> str:
+    return f"http://{front.address(front.serve_settings(home.at))}"
+
+
+def test_it_answers_with_the_words_of_its_sources(home: Home) -> None:
+    """From a real retrieval daemon, whose document is shown where the source says."""
+    asked = {"model": "hocket", "messages": USER, "max_tokens": 8}
+    got = httpx2.post(f"{url(home)}/v1/chat/completions", json=asked, timeout=WAIT_S).json()
+    results = {result["side"]: result for result in got["search_results"]}
+    assert "heron stands in the marsh" in results["device"]["snippet"]
+    assert results["cloud"]["snippet"] == ""
+    shown = httpx2.get(results["device"]["url"], timeout=WAIT_S)
+    assert "heron stands in the marsh" in shown.text
+    assert httpx2.get(f"{url(home)}/documents/{home.at}/device.toml", timeout=WAIT_S).status_code == 404
+
+
+def test_status_shows_it_and_up_leaves_it_running(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    pid = processes.running(home, GATEWAY)
+    assert run(["up", "--home", str(home.at)]) == 0
+    assert f"{url(home)}/v1" in capsys.readouterr().out
+    assert processes.running(home, GATEWAY) == pid is not None
+    assert run(["status", "--home", str(home.at), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["daemons"][-1]
+    assert (shown["name"], shown["pid"], shown["answering"]) == (GATEWAY, pid, True)
+    assert shown["facts"]["keys"] == "not asked for"
+
+
+def test_a_key_by_the_command_is_asked_for_by_the_gateway_that_runs(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["serve", "keys", "new", "anna", "--home", str(home.at)]) == 0
+    bearer = {"authorization": f"Bearer {capsys.readouterr().out.strip()}"}
+    try:
+        assert httpx2.get(f"{url(home)}/v1/models", timeout=WAIT_S).status_code == 401
+        assert httpx2.get(f"{url(home)}/v1/models", headers=bearer, timeout=WAIT_S).status_code == 200
+    finally:
+        (home.at / "serve-keys.json").unlink()
+    assert people.listed(home.at / "serve-keys.json") == []
+
+
+def test_one_that_cannot_listen_says_why_and_the_pair_goes_on(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    processes.stop(home, [GATEWAY])
+    text = home.config(GATEWAY).read_text(encoding="utf-8")
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            set_port(home, other.getsockname()[1])
+            assert run(["up", "--home", str(home.at)]) == 78
+            assert "nothing can listen" in capsys.readouterr().err
+            assert run(["status", "--home", str(home.at)]) == 69
+        assert all(processes.running(home, name) for name in NAMES)
+    finally:
+        home.config(GATEWAY).write_text(text, encoding="utf-8")
+        assert run(["up", "--home", str(home.at)]) == 0
+
+
+def test_it_ends_with_status_0(home: Home) -> None:
+    """On SIGTERM, and is started again by `up`."""
+    pid = processes.running(home, GATEWAY)
+    assert pid is not None
+    processes.send(pid, signal.SIGTERM)
+    status: list[int | None] = [None]
+
+    def has_ended() -> bool:
+        status[0] = processes.exit_status(pid)
+        return status[0] is not None
+
+    until(has_ended)
+    assert status == [0]
+    assert run(["up", "--home", str(home.at)]) == 0
+
+
+def test_down_ends_it_with_the_pair(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["down", "--home", str(home.at), "--wait", "1"]) == 0
+    assert GATEWAY in capsys.readouterr().out
+    assert processes.running(home, GATEWAY) is None

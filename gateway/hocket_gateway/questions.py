@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import structlog
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Done, Notice, Token
+from hocket_bus.messages import Done, Finish, Notice, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -20,7 +20,13 @@ from .settings import ServeSettings
 from .upstream import Upstream
 from .ways import Way
 
-FINISHES = {"eos": "stop", "stop": "stop", "cancelled": "stop", "length": "length"}  # the words of both APIs
+FINISHES: Mapping[Finish, str] = {  # the words of both APIs
+    "eos": "stop",
+    "stop": "stop",
+    "cancelled": "stop",
+    "unknown": "stop",
+    "length": "length",
+}
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)

@@ -103,6 +103,10 @@ class LanguageModel(Protocol):
         """Tokens of a prompt that one forward pass reads at most."""
 
     @property
+    def token_cost(self) -> float:
+        """What a token of a pass costs, over what a pass costs whatever it reads; infinite: nothing is read ahead."""
+
+    @property
     def slots(self) -> Memory:
         """The KV memory."""
 

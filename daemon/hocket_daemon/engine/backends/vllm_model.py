@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import inf
 
 import structlog
 import torch
@@ -35,6 +36,7 @@ class VllmModel(Worded):
     tokenizer: PreTrainedTokenizerBase
     slots: VllmRows
     stored = None
+    token_cost = inf  # a row that gets more than one token is a prompt's part to vLLM
 
     def __init__(self, settings: ModelSettings, side: Side, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""

@@ -63,7 +63,8 @@ class DecodeRequest(Generic[T]):
 class Decoded(NamedTuple, Generic[T]):
     """What became of a request, and how many rows were decoded together with its own.
 
-    `repeated` tokens, of all its rows, had to be read beside the newest of each.
+    `repeated` tokens, of all its rows, had to be read beside the newest of each: such as had been read and were rolled
+    back, and such as are proposed. Where nothing had to be read, since it was proposed before, they are less than 0.
     """
 
     value: T
@@ -79,17 +80,19 @@ def decode(
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
     """
-    segments = [request.group.roll_back(request.tokens) for request in requests]
+    tokens = sum(len(request.group.rows) for request in requests) + sum(map(len, prompt.tokens))
+    segments = [request.group.segment(request.tokens, tokens) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
         request.group.take(request.tokens, next(found) if segment.rows else None)
         for request, segment in zip(requests, segments, strict=True)
     ]
-    rows = sum(map(len, taken))
+    repeated = [_repeated(request) for request in requests]
+    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     behind = next(found, NO_HEADS)
     return [
-        Decoded(request.then(each), rows, _repeated(request)) for request, each in zip(requests, taken, strict=True)
+        Decoded(request.then(each), rows, more) for request, each, more in zip(requests, taken, repeated, strict=True)
     ], behind
 
 
@@ -175,6 +178,7 @@ class Compute:
     def __init__(self, post: Post, read: Read) -> None:
         """`read` is the model's."""
         self.requests = 0  # decoded so far
+        self.copied = 0  # of them whose tokens had been proposed and read before
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows
         self.read_tokens = 0  # in all rows, but for the last of each decoded request, which gives its token
@@ -200,14 +204,13 @@ class Compute:
     def fact(self) -> str:
         """A line for `hocket status`."""
         batches = max(1, self.batches)
-        return (
-            f"{self.requests / batches:.1f} session(s), {self.rows / batches:.1f} row(s) a step; {self.waiting} waiting"
-        )
+        sessions, rows = (self.requests - self.copied) / batches, self.rows / batches
+        return f"{sessions:.1f} session(s), {rows:.1f} row(s) a step; {self.waiting} waiting"
 
     def metrics(self) -> dict[str, float]:
         """The same for programs, as counts since the start."""
         counted = {"batches": self.batches, "batch_steps": self.requests, "batch_rows": self.rows}
-        counted |= {"read_tokens": self.read_tokens, "waiting": self.waiting}
+        counted |= {"copied": self.copied, "read_tokens": self.read_tokens, "waiting": self.waiting}
         return {name: float(count) for name, count in counted.items()}
 
     def run(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
@@ -304,7 +307,9 @@ class Compute:
         if prompt is not None:
             self.read_tokens += sum(map(len, prompt.segment.tokens))
         if requests:
-            self.batches, self.requests = self.batches + 1, self.requests + len(requests)
+            self.requests += len(requests)
+            self.copied += sum(each.repeated < 0 for each in decoded)
+            self.batches += any(each.repeated >= 0 for each in decoded)
             self.rows += decoded[0].rows
             self.read_tokens += sum(each.repeated for each in decoded)
         return [_own(each) for each in decoded], behind
@@ -356,8 +361,8 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
 
 
 def _repeated(request: DecodeRequest[Any]) -> int:
-    """Tokens of all rows that its last distribution had to read beside the newest of each."""
-    return max(0, request.group.appended - 1) * len(request.group.rows)
+    """Tokens of all rows that its last distribution had to read beside the newest of each, which the prompt's has."""
+    return (request.group.appended - 1) * len(request.group.rows) if request.tokens else 0
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

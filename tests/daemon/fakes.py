@@ -65,7 +65,7 @@ class FakeCompute:
     def decode(self, request: DecodeRequest[Any], done: Callable[[Any], None]) -> None:
         def job() -> object:
             self._check()
-            return decode(self._model.read, [request], request.interrupt)[0][0]
+            return decode(self._model.read, [request], request.interrupt, share=lambda _: 0.1)[0][0]
 
         self.run(job, done)
 

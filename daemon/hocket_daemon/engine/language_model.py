@@ -103,8 +103,8 @@ class LanguageModel(Protocol):
         """Tokens of a prompt that one forward pass reads at most."""
 
     @property
-    def token_cost(self) -> float:
-        """What a token of a pass costs, over what a pass costs whatever it reads; infinite: nothing is read ahead."""
+    def reads_ahead(self) -> bool:
+        """Whether a row may be given several tokens in a decode step at little more cost than one."""
 
     @property
     def slots(self) -> Memory:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from math import inf
 from pathlib import Path
 from queue import SimpleQueue
 from statistics import median
@@ -27,7 +25,7 @@ from hocket_daemon.engine.backends.llama import is_installed
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.catalog.store import place
 from hocket_daemon.engine.preemption import Interrupt
-from hocket_daemon.engine.runtime.compute import Compute, Decoded, Post, Read
+from hocket_daemon.engine.runtime.compute import Compute, Decoded
 from hocket_daemon.engine.runtime.grounded import Grounded
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, read
 from hocket_daemon.engine.sampling.drawing import Rule, sample
@@ -104,18 +102,17 @@ def _named(how: ModelSettings, name: str, dtype: str) -> ModelSettings:
 def _measured(engine: str, model: CPU_MODEL, asked: Sequence[Question], settings: Settings) -> Iterator[Row]:
     """Passes of each width, and both ways of each answer in turn, the first one by turns."""
     yield from _widths(engine, model, settings)
-    scores, cost = Scores(), model.token_cost
+    scores, running = Scores(), _Engine(model)
     for temperature in settings.temperatures:
         for at, question in enumerate(track(asked, engine, console=console.err(), transient=True)):
             passages = scores.nearest(question.text, question.device, settings.documents)
             task = _Task(question.text, passages, scores(question.text, passages), temperature, settings.seed + at)
             found: dict[bool, Written] = {}
             for ahead in (True, False) if at % 2 else (False, True):
-                model.token_cost = cost if ahead else inf
-                found[ahead] = _answer(model, task, settings.max_tokens)
-            model.token_cost = cost
+                found[ahead] = _answer(running, task, settings.max_tokens, ahead=ahead)
             if len(found[False].ids) > 1:  # behind the first token there is something to measure
                 yield _row(engine, temperature, question.text, found[False], found[True])
+    running.compute.close()
 
 
 def _widths(engine: str, model: CPU_MODEL, settings: Settings) -> Iterator[Row]:
@@ -177,34 +174,38 @@ class Written:
     kept: int = 0
 
 
-def _answer(model: CPU_MODEL, task: _Task, max_tokens: int) -> Written:
-    """Read, and decode to the end."""
-    inbox, written = SimpleQueue[Callable[[], None]](), Written([])
+class _Engine:
+    """A compute thread, whose news are run here, and what it has read ahead."""
 
-    def read_pass(segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
-        written.proposed += sum(len(segment.tokens[0]) - 1 for segment in segments if segment.every)
-        return model.read(segments, interrupt)
+    def __init__(self, model: CPU_MODEL) -> None:
+        self.proposed = 0
+        self.model = model
+        self._inbox = SimpleQueue[Callable[[], None]]()
+        self.compute = Compute(self._post, self._read)
 
-    def post(*news: Callable[[], None]) -> None:
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Run what it posts."""
+        while not holds():
+            self._inbox.get()()
+
+    def _post(self, *news: Callable[[], None]) -> None:
         for each in news:
-            inbox.put(each)
+            self._inbox.put(each)
 
-    with _compute(post, read_pass) as compute:
-        answer = _Answer(model, compute, task, max_tokens)
-        while not answer.closed:
-            inbox.get()()
-        written.ids, written.seconds, written.cpu_s = answer.ids, answer.seconds, answer.cpu_s
-        written.passes, written.kept = compute.batches - 1, compute.copied
-    return written
+    def _read(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
+        self.proposed += sum(len(segment.tokens[0]) - 1 for segment in segments if segment.every)
+        return self.model.read(segments, interrupt)
 
 
-@contextmanager
-def _compute(post: Post, read_pass: Read) -> Iterator[Compute]:
-    made = Compute(post, read_pass)
-    try:
-        yield made
-    finally:
-        made.close()
+def _answer(engine: _Engine, task: _Task, max_tokens: int, *, ahead: bool) -> Written:
+    """Read, and decode to the end."""
+    engine.model.reads_ahead = ahead
+    compute = engine.compute
+    before = compute.batches, engine.proposed, compute.copied
+    answer = _Answer(engine.model, compute, task, max_tokens)
+    engine.until(lambda: answer.closed)
+    passes, proposed, kept = compute.batches - before[0], engine.proposed - before[1], compute.copied - before[2]
+    return Written(answer.ids, answer.seconds, answer.cpu_s, passes - 1, proposed, kept)
 
 
 class _Answer:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from math import inf
 from pathlib import Path
 
 from hocket_bus.errors import BadConfiguration, BadRequest
@@ -29,7 +28,7 @@ class RemoteModel(Worded):
 
     precision, why = "as the server has it", ""
     prefill_tokens = PREFILL_TOKENS
-    token_cost = inf
+    reads_ahead = False
     stored: DocumentStore | None = None
 
     def __init__(self, settings: ModelSettings, folder: Path, name: str, place: str) -> None:

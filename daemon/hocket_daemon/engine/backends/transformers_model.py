@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from math import inf
 
 import structlog
 import torch
@@ -52,8 +51,7 @@ class TransformersModel(Worded, Keeping):
         self.name = settings.name
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         folder = self.folder = place_of(settings.name, side)
-        # On a CPU a pass of few tokens is bound by reading the weights; a captured pass has fixed widths.
-        self.token_cost = 0.08 if self.device.type == "cpu" else inf
+        self.reads_ahead = self.device.type == "cpu"  # a captured pass has fixed widths
         self._weights, tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
         super().__init__(tokenizer)
         text = self._weights.config.get_text_config()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import inf
 
 import structlog
 import torch
@@ -36,7 +35,7 @@ class VllmModel(Worded):
     tokenizer: PreTrainedTokenizerBase
     slots: VllmRows
     stored = None
-    token_cost = inf  # a row that gets more than one token is a prompt's part to vLLM
+    reads_ahead = False  # a row that gets more than one token is a prompt's part to vLLM
 
     def __init__(self, settings: ModelSettings, side: Side, why: str = "") -> None:
         """`why` it was chosen. Raises BadConfiguration."""

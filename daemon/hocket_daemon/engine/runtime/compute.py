@@ -22,6 +22,7 @@ from hocket_bus.errors import HocketError
 from ..preemption import Interrupt, Preempted, Together
 from ..sampling.heads import NO_HEADS, Heads
 from ..segments import NOTHING, Segment
+from .pass_costs import PassCosts
 from .sequences import Prefill, SequenceGroup
 
 News: TypeAlias = Callable[[], None]
@@ -48,6 +49,7 @@ def outcome_of(job: Callable[[], object]) -> object:
 
 T = TypeVar("T")
 Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Heads]]
+Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what its tokens take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,15 +75,21 @@ class Decoded(NamedTuple, Generic[T]):
 
 
 def decode(
-    read: Read, requests: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
+    read: Read,
+    requests: Sequence[DecodeRequest[T]],
+    interrupt: Interrupt,
+    prompt: Segment = NOTHING,
+    share: Share = lambda _: 1.0,
 ) -> tuple[list[Decoded[T]], Heads]:
     """All requests, of which each session has at most one, and `prompt` by one pass of the model's `read`.
+
+    The less of a pass of their tokens is the tokens' `share`, the more are read ahead (copying.py).
 
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
     """
     tokens = sum(len(request.group.rows) for request in requests) + sum(map(len, prompt.tokens))
-    segments = [request.group.segment(request.tokens, tokens) for request in requests]
+    segments = [request.group.segment(request.tokens, share(tokens)) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
@@ -184,6 +192,7 @@ class Compute:
         self.read_tokens = 0  # in all rows, but for the last of each decoded request, which gives its token
         self._post = post
         self._read = read
+        self._costs = PassCosts()
         self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._waiting: list[_Waiting] = []
         self._prompts = Prefills(post)
@@ -327,7 +336,15 @@ class Compute:
             # Who types faster than a pass would else have nothing read: what it reads, the next key needs, too.
             interrupts.append(Interrupt() if prompt.urgent else prompt.interrupt)
         with self._undisturbed(len(requests)):
-            return decode(self._read, guarded, Together(interrupts), prompt_segment)
+            return decode(self._timed, guarded, Together(interrupts), prompt_segment, self._costs.share)
+
+    def _timed(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
+        began_s = time.monotonic()
+        found = self._read(segments, interrupt)
+        if not any(segment.every for segment in segments):  # what is read ahead is no plain step
+            tokens = sum(len(ids) for segment in segments for ids in segment.tokens)
+            self._costs.observe(tokens, time.monotonic() - began_s)
+        return found
 
     @contextmanager
     def _undisturbed(self, requests: int) -> Iterator[None]:

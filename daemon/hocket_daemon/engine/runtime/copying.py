@@ -15,7 +15,7 @@ from .lookup import Lookup
 
 MOST = 7  # tokens that are proposed at once
 DEPTH = 16  # tokens before a place by which it is compared
-MISSES = 3  # that a match of one token makes likely
+MISSES = 4  # that a match of one token makes likely
 
 
 def worth(alike: int, share: float) -> int:

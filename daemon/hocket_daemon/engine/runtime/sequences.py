@@ -85,17 +85,19 @@ class SequenceGroup:
         self._fed = tokens[:common]
         return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
 
-    def segment(self, tokens: list[int], pass_tokens: int) -> Segment:
-        """The same for a pass of so many tokens, with what `tokens` likely go on with; nothing where it is known."""
+    def segment(self, tokens: list[int], share: float) -> Segment:
+        """The same with what `tokens` likely go on with; nothing where it is known what follows them.
+
+        `share` of the pass, in (0, 1], is taken up by tokens.
+        """
         if self._known is not None and self._known.behind(tokens) is not None:
             self.appended = 0
             return NOTHING
         segment = self.roll_back(tokens)
-        if self.appended != 1:  # nothing to read, or what would have to be told behind too many
+        if self.appended != 1 or not self.model.reads_ahead:
             return segment
         room = max(0, self.model.slots.context - self.length - 1)
-        cost = self.model.token_cost * pass_tokens
-        self._proposed = proposal(self._lookup, tokens, cost / (1 + cost))[:room]
+        self._proposed = proposal(self._lookup, tokens, share)[:room]
         self.appended += len(self._proposed)
         ids = [*segment.tokens[0], *self._proposed]
         return Segment(self.rows, [ids] * len(self.rows), every=bool(self._proposed))

@@ -26,9 +26,9 @@ class Lookup:
         return more
 
     def depth(self, before: Sequence[int], most: int) -> Ids:
-        """Of each place how many tokens before it, at most `most`, are those at the end of `before`."""
+        """Of each place with a token how many before it, at most `most`, are those at the end of `before`."""
         depth = np.zeros(len(self.ids), np.int64)
-        alike = np.ones(len(self.ids), bool)
+        alike = self.ids != _BORDER
         for back, token in enumerate(reversed(before[-most:]), start=1):
             alike[:back] = False
             alike[back:] &= self.ids[:-back] == token

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from fake_model import FakeModel
 
-COPIED = 0.9  # of the mass, where the last two tokens stand elsewhere in the row
-ALIKE = 2
+COPIED = 0.9  # of the mass, where the last token stands elsewhere in the row
+ALIKE = 1
 
 
 class Copier(FakeModel):

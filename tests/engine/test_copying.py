@@ -24,7 +24,7 @@ from hocket_daemon.engine.preemption import Interrupt, Preempted
 from hocket_daemon.engine.runtime.compute import Decoded, DecodeRequest, decode
 from hocket_daemon.engine.runtime.copying import DEPTH, MOST, proposal, worth
 from hocket_daemon.engine.runtime.lookup import Lookup
-from hocket_daemon.engine.runtime.pass_costs import FEW, LEAST, MANY, PassCosts
+from hocket_daemon.engine.runtime.pass_costs import FEW, LEAST, MANY, TOLD, PassCosts
 from hocket_daemon.engine.runtime.sequences import SequenceGroup, at_once, read, read_prompt
 from hocket_daemon.engine.sampling.drawing import Rule, sample
 from hocket_daemon.engine.sampling.heads import Heads, contrast_of, made
@@ -255,17 +255,17 @@ def test_more_is_worth_reading_where_more_is_alike_and_tokens_are_cheaper() -> N
 
 
 def test_a_share_is_that_of_times_that_grow_with_tokens() -> None:
-    """Of a + b tokens it is b tokens; one pass that was kept waiting moves nothing, and nothing is known at first."""
+    """TOLD b tokens of a + b tokens; one pass that was kept waiting moves nothing; at first nothing is known."""
     costs = PassCosts()
     assert costs.share(2) == 1.0
     for tokens in (2, 3, MANY, 128):
         costs.observe(tokens, 0.030 + 0.001 * tokens)
-    assert costs.share(2) == pytest.approx(2 / 32)
-    assert costs.share(3) == pytest.approx(3 / 33)
+    assert costs.share(2) == pytest.approx(TOLD * 2 / 32)
+    assert costs.share(3) == pytest.approx(TOLD * 3 / 33)
     assert costs.share(4) == costs.share(FEW + 1) == 1.0
     costs.observe(2, 0.032)
     costs.observe(2, 9.0)
-    assert costs.share(2) == pytest.approx(2 / 32)
+    assert costs.share(2) == pytest.approx(TOLD * 2 / 32)
     for _ in range(50):
         costs.observe(128, 0.001)  # shorter than a step: LEAST
     assert costs.share(2) == LEAST

@@ -9,6 +9,7 @@ FEW = 16  # tokens that a pass has at most for which more are worth considering
 MANY = 32  # from which on a pass tells what a token takes
 _KEPT = 3  # times of equal passes: one that was kept waiting moves nothing
 _NEW = 0.2  # weight of a new pass of many
+TOLD = 1.5  # what a token costs behind which something is asked for, over one of a prompt
 LEAST = 0.02  # share: a pass of many that was lucky means nothing
 
 
@@ -30,10 +31,10 @@ class PassCosts:
     def share(self, tokens: int) -> float:
         """Of the time of a pass of so many tokens what its tokens take, in (0, 1]; 1 where that is not known yet.
 
-        The rest is reading the weights, which more tokens would share: time is a + b tokens.
+        The rest is reading the weights, which more tokens would share: the time of a prompt's pass is a + b tokens.
         """
         if tokens not in self._few or self._many is None:
             return 1.0
         step_s, (many, many_s) = median(self._few[tokens]), self._many
-        each_s = (many_s - step_s) / (many - tokens)
+        each_s = TOLD * (many_s - step_s) / (many - tokens)
         return min(1.0, max(LEAST, tokens * each_s / step_s))

@@ -194,14 +194,13 @@ def ask_message(
     Raises BadRequest for values out of range.
     """
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    dispatched = DispatchOptions(alone=alone, pace=pace, to=to)
-    options = _options(mode, aggregated, dispatched, NamedOptions(values=dict(own)))
+    dispatched, named = DispatchOptions(alone=alone, pace=pace, to=to), NamedOptions(values=dict(own))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         prompt=_prompt(question, messages, turns, system),
         mode=mode,
-        options=options,
+        options=_options(mode, aggregated, dispatched, named),
         sampling=_sampling(temperature, top_p, seed, max_tokens),
         task=task,
         documents=documents,

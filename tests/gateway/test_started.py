@@ -11,7 +11,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from serving import USER
 
 from hocket_gateway import people
 from hocket_tools.main import run
@@ -48,8 +47,9 @@ def url(home: Home) -> str:
 
 def test_it_answers_with_the_words_of_its_sources(home: Home) -> None:
     """From a real retrieval daemon, whose document is shown where the source says."""
-    asked = {"model": "hocket", "messages": USER, "max_tokens": 8}
-    got = httpx2.post(f"{url(home)}/v1/chat/completions", json=asked, timeout=WAIT_S).json()
+    asked = {"role": "user", "content": "Where does the heron stand?"}
+    body = {"model": "hocket", "messages": [asked], "max_tokens": 8}
+    got = httpx2.post(f"{url(home)}/v1/chat/completions", json=body, timeout=WAIT_S).json()
     results = {result["side"]: result for result in got["search_results"]}
     assert "heron stands in the marsh" in results["device"]["snippet"]
     assert results["cloud"]["snippet"] == ""

@@ -49,7 +49,7 @@ def number(n: int) -> bytes:
     return n.to_bytes(16, "big")
 
 
-def ask(n: int = 0, question: str = "Who says hello?", mode: str = "echo", **other: object) -> Ask:
+def ask(n: int = 0, question: str = "echoed", mode: str = "echo", **other: object) -> Ask:
     return Ask(request=number(n), topic=ID, prompt=Prompt(query=question), mode=mode, task="complete", **other)  # type: ignore[arg-type]
 
 
@@ -153,7 +153,7 @@ def test_a_question_is_echoed_and_its_place_is_given_back_once() -> None:
     assert not daemon.sweep()
     assert (daemon.places, len(daemon.sessions)) == (0, 0)
     assert daemon.over == [(number(0), "echo", {"closed": True})]
-    assert "".join(event.text for event in daemon.server.published if isinstance(event, Token)) == "hello"
+    assert "".join(event.text for event in daemon.server.published if isinstance(event, Token)) == "echoed"
     assert isinstance(daemon.server.published[-1], Done)
     assert daemon.say(ask()) == Accepted(request=number(0))
     assert daemon.places == 0, "an answer that is still kept is not written again"

@@ -69,7 +69,7 @@ def test_a_side_that_has_something_is_enough(sides: Made, knows: str) -> None:
     """Whichever of the two it is."""
     texts = {side: NEAR if side == knows else FAR for side in ("device", "cloud")}
     assert score(FAR) < 0.35 <= score(NEAR)
-    both = sides(ask(), **parts(texts["device"], texts["cloud"]))
+    both = sides(ask(unknown="say"), **parts(texts["device"], texts["cloud"]))
     both.begin()
     both.run_to_the_end()
     assert both.reader.done.token_ids == both.expected()

@@ -63,6 +63,7 @@ def ask(
 ) -> Ask:
     """A question; `other` are fields of the Ask, or of its options."""
     flags = {name: other.pop(name) for name in ("alone", "require_cloud") if name in other}
+    other.setdefault("unknown", "answer")  # untrained models say nothing that a passage has
     options = AggregationOptions(method=method, weights=weights, **flags)  # type: ignore[arg-type]
     sampling = Sampling(temperature=1.0, top_p=0.95, seed=seed, max_tokens=max_tokens)
     prompt = Prompt(query=other.pop("question", QUESTION), turns=other.pop("turns", []))  # type: ignore[arg-type]

@@ -28,6 +28,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.serving import rates, sessions
+from hocket_daemon.serving.admission import ORDINARY_ROWS
 from hocket_daemon.serving.rates import BURST
 from hocket_daemon.serving.retrieval import UNDER_WAY_KEY
 from ports import free_port
@@ -95,7 +96,7 @@ def test_one_session_of_many_documents_leaves_rows_for_others(ordinary: tuple[Pa
     refused = opened(mallory, ROWS)
     assert isinstance(refused, Refused)
     assert refused.code == "bad_request"
-    assert isinstance(opened(mallory, ROWS - 2), Ready)
+    assert isinstance(opened(mallory, ROWS - ORDINARY_ROWS), Ready)
     assert isinstance(opened(alice), Ready)
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+import msgspec
 import structlog
 
 from hocket_bus.errors import HocketError, Unavailable
@@ -73,13 +74,20 @@ class Answer:
         raise AssertionError("a stream ends with Done")
 
     def facts(self, done: Done) -> dict[str, Any]:
-        """What only hocket has to say of an answer: its number, its notices, and where it comes from."""
-        sources = [
-            {"side": each.side, "document": each.document, "ordinal": each.ordinal, "share": each.share}
-            for each in done.sources
-        ]
-        said = {"id": self.number, "mode": done.mode, "seed": done.seed, "notices": self.notices}
-        return {**said, "sources": sources}
+        """What only hocket has to say of an answer: its number, its notices, its way, and where it comes from."""
+        return {
+            "id": self.number,
+            "mode": done.mode,
+            "seed": done.seed,
+            "notices": self.notices,
+            "finish": done.finish,
+            "routing": msgspec.to_builtins(done.routing),
+            "unsupported": [[span.start, span.end] for span in done.unsupported],
+            "sources": [
+                {name: getattr(each, name) for name in ("side", "device", "document", "ordinal", "share")}
+                for each in done.sources
+            ],
+        }
 
     def close(self) -> None:
         """Give the place back; an answer that has not ended is cancelled."""

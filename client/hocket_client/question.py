@@ -193,17 +193,15 @@ def ask_message(
 
     Raises BadRequest for values out of range.
     """
-    seed = secrets.randbits(64) if seed is None else seed
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    dispatched = DispatchOptions(alone=alone, pace=pace, to=to)
-    options = _options(mode, aggregated, dispatched, NamedOptions(values=dict(own)))
+    dispatched, named = DispatchOptions(alone=alone, pace=pace, to=to), NamedOptions(values=dict(own))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         prompt=_prompt(question, messages, turns, system),
         mode=mode,
-        options=options,
-        sampling=Sampling(temperature=temperature, top_p=top_p, seed=seed, max_tokens=max_tokens),
+        options=_options(mode, aggregated, dispatched, named),
+        sampling=_sampling(temperature, top_p, seed, max_tokens),
         task=task,
         documents=documents,
         within=within,
@@ -214,6 +212,11 @@ def ask_message(
     )
     _check_ranges(ask, pace)
     return ask
+
+
+def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int) -> Sampling:
+    drawn = secrets.randbits(64) if seed is None else seed
+    return Sampling(temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens)
 
 
 def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:

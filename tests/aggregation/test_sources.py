@@ -73,7 +73,7 @@ def test_a_place_goes_to_the_reader_of_its_own_side_alone() -> None:
     traces = [Trace(1.0, np.array([0.5, 0.5], np.float32))]
     found = sourced("device", [own, others], traces, None)
     assert {(origin.device, origin.place) for origin in found.origins} == {("", "§ Deposit"), ("phone", "")}
-    told = sources_message(bytes(16), PrefixChain(bytes(16), 0), [own], [])
+    told = sources_message(bytes(16), PrefixChain(bytes(16), 0), [own], [], lambda _: [])
     assert b"Deposit" not in b"".join(wire.encode(told))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from copier import Copier
 from fake_model import FakeModel
 
 from hocket_bus.errors import HocketError
@@ -31,10 +32,15 @@ class WordyModel(FakeModel):
         return "".join(each if each.isalnum() or each in ".\n" else " " for each in super().text(ids))
 
 
+class WordyCopier(WordyModel, Copier):
+    """And mostly copies."""
+
+
 class FakeCompute:
     """The interface of engine.compute.Compute: `step` does what was asked first, `tell` says what came of it."""
 
     def __init__(self, model: FakeModel) -> None:
+        self.copied = 0
         self.broken: HocketError | None = None  # what every forward pass ends with
         self._model = model
         self._asked: list[Callable[[], None]] = []
@@ -65,7 +71,9 @@ class FakeCompute:
     def decode(self, request: DecodeRequest[Any], done: Callable[[Any], None]) -> None:
         def job() -> object:
             self._check()
-            return decode(self._model.read, [request], request.interrupt)[0][0]
+            made = decode(self._model.read, [request], request.interrupt, share=lambda _: 0.1)[0][0]
+            self.copied += made.repeated < 0
+            return made
 
         self.run(job, done)
 
@@ -178,9 +186,17 @@ class Part:
         assert self.model.slots.free == set(range(len(self.model.slots.held)))
 
 
-def part(side: Side, texts: list[str], *, seed: int = 0, scorers: list[str] | None = None, shares: bool = True) -> Part:
+def part(
+    side: Side,
+    texts: list[str],
+    *,
+    seed: int = 0,
+    scorers: list[str] | None = None,
+    shares: bool = True,
+    kind: type[FakeModel] = WordyModel,
+) -> Part:
     """A side with these passages; its model's distributions follow from `seed`."""
-    model = WordyModel(seed, slots=8, context=256)
+    model = kind(seed, slots=8, context=256)
     compute, retrieval = FakeCompute(model), FakeRetrieval(texts, scorers or ["plain"])
     services = Services(
         side=side,

@@ -6,16 +6,30 @@ import random
 from collections.abc import Callable
 
 import pytest
-from fakes import FakePeer, part
+from fakes import FakePeer, WordyCopier, part
 from msgspec import structs
 from two_sides import TEXTS, Sides, ask, strange
 
 from hocket_bus.errors import BadRequest, Busy, Cancelled, Forbidden, HocketError, Unavailable
-from hocket_bus.messages import METHODS, WEIGHTS, Aggregated, Begin, Draft, End, Message, Ready, Refused, Sync, Target
+from hocket_bus.messages import (
+    METHODS,
+    WEIGHTS,
+    Aggregated,
+    Begin,
+    Draft,
+    End,
+    Message,
+    Ready,
+    Refused,
+    Side,
+    Sync,
+    Target,
+)
 from hocket_bus.wire import encode
 from hocket_daemon.aggregation.settings import AggregationSettings
 
 Made = Callable[..., Sides]
+SIDES: tuple[Side, Side] = ("device", "cloud")
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -38,6 +52,23 @@ def test_the_tokens_are_those_of_the_synchronous_loop(sides: Made, method: str, 
         assert bool(both.device.retrieval.scored) == (weights in ("dynamic", "likelihood") and len(done.token_ids) > 6)
         answers.append(done.token_ids)
     assert answers[0] == answers[1] == answers[2]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("method", METHODS)
+def test_what_both_sides_copy_is_read_ahead_and_changes_no_token(sides: Made, method: str, weights: str) -> None:
+    """Models that copy, in any order of events: the tokens are the loop's, and fewer passes than drafts were made."""
+    for order in range(3):
+        two = {
+            side: part(side, TEXTS[side], seed=seed, kind=WordyCopier) for side, seed in (("device", 1), ("cloud", 2))
+        }
+        both = sides(ask(method, weights, max_tokens=24, ignore_eos=True), order=random.Random(order), **two)
+        both.begin()
+        both.run_to_the_end()
+        both.check_closed()
+        assert both.reader.done.token_ids == both.expected()
+        assert both.device.compute.copied > 0
+        assert both.cloud.compute.copied > 0
 
 
 @pytest.mark.parametrize("method", ["coupled", "independent"])

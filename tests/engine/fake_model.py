@@ -76,6 +76,7 @@ class FakeModel:
     fingerprint = "characters"
     vocabulary = FIRST + len(CHARACTERS)
     prefill_tokens = 16
+    reads_ahead = True
     shape = Shape(2, 8, 2, 32, vocabulary)
 
     def __init__(self, seed: int = 0, *, slots: int = 16, context: int = 512) -> None:

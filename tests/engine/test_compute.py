@@ -57,7 +57,7 @@ class Session:
     rows: tuple[int] = (0,)
     appended: int = 1
 
-    def roll_back(self, _: list[int]) -> Segment:
+    def segment(self, _: list[int], pass_tokens: int) -> Segment:
         return Segment([0], [self.name])  # type: ignore[list-item]
 
     def take(self, _: list[int], read: Heads) -> Heads:

@@ -35,6 +35,8 @@ OTHERWISE = {  # and why
     ("figure 8", "temperature"): "the paper's",
     ("figure 5", "weights"): "all of the paper's ways",
     ("figure 5", "documents"): "numbers of them are what is compared",
+    ("newcomer", "temperature"): "seeds tell something where there is noise",
+    ("copying", "dtype"): "in float32 ids do not depend on what shares a pass",
     ("lies", "dtype"): "whether a cloud is left must not depend on the machine",
     ("formats", "threads"): "numbers of them are what is compared",
 }

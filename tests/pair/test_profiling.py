@@ -35,6 +35,8 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
     """At first a moving average; once the offline stage has written its file, that one."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), tiny_models) as made:
         client = made.client()
+        assert made.device is not None
+        made.device.services.model.reads_ahead = False  # a step that reads ahead is no step of one token
         assert "hocket profile --offline --side device" in client.status(WAIT_S).facts["decode time"]
         done = client.ask("kala mira?", max_tokens=12, ignore_eos=True, seed=1, require_cloud=True).result()
         status = client.status(WAIT_S)
@@ -45,7 +47,6 @@ def test_status_tells_predicted_and_measured_times_with_their_source(tiny_models
         assert 0 < status.metrics["rtt_s"] < 5
         assert "(echo on this connection)" in status.facts["cloud"]
 
-        assert made.device is not None
         settings = made.device.settings.model
         model = TransformersModel(settings, "device")
         told = about(model, settings, "device")

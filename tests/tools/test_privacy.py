@@ -110,7 +110,9 @@ def test_a_name_in_any_frame_is_found() -> None:
     """In a text, in bytes, whatever the case; in any message."""
     names = [name.removesuffix(".txt") for name in documents(canaries(20, 0))]
     place = [Place(document=f"notes/{names[1]}.txt", ordinal=0)]
-    told = Sources(session=bytes(16), tokens=0, digest=0, places=place, payload=names[2].upper().encode())
+    told = Sources(
+        session=bytes(16), tokens=0, digest=0, places=place, unsupported=[], payload=names[2].upper().encode()
+    )
     assert privacy.names_in([wire.encode(BEGIN), wire.encode(told)], names) == 2
     assert privacy.names_in([wire.encode(BEGIN)], names) == 0
 

@@ -337,7 +337,8 @@ class Drafter:
         own, step, prefix = outcome.value, decoding.step, decoding.prefix
         self._session.act(self.dialogue.own(step, prefix, own.distribution, decoding.log_h, seconds, parts=own.parts))
         self._services.counters.drafted(seconds if decoding.step > 0 else None)
-        if decoding.step > 0 and not self.closed:  # the first distribution was there when the question was read
+        # The first distribution was there when the question was read, and others are no plain step of a token.
+        if decoding.step > 0 and outcome.repeated == 0 and not self.closed:
             self._pace(outcome.rows, seconds)
 
     def _pace(self, rows: int, seconds: float) -> None:

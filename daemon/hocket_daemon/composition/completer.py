@@ -19,7 +19,7 @@ from ..engine.language_model import LanguageModel
 from ..engine.preemption import Interrupt, Preempted
 from ..engine.runtime.compute import Compute
 from ..engine.runtime.sequences import Prefill
-from .completion import PART, Lookup, Path, PathCache, Row, as_known, complete, read, without_repeat
+from .completion import PART, Path, PathCache, Proposals, Row, as_known, complete, read, without_repeat
 from .document import Document
 from .memory import Item
 from .reference import Reference, fitting_reference, make_reference
@@ -193,9 +193,14 @@ class Completer:
 
     def _passes(self, path: Path, enough: Callable[[Path], bool]) -> Prefill[Path]:
         late = ([*each.window.ids[-TAIL:], *each.tokens] for each in self._kept.late())
-        lookup = Lookup([self._reference.ids, path.window.ids, *late])
         return complete(
-            self._row, self._reference.ids, path, self._token_texts, eos=self._model.eos, lookup=lookup, enough=enough
+            self._row,
+            self._reference.ids,
+            path,
+            self._token_texts,
+            eos=self._model.eos,
+            proposals=Proposals([self._reference.ids, path.window.ids, *late]),
+            enough=enough,
         )
 
     def _is_enough(self, path: Path) -> bool:

@@ -1,13 +1,13 @@
 """Greedy decoding along a row: what is proposed is verified several tokens a pass, and typed letters are spelled first.
 
 Law: the tokens are those of plain greedy decoding from a fresh row, whatever was proposed and whatever the row held.
-What is proposed is what followed like words elsewhere (Lookup), and the paths that were decoded before (Kept).
+What is proposed is what followed like words elsewhere (Proposals), and the paths that were decoded before (Kept).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from hocket_retrieval.chunking import sentences
 
 from ..engine.language_model import LanguageModel
 from ..engine.preemption import Preempted
+from ..engine.runtime.lookup import Lookup
 from ..engine.runtime.sequences import Prefill
 from ..engine.segments import Segment
 from .reference import Reference
@@ -152,47 +153,26 @@ MAX_PROPOSED = 15  # tokens that are proposed at once: a pass of 16 takes little
 DEPTH = 4  # tokens before a place by which it is compared
 WORTH = (0, 2, 6, MAX_PROPOSED, MAX_PROPOSED)  # tokens that are proposed where so many before a place are alike
 TRIED = 8  # places that are spelled out against what is typed
-_BORDER = -1
 
 
-class Lookup:
-    """The ids of several texts, the likeliest source last."""
-
-    def __init__(self, texts: Iterable[Sequence[int]]) -> None:
-        self._ids = np.concatenate([np.array([*text, _BORDER], np.int64) for text in texts] or [np.empty(0, np.int64)])
+class Proposals(Lookup):
+    """What may follow the cursor, by what followed like words elsewhere."""
 
     def propose(self, before: Sequence[int], typed: str, token_texts: TokenTexts) -> list[int]:
         """At most MAX_PROPOSED tokens that followed the end of `before` elsewhere; such as spell `typed` first."""
-        if not len(self._ids):
-            return []
-        depth = self._depth(before)
+        depth = self.depth(before, DEPTH)
         if typed:
-            fits = np.isin(self._ids, token_texts.fitting(typed))
-            places = self._best(np.where(fits, depth + 1, 0))
-            found = (self._from(place) for place in places)
+            fits = np.isin(self.ids, token_texts.fitting(typed))
+            found = (self.following(place, MAX_PROPOSED) for place in _best(np.where(fits, depth + 1, 0)))
             return next((ids for ids in found if _spells(ids, typed, token_texts)), [])
-        places = self._best(depth)
-        return self._from(places[0])[: WORTH[int(depth[places[0]])]] if places else []
+        places = _best(depth)
+        return self.following(places[0], WORTH[int(depth[places[0]])]) if places else []
 
-    def _depth(self, before: Sequence[int]) -> Ids:
-        """How many tokens before each place are those at the end of `before`."""
-        depth = np.zeros(len(self._ids), np.int64)
-        alike = np.ones(len(self._ids), bool)
-        for back, token in enumerate(reversed(before[-DEPTH:]), start=1):
-            alike[:back] = False
-            alike[back:] &= self._ids[:-back] == token
-            depth += alike
-        return depth
 
-    def _best(self, worth: Ids) -> list[int]:
-        """The places that are worth most, the last ones first."""
-        order = np.argsort(worth, kind="stable")[::-1][:TRIED]
-        return [int(place) for place in order if worth[place] > 0]
-
-    def _from(self, place: int) -> list[int]:
-        part = self._ids[place : place + MAX_PROPOSED]
-        ends = np.flatnonzero(part == _BORDER)
-        return [int(token) for token in part[: ends[0] if len(ends) else None]]
+def _best(worth: Ids) -> list[int]:
+    """The places that are worth most, the last ones first."""
+    order = np.argsort(worth, kind="stable")[::-1][:TRIED]
+    return [int(place) for place in order if worth[place] > 0]
 
 
 def _spells(ids: list[int], typed: str, token_texts: TokenTexts) -> bool:
@@ -295,7 +275,7 @@ def complete(
     token_texts: TokenTexts,
     *,
     eos: Sequence[int],
-    lookup: Lookup,
+    proposals: Proposals,
     enough: Callable[[Path], bool],
 ) -> Prefill[Path]:
     """Lengthen `path`, whose window stands behind `reference`, until it is `enough` or ends.
@@ -308,7 +288,7 @@ def complete(
         try:
             yield from read(row, ids, leave=VERIFIED)
             missing = row.begin(ids)
-            proposed = lookup.propose(ids, _untyped(path, token_texts), token_texts)
+            proposed = proposals.propose(ids, _untyped(path, token_texts), token_texts)
             behind = yield from row.append([*missing, *proposed], every=True)
         except Preempted:
             break

@@ -103,6 +103,10 @@ class LanguageModel(Protocol):
         """Tokens of a prompt that one forward pass reads at most."""
 
     @property
+    def reads_ahead(self) -> bool:
+        """Whether a row may be given several tokens in a decode step at little more cost than one."""
+
+    @property
     def slots(self) -> Memory:
         """The KV memory."""
 

@@ -26,6 +26,11 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     "bench aggregation": (*_STREAMED, "lab/bench/aggregation.py"),
     "bench answers": (*_LAW, "retrieval/embedder.py", "lab/bench/answers.py", "lab/bench/two_sides.py"),
     "bench composition": _COMPOSED,
+    "bench copying": (
+        *("bus/messages", "daemon/engine", "daemon/serving/passage_weights.py", "retrieval/embedder.py", DEFAULTS),
+        *("lab/bench/dealt.py", "lab/bench/question_sets.py"),
+        "lab/bench/copying.py",
+    ),
     "bench determinism": ("daemon/engine", "models/device", "lab/bench/determinism.py"),
     "bench dispatch": ("daemon/dispatch", "daemon/engine", "lab/bench/dispatch"),
     "bench engine": ("daemon/engine", "models/device", "lab/bench/engine.py"),

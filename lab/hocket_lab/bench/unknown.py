@@ -108,11 +108,11 @@ def _measured(texts: Sequence[str], asked: Sequence[_Asked], settings: Settings)
         collection.add((str(at), "", text) for at, text in enumerate(texts))
         for of, kind in dict.fromkeys((each.set, each.kind) for each in asked):
             some = [each for each in asked if (each.set, each.kind) == (of, kind)]
-            said = [found for each in some if (found := _said(collection, each, texts, settings)) is not None]
+            said = [found for each in some if (found := _is_unknown(collection, each, texts, settings)) is not None]
             yield {"set": of, "kind": kind, "questions": len(said), "said": fmean(said or [0.0])}
 
 
-def _said(collection: Collection, asked: _Asked, texts: Sequence[str], settings: Settings) -> bool | None:
+def _is_unknown(collection: Collection, asked: _Asked, texts: Sequence[str], settings: Settings) -> bool | None:
     """Whether nothing is found about it; None where its text is not found, so that no answer can be right."""
     found = passages(bytes(16), collection.search(asked.text, settings.passages), [], 0.0)
     if asked.gold and not any(texts[int(passage.document)] == asked.gold for passage in found.passages):

@@ -77,6 +77,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "A step and a prompt in each format of a model, beside llama.cpp's own loop; and the pair of two such models.",
         "--data FOLDER --json formats.json",
     ),
+    "copying": (
+        "What it saves to read ahead what an answer copies: a token with and without, by each engine on a CPU.",
+        "--questions 160 --json copying.json",
+    ),
     "determinism": (
         "How often who shares the batch, or the precision, changes a token.",
         "--precisions float32,bfloat16 --json determinism.json",

@@ -101,12 +101,11 @@ def ask(
     from hocket_tools import console
     from hocket_tools.pair.meant import folder_named, meant
 
-    options: dict[str, Any] = {"mode": mode, "aggregation": aggregation, "weights": weights, "documents": documents}
+    way = "dispatch" if to and mode == ASKED.mode else mode
+    options: dict[str, Any] = {"mode": way, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
     options |= {"stop": tuple(stop or ()), "to": to, "within": folder_named(within), "unknown": unknown}
-    if to and mode == ASKED.mode:
-        options["mode"] = "dispatch"
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
     stored = _retrieval(endpoint, home) if quote else ""

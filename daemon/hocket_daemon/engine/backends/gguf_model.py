@@ -32,6 +32,7 @@ _KV_DTYPE = {"auto": "float16"} | {name: name for name in KV_TYPES}
 class GGUFModel(Worded, Keeping):
     """Weights, tokenizer and rows. Used by one thread at a time."""
 
+    reads_ahead = False  # two tokens of a row cost 1.5 to 2.1 of a step: reading ahead costs what it saves
     slots: _LlamaRows
 
     def __init__(self, settings: ModelSettings, file: Path, kv: KVSettings | None = None, why: str = "") -> None:

@@ -51,6 +51,7 @@ class TransformersModel(Worded, Keeping):
         self.name = settings.name
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         folder = self.folder = place_of(settings.name, side)
+        self.reads_ahead = self.device.type == "cpu"  # a captured pass has fixed widths
         self._weights, tokenizer = load(folder, dtype_of(settings.dtype, self.device), self.device)
         super().__init__(tokenizer)
         text = self._weights.config.get_text_config()

@@ -22,6 +22,7 @@ from hocket_bus.errors import HocketError
 from ..preemption import Interrupt, Preempted, Together
 from ..sampling.heads import NO_HEADS, Heads
 from ..segments import NOTHING, Segment
+from .pass_costs import PassCosts
 from .sequences import Prefill, SequenceGroup
 
 News: TypeAlias = Callable[[], None]
@@ -48,6 +49,7 @@ def outcome_of(job: Callable[[], object]) -> object:
 
 T = TypeVar("T")
 Read: TypeAlias = Callable[[Sequence[Segment], Interrupt], list[Heads]]
+Share: TypeAlias = Callable[[int], float]  # of a pass of so many tokens what its tokens take
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +65,8 @@ class DecodeRequest(Generic[T]):
 class Decoded(NamedTuple, Generic[T]):
     """What became of a request, and how many rows were decoded together with its own.
 
-    `repeated` tokens, of all its rows, had to be read beside the newest of each.
+    `repeated` tokens, of all its rows, had to be read beside the newest of each: such as had been read and were rolled
+    back, and such as are proposed. Where nothing had to be read, since it was proposed before, they are less than 0.
     """
 
     value: T
@@ -72,24 +75,32 @@ class Decoded(NamedTuple, Generic[T]):
 
 
 def decode(
-    read: Read, requests: Sequence[DecodeRequest[T]], interrupt: Interrupt, prompt: Segment = NOTHING
+    read: Read,
+    requests: Sequence[DecodeRequest[T]],
+    interrupt: Interrupt,
+    prompt: Segment = NOTHING,
+    share: Share = lambda _: 1.0,
 ) -> tuple[list[Decoded[T]], Heads]:
     """All requests, of which each session has at most one, and `prompt` by one pass of the model's `read`.
+
+    The less of a pass of their tokens is the tokens' `share`, the more are read ahead (copying.py).
 
     Returns what became of the requests, and what follows the prompt's rows. Raises Preempted when nobody wants the pass
     any more.
     """
-    segments = [request.group.roll_back(request.tokens) for request in requests]
+    tokens = sum(len(request.group.rows) for request in requests) + sum(map(len, prompt.tokens))
+    segments = [request.group.segment(request.tokens, share(tokens)) for request in requests]
     appended = [segment for segment in (*segments, prompt) if segment.rows]
     found = iter(read(appended, interrupt) if appended else [])
     taken = [
         request.group.take(request.tokens, next(found) if segment.rows else None)
         for request, segment in zip(requests, segments, strict=True)
     ]
-    rows = sum(map(len, taken))
+    repeated = [_repeated(request) for request in requests]
+    rows = sum(len(each) for each, more in zip(taken, repeated, strict=True) if more >= 0)
     behind = next(found, NO_HEADS)
     return [
-        Decoded(request.then(each), rows, _repeated(request)) for request, each in zip(requests, taken, strict=True)
+        Decoded(request.then(each), rows, more) for request, each, more in zip(requests, taken, repeated, strict=True)
     ], behind
 
 
@@ -175,11 +186,13 @@ class Compute:
     def __init__(self, post: Post, read: Read) -> None:
         """`read` is the model's."""
         self.requests = 0  # decoded so far
+        self.copied = 0  # of them whose tokens had been proposed and read before
         self.batches = 0  # forward passes that decoded them
         self.rows = 0  # their rows
         self.read_tokens = 0  # in all rows, but for the last of each decoded request, which gives its token
         self._post = post
         self._read = read
+        self._costs = PassCosts()
         self._jobs: deque[tuple[Callable[[], Any], Callable[[Any], None]]] = deque()
         self._waiting: list[_Waiting] = []
         self._prompts = Prefills(post)
@@ -200,14 +213,13 @@ class Compute:
     def fact(self) -> str:
         """A line for `hocket status`."""
         batches = max(1, self.batches)
-        return (
-            f"{self.requests / batches:.1f} session(s), {self.rows / batches:.1f} row(s) a step; {self.waiting} waiting"
-        )
+        sessions, rows = (self.requests - self.copied) / batches, self.rows / batches
+        return f"{sessions:.1f} session(s), {rows:.1f} row(s) a step; {self.waiting} waiting"
 
     def metrics(self) -> dict[str, float]:
         """The same for programs, as counts since the start."""
         counted = {"batches": self.batches, "batch_steps": self.requests, "batch_rows": self.rows}
-        counted |= {"read_tokens": self.read_tokens, "waiting": self.waiting}
+        counted |= {"copied": self.copied, "read_tokens": self.read_tokens, "waiting": self.waiting}
         return {name: float(count) for name, count in counted.items()}
 
     def run(self, job: Callable[[], T], done: Callable[[T | HocketError], None]) -> None:
@@ -304,7 +316,9 @@ class Compute:
         if prompt is not None:
             self.read_tokens += sum(map(len, prompt.segment.tokens))
         if requests:
-            self.batches, self.requests = self.batches + 1, self.requests + len(requests)
+            self.requests += len(requests)
+            self.copied += sum(each.repeated < 0 for each in decoded)
+            self.batches += any(each.repeated >= 0 for each in decoded)
             self.rows += decoded[0].rows
             self.read_tokens += sum(each.repeated for each in decoded)
         return [_own(each) for each in decoded], behind
@@ -322,7 +336,15 @@ class Compute:
             # Who types faster than a pass would else have nothing read: what it reads, the next key needs, too.
             interrupts.append(Interrupt() if prompt.urgent else prompt.interrupt)
         with self._undisturbed(len(requests)):
-            return decode(self._read, guarded, Together(interrupts), prompt_segment)
+            return decode(self._timed, guarded, Together(interrupts), prompt_segment, self._costs.share)
+
+    def _timed(self, segments: Sequence[Segment], interrupt: Interrupt) -> list[Heads]:
+        began_s = time.monotonic()
+        found = self._read(segments, interrupt)
+        if not any(segment.every for segment in segments):  # what is read ahead is no plain step
+            tokens = sum(len(ids) for segment in segments for ids in segment.tokens)
+            self._costs.observe(tokens, time.monotonic() - began_s)
+        return found
 
     @contextmanager
     def _undisturbed(self, requests: int) -> Iterator[None]:
@@ -356,8 +378,8 @@ def _guarded(then: Callable[[Heads], object]) -> Callable[[Heads], object]:
 
 
 def _repeated(request: DecodeRequest[Any]) -> int:
-    """Tokens of all rows that its last distribution had to read beside the newest of each."""
-    return max(0, request.group.appended - 1) * len(request.group.rows)
+    """Tokens of all rows that its last distribution had to read beside the newest of each, which the prompt's has."""
+    return (request.group.appended - 1) * len(request.group.rows) if request.tokens else 0
 
 
 def _own(decoded: Decoded[Any]) -> Decoded[Any] | HocketError:

@@ -23,7 +23,9 @@ from ..preemption import Interrupt, Preempted
 from ..sampling.heads import Heads, stacked
 from ..segments import NOTHING, Segment, in_passes
 from ..text.tokenizer import Layout, Prefix
+from .copying import ReadAhead, proposal
 from .likelihood import NO_LIKELIHOODS, log_likelihoods
+from .lookup import Lookup
 
 T = TypeVar("T")
 Prefill: TypeAlias = Generator[Segment, Heads, T]  # asks for forward passes, and is sent what they gave
@@ -41,6 +43,9 @@ class SequenceGroup:
         self.appended = 0  # tokens of the last distribution's that had to be read for it, in each row
         self.likelihoods = NO_LIKELIHOODS  # of the question's tokens under each row, where they were wanted
         self._fed: list[int] = []
+        self._proposed: list[int] = []  # of these, behind the tokens that were asked for
+        self._known: ReadAhead | None = None
+        self._lookup = Lookup(prompts, model.eos)
 
     def prefill(self) -> Prefill[None]:
         """Read what the rows do not hold yet of their prompts, which is at least the last token of each."""
@@ -74,10 +79,28 @@ class SequenceGroup:
         """
         common = common_prefix_length(self._fed, tokens[:-1])
         self.appended = len(tokens) - common
+        self._proposed, self._known = [], None
         for row, prompt in zip(self.rows, self.prompts, strict=True):
             self.model.slots.roll_back(row, len(prompt) + common)
         self._fed = tokens[:common]
         return Segment(self.rows, [tokens[common:]] * len(self.rows)) if tokens else NOTHING
+
+    def segment(self, tokens: list[int], share: float) -> Segment:
+        """The same with what `tokens` likely go on with; nothing where it is known what follows them.
+
+        `share` of the pass, in (0, 1], is taken up by tokens.
+        """
+        if self._known is not None and self._known.behind(tokens) is not None:
+            self.appended = 0
+            return NOTHING
+        segment = self.roll_back(tokens)
+        if self.appended != 1 or not self.model.reads_ahead:
+            return segment
+        room = max(0, self.model.slots.context - self.length - 1)
+        self._proposed = proposal(self._lookup, tokens, share)[:room]
+        self.appended += len(self._proposed)
+        ids = [*segment.tokens[0], *self._proposed]
+        return Segment(self.rows, [ids] * len(self.rows), every=bool(self._proposed))
 
     def catch_up(self, tokens: list[int]) -> Prefill[None]:
         """Read what the rows lack of `tokens` but for the last, in parts: a decode request would read all at once.
@@ -92,8 +115,18 @@ class SequenceGroup:
 
     def take(self, tokens: list[int], read: Heads | None) -> Heads:
         """What follows the rows behind `tokens`; `read` is what their segment gave, if any."""
-        self._fed = list(tokens)
-        return self._first if read is None else read
+        if read is None:
+            return self._first if not tokens else self._read_ahead(tokens)
+        self._fed = [*tokens, *self._proposed]
+        if not self._proposed:
+            return read
+        self._known = ReadAhead(self._fed, len(tokens), read)
+        return self._read_ahead(tokens)
+
+    def _read_ahead(self, tokens: list[int]) -> Heads:
+        found = self._known.behind(tokens) if self._known is not None else None
+        assert found is not None
+        return found
 
     @property
     def length(self) -> int:

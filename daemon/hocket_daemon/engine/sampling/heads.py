@@ -48,6 +48,10 @@ class Heads:
         here = slice(place, place + 1)
         return Heads(self.probabilities[here], None if self.ids is None else self.ids[here])
 
+    def of_each(self, at: int, width: int) -> Heads:
+        """Those behind one token of each row, of which `width` tokens one behind the other are here."""
+        return Heads(self.probabilities[at::width], None if self.ids is None else self.ids[at::width])
+
     def dense(self, vocabulary: int) -> NDArray[np.float32]:
         """[places, vocabulary], 0 for what is left out."""
         if self.ids is None:

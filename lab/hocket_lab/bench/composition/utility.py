@@ -23,8 +23,8 @@ from statistics import fmean
 import numpy as np
 from rich.progress import track
 
-from hocket_daemon.composition.completion import Lookup, complete
 from hocket_daemon.composition.completion import Path as Continuation
+from hocket_daemon.composition.completion import Proposals, complete
 from hocket_daemon.composition.completion import Row as Slot
 from hocket_daemon.composition.reference import Reference, make_reference
 from hocket_daemon.composition.window import Encoding, TokenTexts, Window
@@ -111,7 +111,7 @@ class Writer:
             Continuation(window),
             self._token_texts,
             eos=self.model.eos,
-            lookup=Lookup([reference.ids, window.ids]),
+            proposals=Proposals([reference.ids, window.ids]),
             enough=lambda path: len(path.tokens) >= maximum,
         )
         return at_once(self.model, passes).tokens

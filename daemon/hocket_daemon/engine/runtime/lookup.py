@@ -1,0 +1,44 @@
+"""Where the end of a text stands elsewhere, and what follows it there: prompt-lookup decoding (Saxena 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids: TypeAlias = NDArray[np.int64]
+_BORDER = -1
+
+
+class Lookup:
+    """The ids of several texts, the likeliest source last; a text also ends where one of `ends` stands."""
+
+    def __init__(self, texts: Iterable[Sequence[int]], ends: Collection[int] = ()) -> None:
+        ids = np.array([token for text in texts for token in (*text, _BORDER)], np.int64)
+        self.ids: Ids = np.where(np.isin(ids, list(ends)), _BORDER, ids)
+
+    def beside(self, text: Sequence[int]) -> Lookup:
+        """The same with one text more, which is not at its end yet."""
+        more = Lookup(())
+        more.ids = np.concatenate((self.ids, np.array(text, np.int64)))
+        return more
+
+    def depth(self, before: Sequence[int], most: int) -> Ids:
+        """Of each place with a token how many before it, at most `most`, are those at the end of `before`."""
+        depth = np.zeros(len(self.ids), np.int64)
+        alike = self.ids != _BORDER
+        for back, token in enumerate(reversed(before[-most:]), start=1):
+            alike[:back] = False
+            alike[back:] &= self.ids[:-back] == token
+            if not alike.any():
+                break
+            depth += alike
+        return depth
+
+    def following(self, place: int, most: int) -> list[int]:
+        """At most `most` tokens from a place on, up to the end of its text."""
+        part = self.ids[place : place + most]
+        ends = np.flatnonzero(part == _BORDER)
+        return [int(token) for token in part[: ends[0] if len(ends) else None]]

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-import msgspec
 import structlog
+from msgspec.structs import asdict
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Done, Finish, Notice, Token
+from hocket_bus.messages import Done, Finish, Notice, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -81,7 +81,7 @@ class Answer:
             "seed": done.seed,
             "notices": self.notices,
             "finish": done.finish,
-            "routing": msgspec.to_builtins(done.routing),
+            "routing": _routing(done.routing),
             "unsupported": [[span.start, span.end] for span in done.unsupported],
             "sources": [
                 {name: getattr(each, name) for name in ("side", "device", "document", "ordinal", "share")}
@@ -101,6 +101,13 @@ class Answer:
         facts = {"finish": done.finish, "tokens": len(done.token_ids)} if done else {"finish": "left"}
         seconds = round(time.monotonic() - self._began_s, 3)
         log.info("answered", id=self.number, person=self._person.name, model=self.way.id, seconds=seconds, **facts)
+
+
+def _routing(routing: Routing | None) -> dict[str, Any] | None:
+    """The way and why, by name; None where the mode has one way alone."""
+    if routing is None:
+        return None
+    return {**asdict(routing), "gate": asdict(routing.gate) if routing.gate is not None else None}
 
 
 class Limits:

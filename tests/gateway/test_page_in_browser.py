@@ -83,6 +83,14 @@ def test_what_left_is_said(page: Browser) -> None:
     assert page.texts("hocket-turn:last-child .left") == ["Nothing left this device: it answered alone."]
 
 
+def test_why_it_went_its_way_is_said(page: Browser) -> None:
+    page.run("document.querySelector('#model').value = 'hocket-graph'")
+    ask(page)
+    (line,) = page.texts(".way")
+    assert line.startswith("Way: ")
+    assert "always asked" in line
+
+
 def test_a_source_opens_at_its_passage(page: Browser) -> None:
     """Bars are as long as shares, the largest first; the passage is marked and in sight; the cloud's has a name."""
     ask(page)
@@ -107,7 +115,7 @@ def test_a_source_opens_at_its_passage(page: Browser) -> None:
 def test_documents_are_listed_and_their_text_is_text(page: Browser) -> None:
     page.click("[data-does=documents]")
     page.until("document.querySelectorAll('.documents li').length")
-    assert page.texts(".documents li") == ["device-0\n1 passage", "letters/a\n1 passage"]
+    assert page.texts(".documents li") == ["device-0\n1 passage", "a\nletters/\n1 passage"]
     page.click(".documents button")
     page.until("document.querySelector('dialog pre')?.textContent === '<script>'")
     page.click(".head button")

@@ -40,7 +40,7 @@ function end(answer, facts, results) {
 function resultOf(source, results) {
   const same = (each) => ["side", "document", "ordinal"].every((name) => each[name] === source[name]);
   const { title, snippet } = (source.document && results.find(same)) || { title: unnamed(source), snippet: "" };
-  return { title, text: snippet };
+  return { title, text: snippet, name: title.slice(source.document.lastIndexOf("/") + 1) };
 }
 
 function unnamed({ side, document, ordinal }) {
@@ -76,7 +76,7 @@ export function pieces(answer) {
 // What left this device for an answer, in one line, from what is known of it.
 export function leftLine(model, answer) {
   if (model === "hocket-alone") return "Nothing left this device: it answered alone.";
-  if (answer.routing?.way === "home") return `Nothing left this device: ${answer.routing.why}.`;
+  if (answer.routing?.way === "home") return "Nothing left this device: it was answered at home.";
   if (answer.left === null) {
     const together = answer.tokens.some(([, source]) => source !== "solo");
     return together ? "The cloud read the question and wrote the answer, too." : "One side wrote the answer.";

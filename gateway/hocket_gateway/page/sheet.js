@@ -60,7 +60,9 @@ class Sheet extends HTMLElement {
   }
 
   entry({ name, title, passages }) {
-    const open = made("button", { type: "button", title: name, textContent: title || name, onclick: () => this.openDocument(name) });
+    const [, folder, file] = /^(.*\/)?(.*)$/s.exec(name);
+    const open = made("button", { type: "button", title: name, onclick: () => this.openDocument(name) });
+    open.append(title || file, made("small", { textContent: folder ?? "" }));
     return made("li", {}, open, made("span", { textContent: passages === 1 ? "1 passage" : `${passages} passages` }));
   }
 

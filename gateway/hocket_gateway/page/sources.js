@@ -14,7 +14,7 @@ class Sources extends HTMLElement {
     const bar = made("span", { className: `bar ${source.side}`, ariaHidden: "true" });
     bar.style.width = percent(Math.min(1, source.share)).replace(" ", "");
     const parts = [
-      made("span", { className: "name", textContent: source.title }),
+      made("span", { className: "name", title: source.title, textContent: source.name }),
       made("span", { className: `badge ${source.side}`, textContent: source.device || source.side }),
       made("span", { className: "track" }, bar),
       made("span", { className: "share", textContent: percent(source.share) }),

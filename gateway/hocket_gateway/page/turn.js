@@ -4,7 +4,8 @@ import { PROPOSED, finishOf, leftLine, pieces, shown } from "./answers.js";
 import { made, percent } from "./dom.js";
 import "./sources.js";
 
-const MOST = 3; // sources that a token's title names
+const MOST = 3; // sources that a token's title names, with no less than this
+const MIN_SHARE = 0.01;
 
 export class Turn extends HTMLElement {
   // Shows a turn of a conversation; `update` follows as its answer grows.
@@ -34,22 +35,26 @@ export class Turn extends HTMLElement {
   end(answer) {
     this.text.replaceChildren(...pieces(answer).map((piece) => spanOf(piece, answer)));
     this.sources.show(shown(answer));
+    const { routing, id } = answer;
     const finish = finishOf(answer);
-    const lines = [made("p", { className: "left", textContent: leftLine(this.turn.model, answer) })];
-    if (answer.id) lines.push(made("p", {}, `${this.turn.model} · `, made("code", { textContent: `hocket explain ${answer.id}` })));
-    if (answer.tokens.length) lines.unshift(legend(answer));
-    if (finish) lines.unshift(made("p", { className: answer.error ? "finish error" : "finish", textContent: finish }));
-    this.facts.replaceChildren(...lines);
+    const lines = [
+      finish && made("p", { className: answer.error ? "finish error" : "finish", textContent: finish }),
+      answer.tokens.length && legend(answer),
+      routing && made("p", { className: "way", textContent: `Way: ${routing.way}; ${routing.why}.` }),
+      made("p", { className: "left", textContent: leftLine(this.turn.model, answer) }),
+      id && made("p", {}, `${this.turn.model} · `, made("code", { textContent: `hocket explain ${id}` })),
+    ];
+    this.facts.replaceChildren(...lines.filter(Boolean));
   }
 }
 
 function spanOf({ text, source, token, unsupported }, answer) {
   const shares = (answer.shares[token] ?? [])
-    .map((share, at) => [share, answer.sources[at]?.title])
-    .filter(([share, title]) => share >= 0.01 && title)
+    .map((share, at) => [share, answer.sources[at]?.name])
+    .filter(([share, name]) => share >= MIN_SHARE && name)
     .sort(([one], [other]) => other - one)
     .slice(0, MOST);
-  const from = shares.map(([share, title]) => `${percent(share)} ${title}`);
+  const from = shares.map(([share, name]) => `${percent(share)} ${name}`);
   const title = [unsupported ? "in no passage" : "", PROPOSED[source], ...from].filter(Boolean).join("\n");
   return made("span", { className: unsupported ? `${source} unsupported` : source, title, textContent: text });
 }

@@ -8,9 +8,10 @@ from pathlib import Path
 import browser as browsers
 import pytest
 from browser import ENTER, ESCAPE, SHIFT, Browser
-from serving import MODELS, Served, served
+from serving import MODELS, Served, gateway, served
 
 from hocket_gateway import people
+from hocket_gateway.settings import ServeSettings
 from waiting import until
 
 pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
@@ -80,7 +81,7 @@ def test_what_left_is_said(page: Browser) -> None:
     assert "query " in line
     page.run("document.querySelector('#model').value = 'hocket-alone'")
     ask(page)
-    assert page.texts("hocket-turn:last-child .left") == ["Nothing left this device: it answered alone."]
+    assert page.texts("hocket-turn:last-child .left") == ["Nothing left this device meanwhile."]
 
 
 def test_why_it_went_its_way_is_said(page: Browser) -> None:
@@ -185,11 +186,51 @@ def test_a_key_is_asked_for_where_there_are_keys(front: Served, window: Browser)
         window.until(READY)
         assert window.texts("#model option") == ["hocket-alone"]
         assert ask(window)
+        assert window.texts(".left") == ["The cloud was told nothing."]
         assert window.run("return Object.values(sessionStorage)") == [key]
         assert key not in str(window.run("return Object.values(localStorage)"))
     finally:
         front.people.unlink()
     assert all("401" in line for line in window.complaints())
+
+
+def test_what_keeps_a_question_from_an_answer_is_said(window: Browser, tmp_path: Path) -> None:
+    """The gateway's own line, which says what to do."""
+    with gateway(ServeSettings(port=0, device=f"ipc://{tmp_path}/none")) as port:
+        window.open(f"http://127.0.0.1:{port}")
+        window.until(READY)
+        assert ask(window) == ""
+        (line,) = window.texts(".finish.error")
+        assert "no daemon answers" in line
+        assert window.texts("hocket-strip") == ["the pair does not run"]
+    assert all("503" in line for line in window.complaints())
+
+
+def test_an_answer_that_breaks_off_says_why(tiny_models: dict[str, Path], window: Browser) -> None:
+    """The device daemon ends in the middle of it: what was written stays."""
+    with served(tiny_models, hold_s=0.1, max_tokens=200) as slow:
+        opened(window, slow)
+        window.type("#question", QUESTION + ENTER)
+        window.until("document.querySelector('.text')?.textContent.length > 2")
+        written = window.run(TEXT)
+        assert slow.pair.device is not None
+        slow.pair.device.stop()
+        window.until(OVER)
+        assert window.texts(".finish.error") != []
+        assert window.run(TEXT).startswith(written)
+
+
+def test_whatever_can_be_used_has_a_name(page: Browser) -> None:
+    """For who does not see it: fields have labels, buttons a text, lists and regions a name."""
+    ask(page)
+    page.click("[data-does=history]")
+    nameless = page.run(
+        "return [...document.querySelectorAll('input, select, textarea, button')]"
+        ".filter(e => e.matches('button') ? !(e.textContent || e.ariaLabel) : !e.labels.length).map(e => e.outerHTML)"
+    )
+    assert nameless == []
+    assert page.run("return document.querySelector('[role=log]').ariaLabel")
+    assert page.run("return document.querySelector('.text').ariaBusy") == "false"
 
 
 def test_nothing_but_the_gateway_is_asked(front: Served, page: Browser) -> None:

@@ -75,13 +75,15 @@ export function pieces(answer) {
 
 // What left this device for an answer, in one line, from what is known of it.
 export function leftLine(model, answer) {
-  if (model === "hocket-alone") return "Nothing left this device: it answered alone.";
-  if (answer.routing?.way === "home") return "Nothing left this device: it was answered at home.";
-  if (answer.left === null) {
-    const together = answer.tokens.some(([, source]) => source !== "solo");
-    return together ? "The cloud read the question and wrote the answer, too." : "One side wrote the answer.";
-  }
-  const parts = Object.entries(answer.left).map(([kind, bytes]) => `${kind} ${size(bytes)}`);
+  if (answer.error) return "What left this device: hocket audit.";
+  if (answer.left !== null) return meter(Object.entries(answer.left));
+  if (model === "hocket-alone" || answer.routing?.way === "home") return "The cloud was told nothing.";
+  const together = answer.tokens.some(([, source]) => source !== "solo");
+  return together ? "The cloud read the question and wrote the answer, too." : "One side wrote the answer.";
+}
+
+function meter(left) {
+  const parts = left.map(([kind, bytes]) => `${kind} ${size(bytes)}`);
   return parts.length ? `Left this device meanwhile: ${parts.join(", ")}.` : "Nothing left this device meanwhile.";
 }
 

@@ -74,10 +74,19 @@ async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await read(reader);
     if (done) return;
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) if (block.startsWith("data: ")) yield block.slice(6);
+  }
+}
+
+async function read(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error instanceof TypeError) return { done: true }; // cut, as if it had ended early
+    throw error;
   }
 }

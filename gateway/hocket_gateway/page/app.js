@@ -102,7 +102,7 @@ class App extends HTMLElement {
     const before = await this.strip.refresh();
     await this.follow(turn.answer, shown, answerChunks(model, messages, stopping.signal));
     if (this.stopping === stopping) this.composer.busy = false;
-    turn.answer.left = leftBetween(before, await this.strip.refresh());
+    if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;
     this.atEnd(() => shown.update());
     this.save(conversation);

@@ -6,7 +6,8 @@ const MODEL = "hocket-model";
 
 class Composer extends HTMLElement {
   connectedCallback() {
-    this.field = made("textarea", { id: "question", rows: 1, placeholder: "Ask your documents" });
+    const rows = CSS.supports("field-sizing", "content") ? 1 : 3;
+    this.field = made("textarea", { id: "question", rows, placeholder: "Ask your documents" });
     this.field.addEventListener("keydown", (event) => this.onKey(event));
     this.model = made("select", { id: "model", onchange: () => this.chosen() });
     this.about = made("span", { className: "about" });

@@ -7,7 +7,8 @@ const EVERY_MS = 10_000;
 
 class Strip extends HTMLElement {
   connectedCallback() {
-    this.timer = setInterval(() => document.hidden || this.refresh(), EVERY_MS);
+    this.isLetIn = false; // before, each look would be refused
+    this.timer = setInterval(() => this.isLetIn && !document.hidden && this.refresh(), EVERY_MS);
   }
 
   disconnectedCallback() {
@@ -18,9 +19,11 @@ class Strip extends HTMLElement {
   async refresh() {
     try {
       const found = await status();
+      this.isLetIn = true;
       this.show(partsOf(found));
       return found;
     } catch (error) {
+      this.isLetIn = error.status !== 401;
       this.show([["down", error.status === 401 ? "a key is needed" : "the gateway does not answer", error.message]]);
       return null;
     }

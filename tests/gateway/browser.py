@@ -92,8 +92,10 @@ def browser() -> Iterator[Browser]:
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as http:
             began = http.post("/session", json={"capabilities": {"alwaysMatch": _capabilities()}}).json()["value"]
             assert "sessionId" in began, began
-            yield Browser(http, began["sessionId"])
-            http.delete(f"/session/{began['sessionId']}")
+            try:
+                yield Browser(http, began["sessionId"])
+            finally:
+                http.delete(f"/session/{began['sessionId']}")
     finally:
         driver.terminate()
         driver.wait(WAIT_S)

@@ -44,6 +44,7 @@ def page(front: Served, window: Browser) -> Iterator[Browser]:
 
 
 def opened(window: Browser, front: Served) -> None:
+    window.resize(1280, 800)
     window.open(front.url)
     window.run("localStorage.clear(); sessionStorage.clear()")
     window.open(front.url)
@@ -71,6 +72,46 @@ def test_a_question_is_answered_by_the_pair(front: Served, page: Browser) -> Non
         ".map(e => Number(e.lastChild.data))"
     )
     assert sum(counts) == len(expected.token_ids)
+
+
+def test_words_of_no_passage_and_shares_are_marked_in_the_text(front: Served, page: Browser) -> None:
+    """Character by character where Done says, whatever it is written in; a token's title names what it is made of."""
+    expected = front.pair.client().ask(QUESTION, max_tokens=TOKENS).result()
+    assert expected.unsupported
+    ask(page)
+    spans = page.run(
+        "return [...document.querySelectorAll('.text span')].map(e => [e.className, e.title, e.textContent])"
+    )
+    marked = "".join(text for kind, _, text in spans if "unsupported" in kind)
+    assert marked == "".join(expected.text[span.start : span.end] for span in expected.unsupported)
+    assert all(("in no passage" in title) == ("unsupported" in kind) for kind, title, _ in spans)
+    named = {line.partition(" % ")[2].partition(",")[0] for _, title, _ in spans for line in title.splitlines()} - {""}
+    largest = {
+        max(zip(shares, expected.sources, strict=True), key=lambda each: each[0])[1].document
+        for shares in expected.token_sources
+    }
+    assert largest <= named <= {source.document for source in expected.sources}
+
+
+def test_spans_count_characters_and_not_halves_of_them(page: Browser) -> None:
+    answer = {"tokens": [["\N{GRINNING FACE}a", "both"], ["bc", "device"]], "unsupported": [[1, 3]]}
+    found = page.run("return import('/page/answers.js').then(m => m.pieces(arguments[0]))", answer)
+    marked = [(piece["text"], piece["token"], piece["unsupported"]) for piece in found]
+    assert marked == [("\N{GRINNING FACE}", 0, False), ("a", 0, True), ("b", 1, True), ("c", 1, False)]
+
+
+@pytest.mark.parametrize(
+    ("text", "passage", "found"),
+    [
+        ("a (b)\n\n c. d", "(b) c.", ["a ", "(b)\n\n c.", " d"]),
+        ("a b", "b c", ["a b", "", ""]),
+        ("a b", "", ["a b", "", ""]),
+        ("a.b axb", "axb", ["a.b ", "axb", ""]),
+    ],
+)
+def test_a_passage_is_found_whatever_its_blanks_are(page: Browser, text: str, passage: str, found: list[str]) -> None:
+    around = "return import('/page/passage.js').then(m => m.around(arguments[0], arguments[1]))"
+    assert page.run(around, text, passage) == found
 
 
 def test_what_left_is_said(page: Browser) -> None:
@@ -153,6 +194,19 @@ def test_a_conversation_stays_until_it_is_deleted(page: Browser) -> None:
     assert page.texts("hocket-turn") == []
     page.click("hocket-history .remove")
     assert page.run("return localStorage.getItem('hocket-conversations')") == "[]"
+
+
+def test_on_a_telephone_the_history_gives_way(page: Browser) -> None:
+    """It covers the conversation until one is chosen."""
+    ask(page)
+    page.click("[data-does=new]")
+    page.resize(360, 720)
+    page.until("innerWidth === 360")
+    page.click("[data-does=history]")
+    page.click("hocket-history li button")
+    assert page.texts("hocket-turn .question") == [QUESTION]
+    assert page.run("return document.querySelector('hocket-history').hidden") is True
+    assert page.run("return document.querySelector('[data-does=history]').ariaExpanded") == "false"
 
 
 @pytest.mark.parametrize("how", ["escape", "button"])

@@ -60,7 +60,7 @@ def written(
     """An answer, and how many tokens were read for it beside one of each row a step."""
     rows, ids, repeated = len(group.rows) - bool(contrast), list[int](), 0
     weights = [(at + 1) / sum(range(rows + 1)) for at in range(rows)] if rows > 1 or contrast else []
-    against = contrast_of(contrast, model.eos, rows)
+    against = contrast_of(contrast, model.eos, rows, step=1)
     while len(ids) < ROOM and ids[-1:] != [EOS]:
         found = behind(model, group, ids, share())
         repeated += found.repeated

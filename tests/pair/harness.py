@@ -34,7 +34,8 @@ ABOUT_MODELS = {
     "trust_cloud": True,
     "contrast": 0.0,
 }  # slow, and untrained: they lead each other all the time
-UNMEASURED = CompositionSettings(model="")  # the model that answers, whatever this hour's machine takes
+# The model that answers, whatever this hour's machine takes; untrained it is never sure of what it suggests.
+UNMEASURED = CompositionSettings(model="", confidence=0.0)
 AGGREGATION = ("contrast", "connect_wait_s", "peer_wait_s", "rejoin_wait_s", "relevance_temperature", "trust_cloud")
 WORDS = tuple("kala mira duno soretu limba tano meku relado sina borita kulo namira ditu sola pemi".split())  # noqa: SIM905
 

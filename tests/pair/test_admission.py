@@ -113,7 +113,7 @@ def test_a_client_of_a_full_daemon_is_told_when_to_try_again(full: Pair) -> None
     with pytest.raises(Busy, match="2 of 2 places") as busy:
         client.ask(QUESTION).result()
     assert busy.value.retry_after_s > 0
-    with pytest.raises(BadRequest, match="17 rows.*16 slots"):
+    with pytest.raises(BadRequest, match="18 rows.*16 slots"):
         client.ask(QUESTION, documents=17).result()
     assert [stream.result().finish for stream in streams] == ["length"] * 2
     assert client.ask(QUESTION, max_tokens=2).result().token_ids

@@ -149,7 +149,10 @@ def test_another_model_than_the_daemons_may_compose(tiny_models: dict[str, Path]
     """It suggests what it does as the daemon's own, and questions are still answered by that."""
     text = "The village was first settled"
     shown = []
-    for options in ({"composition": CompositionSettings(model=BUNDLED)}, {"model": exact(name=BUNDLED)}):
+    for options in (
+        {"composition": CompositionSettings(model=BUNDLED, confidence=0.0)},
+        {"model": exact(name=BUNDLED)},
+    ):
         with pair(folder, tiny_models, start=False) as made:
             own = made.start_device(**options).services.model.name  # type: ignore[arg-type]
             client = made.client()
@@ -185,7 +188,7 @@ def test_queries_are_short_and_redacted_and_the_ledger_has_every_byte(
     """Canaries of four kinds, typed between words; none is in what left."""
     chance = random.Random(5)
     with pair(folder, tiny_models, start=False) as made:
-        tap = tapped(made, CompositionSettings(model="", distance=2, redact=(r"QX-\w+",)))
+        tap = tapped(made, CompositionSettings(model="", confidence=0.0, distance=2, redact=(r"QX-\w+",)))
         linked(made)
         with made.client().compose() as composer:
             for _ in range(count):
@@ -211,7 +214,7 @@ def test_queries_are_short_and_redacted_and_the_ledger_has_every_byte(
 def test_no_part_of_a_mail_address_leaves_while_it_is_typed(tiny_models: dict[str, Path], folder: Path) -> None:
     """Letter by letter, memory being asked for as often as it can be."""
     with pair(folder, tiny_models, start=False) as made:
-        tap = tapped(made, CompositionSettings(model="", distance=0))
+        tap = tapped(made, CompositionSettings(model="", confidence=0.0, distance=0))
         linked(made)
         with made.client().compose("Please write soon") as composer:
             typed(composer, " to annalena.varga@example.org about kala mira duno")
@@ -356,7 +359,7 @@ def test_a_cloud_that_comes_and_goes_costs_no_suggestion(tiny_models: dict[str, 
     with pair(folder, tiny_models, start=False) as made:
         for side in ("device", "cloud"):
             made.start_retrieval(side)
-        made.start_device(composition=CompositionSettings(model="", distance=0))
+        made.start_device(composition=CompositionSettings(model="", confidence=0.0, distance=0))
         composer = made.stack.enter_context(made.client().compose(TEXT))
         for round_ in range(3):
             cloud = made.start_cloud()

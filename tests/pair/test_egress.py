@@ -39,7 +39,9 @@ def start(made: Pair, **policy: bool) -> Tap:
 
 def ask(made: Pair, aggregation: str = "coupled", **options: object) -> tuple[list[int], list[str]]:
     """Ids and notices of one answer."""
-    stream = made.client().ask(QUESTION, aggregation=aggregation, deadline_s=WAIT_S, **{**OPTIONS, **options})  # type: ignore[arg-type]
+    stream = made.client().ask(
+        QUESTION, aggregation=aggregation, deadline_s=WAIT_S, unknown="answer", **{**OPTIONS, **options}
+    )  # type: ignore[arg-type]
     return stream.result().token_ids, stream.notices
 
 

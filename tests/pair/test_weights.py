@@ -103,7 +103,7 @@ def test_an_answer_outlives_its_passages(tiny_models: dict[str, Path]) -> None:
         made.start_retrieval("cloud")
         made.start_cloud()
         made.start_device()
-        answer = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, **OPTIONS)  # type: ignore[arg-type]
+        answer = made.client().ask(QUESTIONS[0], seed=1, deadline_s=WAIT_S, unknown="answer", **OPTIONS)  # type: ignore[arg-type]
         done = answer.result()
         assert len(done.token_ids) == 32
         assert done.aggregation.solo_steps == []

@@ -1,6 +1,6 @@
 // The page: one conversation at a time, and what its parts tell.
 
-import { answerChunks, models } from "./api.js";
+import { answerChunks, documents, models } from "./api.js";
 import { leftBetween, newAnswer, take, textOf } from "./answers.js";
 import { all, messagesOf, newConversation, put, remove } from "./conversations.js";
 import { made } from "./dom.js";
@@ -51,11 +51,19 @@ class App extends HTMLElement {
   async connect() {
     try {
       this.composer.models = await models();
-      await this.strip.refresh();
+      const state = await this.strip.refresh();
+      if (state?.retrieval === "connected") await this.countDocuments();
     } catch (error) {
       if (error.status === 401) this.key.ask(error.message);
       else setTimeout(() => this.connect(), AGAIN_MS);
     }
+  }
+
+  async countDocuments() {
+    const page = await documents().catch(() => null); // the gateway may know no retrieval daemon
+    if (!page) return;
+    const number = `${page.documents.length}${page.next === null ? "" : "+"}`;
+    this.buttonOf("documents").textContent = `Documents (${number})`;
   }
 
   // Shows a conversation from here on; an answer in work is stopped.

@@ -17,8 +17,10 @@ from starlette.routing import Route
 
 from hocket_bus.errors import HocketError
 
+from . import overview
+from .chat_page import ChatPage
 from .gateway import Gateway
-from .guard import Guard, PersonGuard
+from .guard import PAGE, Guard, PersonGuard
 from .mcp_tools import McpEndpoint
 from .ollama_api import listing, talk
 from .openai_api import catalogue, chat, completions, open_responses
@@ -61,9 +63,13 @@ def application(settings: ServeSettings) -> Starlette:
 
 
 def _routes(tools: McpEndpoint) -> list[Route]:
+    page = ChatPage()
     return [
-        Route("/", _here),
+        Route("/", page.index),
+        Route(f"{PAGE}{{name:path}}", page.file),
         Route("/health", _here),
+        Route("/status", overview.status),
+        Route("/documents", overview.documents),
         Route("/documents/{name:path}", document),
         Route("/mcp", tools),
         Route("/v1/models", catalogue.models),

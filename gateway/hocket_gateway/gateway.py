@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from hocket_bus.messages import Done
+from hocket_bus.messages import Document, Done, Status
 
 from .citations import Citation, cited, named
 from .openai_api.background import BackgroundResponses
-from .people import People
+from .people import People, Person
 from .questions import Answer, Questions
 from .response_store import ResponseStore
 from .settings import ServeSettings
@@ -35,7 +35,18 @@ class Gateway:
     async def behind(self) -> dict[str, str]:
         """What the device daemon says of itself; nothing where it does not answer."""
         status = await self.upstream.status()
-        return {name: status.facts[name] for name in FACTS if name in status.facts} if status is not None else {}
+        return self.shown(status) if status is not None else {}
+
+    def shown(self, status: Status) -> dict[str, str]:
+        """What of it clients are shown."""
+        return {name: status.facts[name] for name in FACTS if name in status.facts}
+
+    async def listed(self, person: Person, offset: int) -> tuple[list[Document], int | None]:
+        """A page of this device's documents that the person may read, and where the next begins. Raises HocketError."""
+        page = await self.documents.listed(offset)
+        following = offset + len(page.documents)
+        found = [each for each in page.documents if person.may_read(each.name)]
+        return found, following if page.documents and following < page.total else None
 
     async def citations(self, done: Done, answer: Answer, base: str) -> list[Citation]:
         """Where an answer comes from; this device's documents are found below `base`."""

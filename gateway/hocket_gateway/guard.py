@@ -19,6 +19,7 @@ from .settings import ServeSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = ("/", "/health")  # what tells nothing but that hocket is here
+PAGE = "/page/"  # nor do the files of the page
 
 
 class Guard:
@@ -69,6 +70,10 @@ def _name_of(host: str) -> str:
     return (parts.hostname or "") if parts.netloc == host and "@" not in host else ""
 
 
+def _is_open(path: str) -> bool:
+    return path in OPEN or path.startswith(PAGE)
+
+
 class PersonGuard:
     """Finds whose request it is, by its bearer key; `request.state.person` has it."""
 
@@ -78,7 +83,7 @@ class PersonGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises nothing, as above."""
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or _is_open(scope["path"]):
             await self._app(scope, receive, send)
             return
         try:

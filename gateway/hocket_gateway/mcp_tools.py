@@ -90,11 +90,8 @@ async def documents(context: Context[Any], offset: Offset = 0) -> dict[str, Any]
     """List the documents of this device by name."""
     _, gateway, person = _asking(context)
     with _tool_errors():
-        page = await gateway.documents.listed(offset)
-    return {
-        "documents": [each.name for each in page.documents if person.may_read(each.name)],
-        "next": offset + len(page.documents) if offset + len(page.documents) < page.total else None,
-    }
+        listed, following = await gateway.listed(person, offset)
+    return {"documents": [each.name for each in listed], "next": following}
 
 
 async def status(context: Context[Any]) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import structlog
+from msgspec.structs import asdict
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Done, Finish, Notice, Token
+from hocket_bus.messages import Done, Finish, Notice, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -73,13 +74,20 @@ class Answer:
         raise AssertionError("a stream ends with Done")
 
     def facts(self, done: Done) -> dict[str, Any]:
-        """What only hocket has to say of an answer: its number, its notices, and where it comes from."""
-        sources = [
-            {"side": each.side, "document": each.document, "ordinal": each.ordinal, "share": each.share}
-            for each in done.sources
-        ]
-        said = {"id": self.number, "mode": done.mode, "seed": done.seed, "notices": self.notices}
-        return {**said, "sources": sources}
+        """What only hocket has to say of an answer: its number, its notices, its way, and where it comes from."""
+        return {
+            "id": self.number,
+            "mode": done.mode,
+            "seed": done.seed,
+            "notices": self.notices,
+            "finish": done.finish,
+            "routing": _routing(done.routing),
+            "unsupported": [[span.start, span.end] for span in done.unsupported],
+            "sources": [
+                {name: getattr(each, name) for name in ("side", "device", "document", "ordinal", "share")}
+                for each in done.sources
+            ],
+        }
 
     def close(self) -> None:
         """Give the place back; an answer that has not ended is cancelled."""
@@ -93,6 +101,13 @@ class Answer:
         facts = {"finish": done.finish, "tokens": len(done.token_ids)} if done else {"finish": "left"}
         seconds = round(time.monotonic() - self._began_s, 3)
         log.info("answered", id=self.number, person=self._person.name, model=self.way.id, seconds=seconds, **facts)
+
+
+def _routing(routing: Routing | None) -> dict[str, Any] | None:
+    """The way and why, by name; None where the mode has one way alone."""
+    if routing is None:
+        return None
+    return {**asdict(routing), "gate": asdict(routing.gate) if routing.gate is not None else None}
 
 
 class Limits:

@@ -85,12 +85,22 @@ class QuotingRetrieval(ListRetrieval):
         return self.quoted(asked) if isinstance(asked, Quote) else self.shown(asked)
 
     def shown(self, asked: ShowDocument) -> Message:
-        if asked.names != ["device-0"]:
+        texts = {"device-0": "<script>", "device-1": self.around_passage()}
+        name, *_ = asked.names
+        if name not in texts:
             return Error(code="bad_request", text="there is no such document", request=asked.request)
-        text = "<script>"
+        text = texts[name]
         return DocumentText(
-            request=asked.request, name="device-0", title="", version="1", text=text, outline=[], total=len(text)
+            request=asked.request, name=name, title="", version="1", text=text, outline=[], total=len(text)
         )
+
+    def around_passage(self) -> str:
+        """A long document with the passage of device-1 that was last found, in lines of its own."""
+        if not self.searched:
+            return ""
+        found = super().answer(self.searched[-1]).passages
+        passage = next(each.text for each in found if each.document == "device-1")
+        return "before. " * 2_000 + "\n\n" + passage.replace(" ", "\n") + "\n\nbehind."
 
     def quoted(self, asked: Quote) -> Passages:
         last = super().answer(self.searched[-1])

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -45,17 +46,28 @@ def url(home: Home) -> str:
     return f"http://{front.address(front.serve_settings(home.at))}"
 
 
+def post(home: Home, question: str) -> dict[str, Any]:
+    asked = {"model": "hocket", "messages": [{"role": "user", "content": question}], "max_tokens": 8}
+    return dict(httpx2.post(f"{url(home)}/v1/chat/completions", json=asked, timeout=WAIT_S).json())
+
+
 def test_it_answers_with_the_words_of_its_sources(home: Home) -> None:
     """From a real retrieval daemon, whose document is shown where the source says."""
-    asked = {"role": "user", "content": "Where does the heron stand?"}
-    body = {"model": "hocket", "messages": [asked], "max_tokens": 8}
-    got = httpx2.post(f"{url(home)}/v1/chat/completions", json=body, timeout=WAIT_S).json()
+    got = post(home, "Where does the heron stand?")
     results = {result["side"]: result for result in got["search_results"]}
     assert "heron stands in the marsh" in results["device"]["snippet"]
     assert results["cloud"]["snippet"] == ""
     shown = httpx2.get(results["device"]["url"], timeout=WAIT_S)
     assert "heron stands in the marsh" in shown.text
     assert httpx2.get(f"{url(home)}/documents/{home.at}/device.toml", timeout=WAIT_S).status_code == 404
+
+
+def test_what_nothing_is_about_has_a_finish_of_its_own(home: Home) -> None:
+    """Which the API's word for it hides; the answer is a sentence that says so, and has no source."""
+    got = post(home, "kala mira?")
+    assert (got["choices"][0]["finish_reason"], got["hocket"]["finish"]) == ("stop", "unknown")
+    assert got["choices"][0]["message"]["content"]
+    assert got["search_results"] == got["hocket"]["unsupported"] == []
 
 
 def test_status_shows_it_and_up_leaves_it_running(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ File = Annotated[
 ]
 
 app = typer.Typer(
-    help="Answer programs that speak OpenAI's API or Ollama's, at http://127.0.0.1:8474 (docs/serve.md).",
+    help="A page for browsers, and OpenAI's API and Ollama's, at http://127.0.0.1:8474 (docs/serve.md).",
     epilog="Example: hocket serve --port 8474",
 )
 keys = typer.Typer(
@@ -43,7 +43,7 @@ def serve(
         int | None, typer.Option(min=0, max=65_535, help="The port; 0 is any.", show_default="8474")
     ] = None,
 ) -> None:
-    """Answer programs that speak OpenAI's API or Ollama's, in the foreground; Ctrl-C or SIGTERM ends it.
+    """Answer browsers, and programs that speak OpenAI's API or Ollama's, in the foreground; Ctrl-C or SIGTERM ends it.
 
     It asks the device daemon of the pair, which need not run yet. Where serve.toml is in the pair's folder, hocket up
     starts it, too.

@@ -22,7 +22,7 @@ UNAVAILABLE = 69
 START_S = 900.0  # a cold disk or a busy host can take minutes; a daemon that dies is noticed at once
 StartWait = Annotated[float, typer.Option(min=1, help="Seconds to wait until every daemon answers.")]
 DRAINED_S = 10.0  # beyond its time, for the last words of a daemon that ends
-OPENAI = "OpenAI's API"  # the fact of the gateway that says where it is
+PAGE, OPENAI = "page", "OpenAI's API"  # the facts of the gateway that say where it is
 LEAVES = "leaves this device"  # the fact of the device daemon that says so
 
 
@@ -77,6 +77,7 @@ def up(
     for line in [*pair.strays(), *_facts(states, home_flag(home)), *_model(pair), *_next(pair, home_flag(home))]:
         out.print(line, markup=False)
     if gateway is not None:
+        out.print(f"browsers:   {gateway.facts[PAGE]}", markup=False)
         out.print(f"programs:   {gateway.facts[OPENAI]} as OpenAI's API; more: docs/serve.md", markup=False)
 
 

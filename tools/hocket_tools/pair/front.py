@@ -102,6 +102,7 @@ def _state(home: Home, wait_s: float) -> DaemonState:
     if not answers:
         return DaemonState(GATEWAY, pid, problem="does not answer")
     facts = {
+        "page": f"http://{address(settings)}/",
         "OpenAI's API": f"http://{address(settings)}/v1",
         "Ollama's API": f"http://{address(settings)}",
         "keys": "asked for" if Path(settings.people).exists() else "not asked for",

@@ -1,0 +1,56 @@
+"""What the page shows beside answers: how the pair is, and which documents this device has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .gateway import Gateway
+from .people import NOBODY, Person
+from .refusals import Refusal
+from .sending import json_response
+
+_LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
+MAX_OFFSET = 1 << 31
+
+
+async def status(request: Request) -> Response:
+    """Facts and figures of the device daemon; bytes that left are for those alone who need no key."""
+    gateway: Gateway = request.app.state.gateway
+    person: Person = request.state.person
+    found = await gateway.upstream.status()
+    if found is None:
+        return json_response({"running": False})
+    figures = {
+        "round_trip_s": found.metrics.get("rtt_s"),
+        "acceptance": _acceptance(found.metrics),
+        "left": _by_label(found.metrics, "sent_bytes_total") if person == NOBODY else None,
+    }
+    return json_response({"running": True, **gateway.shown(found), **figures})
+
+
+async def documents(request: Request) -> Response:
+    """A page of this device's documents that the person may read. Raises Refusal, HocketError."""
+    gateway: Gateway = request.app.state.gateway
+    offset = request.query_params.get("offset", "0")
+    if not (offset.isdecimal() and int(offset[:20]) < MAX_OFFSET):
+        raise Refusal(400, "offset is a number of documents", "leave it out for the first ones", param="offset")
+    listed, following = await gateway.listed(request.state.person, int(offset))
+    named = [{"name": each.name, "title": each.title, "passages": each.chunks} for each in listed]
+    return json_response({"documents": named, "next": following})
+
+
+def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The part of each side's drafts that were taken since the daemon's start; empty before the first."""
+    written = _by_label(metrics, "tokens_total")
+    joint = sum(written.values()) - written.get("solo", 0.0)
+    return {side: count / joint for side, count in _by_label(metrics, "accepted_total").items() if joint}
+
+
+def _by_label(metrics: Mapping[str, float], name: str) -> dict[str, float]:
+    """The values of a metric by its label."""
+    found = ((_LABELLED.fullmatch(full), value) for full, value in metrics.items())
+    return {match[2]: value for match, value in found if match is not None and match[1] == name}

@@ -1,0 +1,92 @@
+// The gateway's paths. A key is sent where one was entered; it stays in this tab's session.
+
+const KEY = "hocket-key";
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function setKey(key) {
+  sessionStorage.setItem(KEY, key);
+}
+
+function headers(more = {}) {
+  const key = sessionStorage.getItem(KEY);
+  return key ? { ...more, authorization: `Bearer ${key}` } : more;
+}
+
+async function checked(response) {
+  if (response.ok) return response;
+  const body = await response.json().catch(() => null);
+  throw new Refused(response.status, body?.error?.message ?? `the gateway answered ${response.status}`);
+}
+
+async function asked(path, options) {
+  try {
+    return await checked(await fetch(path, { cache: "no-store", ...options }));
+  } catch (error) {
+    if (error instanceof TypeError) throw new Refused(0, "the gateway does not answer: start hocket serve");
+    throw error;
+  }
+}
+
+async function get(path) {
+  return asked(path, { headers: headers() });
+}
+
+export async function models() {
+  return (await (await get("v1/models")).json()).data;
+}
+
+export async function status() {
+  return (await get("status")).json();
+}
+
+export async function documents(offset = 0) {
+  return (await get(`documents?offset=${offset}`)).json();
+}
+
+export async function documentText(name) {
+  return (await get(`documents/${encodeURIComponent(name)}`)).text();
+}
+
+// The chunks of an answer as they come. Aborting `signal` closes the connection, which cancels the question.
+export async function* answerChunks(model, messages, signal) {
+  const response = await asked("v1/chat/completions", {
+    method: "POST",
+    headers: headers({ "content-type": "application/json" }),
+    body: JSON.stringify({ model, messages, stream: true }),
+    signal,
+  });
+  for await (const data of events(response.body)) {
+    if (data === "[DONE]") return;
+    const chunk = JSON.parse(data);
+    if (chunk.error) throw new Refused(200, chunk.error.message);
+    yield chunk;
+  }
+  throw new Refused(200, "the connection to the gateway was cut");
+}
+
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await read(reader);
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) if (block.startsWith("data: ")) yield block.slice(6);
+  }
+}
+
+async function read(reader) {
+  try {
+    return await reader.read();
+  } catch (error) {
+    if (error instanceof TypeError) return { done: true }; // cut, as if it had ended early
+    throw error;
+  }
+}

@@ -1,0 +1,150 @@
+// The page: one conversation at a time, and what its parts tell.
+
+import { answerChunks, documents, models } from "./api.js";
+import { leftBetween, newAnswer, take, textOf } from "./answers.js";
+import { all, messagesOf, newConversation, put, remove } from "./conversations.js";
+import { made } from "./dom.js";
+import "./composer.js";
+import "./history.js";
+import "./key.js";
+import "./sheet.js";
+import "./strip.js";
+import "./turn.js";
+
+const AGAIN_MS = 5_000;
+const NEAR_PX = 80;
+const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
+
+class App extends HTMLElement {
+  connectedCallback() {
+    for (const part of ["composer", "history", "key", "sheet", "strip"]) this[part] = this.querySelector(`hocket-${part}`);
+    this.log = this.querySelector(".log");
+    this.composer.busy = false;
+    this.listen();
+    this.resume(newConversation());
+    this.connect();
+  }
+
+  listen() {
+    const acts = {
+      ask: ({ question, model }) => this.ask(question, model),
+      stop: () => this.stopping?.abort(),
+      open: (source) => this.sheet.openSource(source),
+      key: () => this.connect(),
+      resume: (conversation) => this.resume(conversation),
+      forget: (id) => this.forget(id),
+    };
+    for (const [name, act] of Object.entries(acts)) this.addEventListener(name, (event) => act(event.detail));
+    const buttons = {
+      new: () => this.resume(newConversation()),
+      documents: () => this.sheet.openList(),
+      history: () => this.toggleHistory(this.history.hidden),
+    };
+    for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
+    window.addEventListener("storage", () => this.showHistory());
+  }
+
+  buttonOf(name) {
+    return this.querySelector(`[data-does=${name}]`);
+  }
+
+  async connect() {
+    try {
+      this.composer.models = await models();
+      const state = await this.strip.refresh();
+      if (state?.retrieval === "connected") await this.countDocuments();
+    } catch (error) {
+      if (error.status === 401) this.key.ask(error.message);
+      else setTimeout(() => this.connect(), AGAIN_MS);
+    }
+  }
+
+  async countDocuments() {
+    const page = await documents().catch(() => null); // the gateway may know no retrieval daemon
+    if (!page) return;
+    const number = `${page.documents.length}${page.next === null ? "" : "+"}`;
+    this.buttonOf("documents").textContent = `Documents (${number})`;
+  }
+
+  // Shows a conversation from here on; an answer in work is stopped.
+  resume(conversation) {
+    if (NARROW.matches) this.toggleHistory(false);
+    if (conversation.id === this.conversation?.id) return;
+    this.stopping?.abort();
+    this.composer.busy = false;
+    this.conversation = conversation;
+    for (const { answer } of conversation.turns) if (!answer.over) Object.assign(answer, { over: true, finish: "cancelled" });
+    this.log.replaceChildren(...conversation.turns.map((turn) => made("hocket-turn").show(turn)));
+    this.scroll();
+    this.showHistory();
+    this.composer.field.focus();
+  }
+
+  forget(id) {
+    remove(id);
+    if (id === this.conversation.id) this.resume(newConversation());
+    else this.showHistory();
+  }
+
+  toggleHistory(isSeen) {
+    this.history.hidden = !isSeen;
+    this.buttonOf("history").ariaExpanded = String(isSeen);
+  }
+
+  showHistory() {
+    this.history.show(all(), this.conversation.id);
+  }
+
+  async ask(question, model) {
+    const { conversation } = this;
+    const messages = [...messagesOf(conversation.turns, textOf), { role: "user", content: question }];
+    const turn = { question, model, answer: newAnswer() };
+    const shown = made("hocket-turn").show(turn);
+    conversation.turns.push(turn);
+    this.log.append(shown);
+    this.scroll();
+    const stopping = new AbortController();
+    this.stopping = stopping;
+    this.composer.busy = true;
+    this.save(conversation);
+    const before = await this.strip.refresh();
+    await this.follow(turn.answer, shown, answerChunks(model, messages, stopping.signal));
+    if (this.stopping === stopping) this.composer.busy = false;
+    if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
+    turn.answer.over = true;
+    this.atEnd(() => shown.update());
+    this.save(conversation);
+  }
+
+  async follow(answer, shown, chunks) {
+    try {
+      for await (const chunk of chunks) {
+        take(answer, chunk);
+        this.atEnd(() => shown.update());
+      }
+    } catch (error) {
+      if (error.name === "AbortError") answer.finish = "cancelled";
+      else answer.error = error.message;
+      if (error.status === 401) this.key.ask(error.message);
+    }
+  }
+
+  save(conversation) {
+    conversation.at = Date.now();
+    put(conversation);
+    this.showHistory();
+  }
+
+  // Whoever reads at the end stays there while it grows.
+  atEnd(grow) {
+    const isThere = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR_PX;
+    grow();
+    if (isThere) this.scroll();
+  }
+
+  scroll() {
+    this.log.scrollTop = this.log.scrollHeight;
+  }
+}
+
+customElements.define("hocket-app", App);

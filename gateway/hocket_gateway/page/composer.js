@@ -1,0 +1,76 @@
+// Where a question is typed. Tells `ask` with the question and the model, and `stop`.
+
+import { made, tell } from "./dom.js";
+
+const MODEL = "hocket-model";
+
+class Composer extends HTMLElement {
+  connectedCallback() {
+    const rows = CSS.supports("field-sizing", "content") ? 1 : 3;
+    this.field = made("textarea", { id: "question", rows, placeholder: "Ask your documents" });
+    this.field.addEventListener("keydown", (event) => this.onKey(event));
+    this.model = made("select", { id: "model", onchange: () => this.chosen() });
+    this.about = made("span", { className: "about" });
+    this.button = made("button", { type: "submit", textContent: "Send" });
+    const form = made(
+      "form",
+      { onsubmit: (event) => this.onSubmit(event) },
+      made("label", { htmlFor: "question", className: "unseen", textContent: "Question" }),
+      this.field,
+      this.button,
+      made("div", { className: "choice" }, made("label", { htmlFor: "model", textContent: "Way" }), this.model, this.about),
+    );
+    this.append(form);
+    document.addEventListener("keydown", (event) => this.onEscape(event));
+  }
+
+  // The ways of answering, as /v1/models has them.
+  set models(models) {
+    this.model.replaceChildren(
+      ...models.map(({ id, description }) => made("option", { value: id, textContent: id, title: description })),
+    );
+    const before = localStorage.getItem(MODEL);
+    if (models.some(({ id }) => id === before)) this.model.value = before;
+    this.chosen();
+  }
+
+  set busy(busy) {
+    this.classList.toggle("busy", busy);
+    this.button.textContent = busy ? "Stop" : "Send";
+    this.button.title = busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter begins a line)";
+  }
+
+  get busy() {
+    return this.classList.contains("busy");
+  }
+
+  chosen() {
+    this.about.textContent = this.model.selectedOptions[0]?.title ?? "";
+    if (this.model.value) localStorage.setItem(MODEL, this.model.value);
+  }
+
+  onKey(event) {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    if (!this.busy) this.ask();
+  }
+
+  onEscape(event) {
+    if (event.key === "Escape" && this.busy && !document.querySelector("dialog[open]")) tell(this, "stop");
+  }
+
+  onSubmit(event) {
+    event.preventDefault();
+    if (this.busy) tell(this, "stop");
+    else this.ask();
+  }
+
+  ask() {
+    const question = this.field.value.trim();
+    if (!question || !this.model.value) return;
+    this.field.value = "";
+    tell(this, "ask", { question, model: this.model.value });
+  }
+}
+
+customElements.define("hocket-composer", Composer);

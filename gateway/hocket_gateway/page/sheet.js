@@ -1,0 +1,84 @@
+// A sheet beside the conversation: a document, opened at a passage, or the list of this device's documents.
+
+import { documentText, documents } from "./api.js";
+import { made } from "./dom.js";
+import { around } from "./passage.js";
+
+class Sheet extends HTMLElement {
+  connectedCallback() {
+    this.heading = made("h2", { id: "sheet-heading" });
+    this.content = made("div", { className: "content", tabIndex: 0 });
+    const close = made("button", { type: "button", textContent: "Close", onclick: () => this.dialog.close() });
+    const head = made("div", { className: "head" }, this.heading, close);
+    this.dialog = made("dialog", { "aria-labelledby": "sheet-heading" }, head, this.content);
+    this.append(this.dialog);
+  }
+
+  // A source of an answer. The text is there where it is this device's.
+  async openSource(source) {
+    this.begin(source.title);
+    const badge = made("span", { className: `badge ${source.side}`, textContent: source.device || source.side });
+    this.content.append(made("p", {}, badge));
+    if (source.side !== "device" || source.device) {
+      this.content.append(made("p", { textContent: "This document lies elsewhere; its text is not told." }));
+      return;
+    }
+    await this.showText(source.document, source.text);
+  }
+
+  async openDocument(name) {
+    this.begin(name);
+    await this.showText(name, "");
+  }
+
+  async openList() {
+    this.begin("Documents");
+    const list = made("ul", { className: "documents" });
+    this.content.append(list);
+    await this.showPage(list, 0);
+  }
+
+  async showText(name, passage) {
+    const shown = made("pre", { textContent: passage });
+    this.content.append(shown);
+    await this.orSayWhy(async () => {
+      const [before, found, after] = around(await documentText(name), passage);
+      if (passage && !found) shown.before(made("p", { textContent: "The document has changed. The passage was:" }));
+      const mark = made("mark", { textContent: found || passage });
+      shown.replaceChildren(...(found ? [before, mark, after] : [mark, passage && "\n\n", before]));
+      mark.scrollIntoView({ block: "center" });
+    });
+  }
+
+  async showPage(list, offset) {
+    await this.orSayWhy(async () => {
+      const page = await documents(offset);
+      list.append(...page.documents.map((each) => this.entry(each)));
+      if (page.next !== null) await this.showPage(list, page.next);
+      else if (!list.childElementCount) this.content.append("There are none: hocket ingest --side device FOLDER");
+    });
+  }
+
+  entry({ name, title, passages }) {
+    const [, folder, file] = /^(.*\/)?(.*)$/s.exec(name);
+    const open = made("button", { type: "button", title: name, onclick: () => this.openDocument(name) });
+    open.append(title || file, made("small", { textContent: folder ?? "" }));
+    return made("li", {}, open, made("span", { textContent: passages === 1 ? "1 passage" : `${passages} passages` }));
+  }
+
+  async orSayWhy(act) {
+    try {
+      await act();
+    } catch (error) {
+      this.content.append(made("p", { className: "error", textContent: error.message }));
+    }
+  }
+
+  begin(title) {
+    this.heading.textContent = title;
+    this.content.replaceChildren();
+    if (!this.dialog.open) this.dialog.showModal();
+  }
+}
+
+customElements.define("hocket-sheet", Sheet);

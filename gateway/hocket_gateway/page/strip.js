@@ -1,0 +1,48 @@
+// How the pair is, in one line; asked for again now and then while the page is seen.
+
+import { status } from "./api.js";
+import { made, percent } from "./dom.js";
+
+const EVERY_MS = 10_000;
+
+class Strip extends HTMLElement {
+  connectedCallback() {
+    this.isLetIn = false; // before, each look would be refused
+    this.timer = setInterval(() => this.isLetIn && !document.hidden && this.refresh(), EVERY_MS);
+  }
+
+  disconnectedCallback() {
+    clearInterval(this.timer);
+  }
+
+  // The state that it has found; null where nobody says.
+  async refresh() {
+    try {
+      const found = await status();
+      this.isLetIn = true;
+      this.show(partsOf(found));
+      return found;
+    } catch (error) {
+      this.isLetIn = error.status !== 401;
+      this.show([["down", error.status === 401 ? "a key is needed" : "the gateway does not answer", error.message]]);
+      return null;
+    }
+  }
+
+  show(parts) {
+    this.replaceChildren(...parts.map(([className, text, title]) => made("span", { className, textContent: text, title })));
+  }
+}
+
+function partsOf(found) {
+  if (!found.running) return [["down", "the pair does not run", "hocket up"]];
+  const isUp = found.cloud?.startsWith("connected");
+  const parts = [[isUp ? "up" : "down", isUp ? "cloud connected" : "no cloud", found.cloud ?? ""]];
+  if (isUp && found.round_trip_s) parts.push(["", `${(1000 * found.round_trip_s).toFixed(1)} ms`, "round trip to the cloud"]);
+  const accepted = Object.entries(found.acceptance).map(([side, part]) => `${side} ${percent(part)}`);
+  if (accepted.length) parts.push(["", `accepted: ${accepted.join(", ")}`, "drafts taken of each side, since the start"]);
+  if (found.model) parts.push(["model", found.model.split("/").at(-1), `the model of this device: ${found.model}`]);
+  return parts;
+}
+
+customElements.define("hocket-strip", Strip);

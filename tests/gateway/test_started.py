@@ -46,8 +46,9 @@ def url(home: Home) -> str:
     return f"http://{front.address(front.serve_settings(home.at))}"
 
 
-def post(home: Home, question: str) -> dict[str, Any]:
-    asked = {"model": "hocket", "messages": [{"role": "user", "content": question}], "max_tokens": 8}
+def post(home: Home, question: str, **fields: str) -> dict[str, Any]:
+    messages = [{"role": "user", "content": question}]
+    asked = {"model": "hocket", "messages": messages, "max_tokens": 8} | fields
     return dict(httpx2.post(f"{url(home)}/v1/chat/completions", json=asked, timeout=WAIT_S).json())
 
 
@@ -68,6 +69,15 @@ def test_what_nothing_is_about_has_a_finish_of_its_own(home: Home) -> None:
     assert (got["choices"][0]["finish_reason"], got["hocket"]["finish"]) == ("stop", "unknown")
     assert got["choices"][0]["message"]["content"]
     assert got["search_results"] == got["hocket"]["unsupported"] == []
+
+
+def test_what_nothing_is_about_is_answered_where_that_is_wanted(home: Home) -> None:
+    """Marked, or without a word; what else is wanted is refused."""
+    for unknown, marked in (("mark", True), ("answer", False)):
+        got = post(home, "kala mira?", unknown=unknown)
+        assert got["hocket"]["finish"] != "unknown"
+        assert any("not in your documents" in notice for notice in got["hocket"]["notices"]) is marked
+    assert "unknown" in post(home, "kala mira?", unknown="shout")["error"]["message"]
 
 
 def test_status_shows_it_and_up_leaves_it_running(home: Home, capsys: pytest.CaptureFixture[str]) -> None:

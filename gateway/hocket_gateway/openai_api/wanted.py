@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from hocket_bus.messages import Unknown
 from hocket_client import Options
 
 from ..refusals import unsupported
@@ -50,6 +51,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
+    unknown: Unknown | None = None  # hocket's own: what comes of a question that nothing found is about
 
     @property
     def has_usage(self) -> bool:
@@ -73,6 +75,8 @@ def options_of(wanted: Wanted) -> Options:
         options["top_p"] = wanted.top_p
     if wanted.seed is not None:
         options["seed"] = wanted.seed % (1 << 64)
+    if wanted.unknown is not None:
+        options["unknown"] = wanted.unknown
     if wanted.stop:
         options["stop"] = wanted.stop if isinstance(wanted.stop, str) else tuple(wanted.stop)
     return options

@@ -12,8 +12,7 @@ from fakes import part
 from two_sides import TEXTS, Clock, Sides, ask
 
 from hocket_bus.messages import Prompt, Span, Turn
-from hocket_daemon.serving.evidence import UNKNOWN
-from hocket_daemon.serving.small_talk import is_small_talk
+from hocket_daemon.serving.evidence import UNKNOWN, is_small_talk
 from hocket_daemon.serving.support import agreed, is_unfounded, unsupported
 
 Made = Callable[..., Sides]

@@ -24,7 +24,9 @@ def running() -> Iterator[Pair]:
     """A device with the bundled model, whose suggestions are a function of the text: it remembers nothing."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, pair(Path(folder), {}, start=False) as running:
         running.start_retrieval("device")
-        running.start_device(model=exact(name="bundled"), composition=CompositionSettings(own_documents=False))
+        running.start_device(
+            model=exact(name="bundled"), composition=CompositionSettings(own_documents=False, confidence=0.0)
+        )
         yield running
 
 

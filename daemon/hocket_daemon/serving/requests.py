@@ -17,11 +17,11 @@ from hocket_bus.messages import MAX_QUESTION_CHARS, Accepted, Ask, Cancel, Credi
 from hocket_bus.sockets import Received, Routes, Server
 
 from .ended import Ended
+from .evidence import is_small_talk
 from .mode import Asks, Peer
 from .reply import Reply, Stream
 from .services import Services
 from .sessions import Sessions, place_of_request
-from .small_talk import is_small_talk
 
 
 class Streams:

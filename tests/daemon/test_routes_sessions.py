@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import inf
 
+import msgspec
 import pytest
 from echo import Echo, EchoMode
 from fakes import ID, PLACES, FakePeer, FakeServer, Part, part, received
@@ -49,7 +50,7 @@ def number(n: int) -> bytes:
     return n.to_bytes(16, "big")
 
 
-def ask(n: int = 0, question: str = "echoed", mode: str = "echo", **other: object) -> Ask:
+def ask(n: int = 0, question: str = "hello", mode: str = "echo", **other: object) -> Ask:
     return Ask(request=number(n), topic=ID, prompt=Prompt(query=question), mode=mode, task="complete", **other)  # type: ignore[arg-type]
 
 
@@ -153,10 +154,17 @@ def test_a_question_is_echoed_and_its_place_is_given_back_once() -> None:
     assert not daemon.sweep()
     assert (daemon.places, len(daemon.sessions)) == (0, 0)
     assert daemon.over == [(number(0), "echo", {"closed": True})]
-    assert "".join(event.text for event in daemon.server.published if isinstance(event, Token)) == "echoed"
+    assert "".join(event.text for event in daemon.server.published if isinstance(event, Token)) == "hello"
     assert isinstance(daemon.server.published[-1], Done)
     assert daemon.say(ask()) == Accepted(request=number(0))
     assert daemon.places == 0, "an answer that is still kept is not written again"
+
+
+def test_small_talk_needs_no_documents_and_a_text_that_begins_so_does() -> None:
+    """More were asked for than there are rows: a greeting is answered without any, and no text is gone on with so."""
+    text = ask(question="Hello!", mode="aggregation", documents=9)
+    assert isinstance(Daemon().say(text), Error)
+    assert Daemon().say(msgspec.structs.replace(text, task="answer")) == Accepted(request=number(0))
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ class Completer:
 
     def _as_known(self, suggestion: str, document: Document) -> str:
         """Names and numbers only as they stand in memory or in the text; German writes all nouns like names."""
-        if not self._minimum:
+        if not self._minimum or not suggestion:
             return suggestion
         written, names = document.read, language_of(document.read) != "german"
         known = f"{self._reference.text} {_LAST_WORD.sub('', written)} {document.behind}"

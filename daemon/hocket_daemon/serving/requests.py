@@ -157,7 +157,7 @@ class Requests:
 
     def _begin(self, ask: Ask, event: Received) -> None:
         services = self._services
-        if is_small_talk(ask.prompt.query):
+        if ask.task == "answer" and is_small_talk(ask.prompt.query):
             ask = msgspec.structs.replace(ask, documents=0)
         mode, place, now = self._mode(ask), place_of_request(ask.request), time.monotonic()
         check(ask)

@@ -172,7 +172,8 @@ def test_a_cloud_writes_from_its_passages_without_weights(made: Pair, api: str) 
 def test_the_cloud_goes_on_from_what_the_device_wrote(made: Pair, api: str, sources: set[str]) -> None:
     """With the answer so far as a prefix, of a class of its own; a chat cannot, and the device writes on."""
     with serving(reads) as server:
-        client = served_cloud(made, server, api, dispatch=DispatchSettings(migration="overlap", budget=1.0))
+        moves = DispatchSettings(migration="overlap", budget=1.0)
+        client = served_cloud(made, server, api, dispatch=moves, hold_s=0.2)  # it must not be done before the cloud
         made.script = "device,3:cloud"
         stream = client.ask(question("south"), mode="dispatch", **ASKED | {"max_tokens": 12, "ignore_eos": True})
         assert {token.source for token in stream} == sources

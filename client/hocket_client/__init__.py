@@ -20,7 +20,7 @@ from hocket_bus.errors import (
     ProtocolError,
     Unavailable,
 )
-from hocket_bus.messages import Done, Notice, Remembered, Suggestion, Token, Turn
+from hocket_bus.messages import Done, Logprob, Notice, Remembered, Suggestion, Token, Turn
 
 from .aio import AsyncClient, AsyncStream
 from .client import Client, Stream
@@ -43,6 +43,7 @@ __all__ = [
     "DeadlineExceeded",
     "Done",
     "HocketError",
+    "Logprob",
     "Notice",
     "Options",
     "ProtocolError",

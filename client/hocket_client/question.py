@@ -20,6 +20,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar, Union, Unpack, g
 
 from hocket_bus.errors import BadRequest, ProtocolError
 from hocket_bus.messages import (
+    MAX_LOGPROBS,
     MAX_TOKENS,
     AggregationOptions,
     Ask,
@@ -149,6 +150,7 @@ class Options(TypedDict, total=False):
     max_tokens: int
     temperature: float  # 0 is greedy
     top_p: float
+    logprobs: int | None  # of how many of the likeliest tokens in each place, beside the token's own; None: of none
     documents: int  # passages a side
     within: str  # a folder, or a document, of the asked side from which alone its passages are
     unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
@@ -177,6 +179,7 @@ def ask_message(
     max_tokens: int = DRAWN.max_tokens,
     temperature: float = DRAWN.temperature,
     top_p: float = DRAWN.top_p,
+    logprobs: int | None = DRAWN.logprobs,
     documents: int = DEFAULTS.documents,
     within: str = DEFAULTS.within,
     unknown: Unknown = DEFAULTS.unknown,
@@ -194,14 +197,13 @@ def ask_message(
     Raises BadRequest for values out of range.
     """
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
-    dispatched, named = DispatchOptions(alone=alone, pace=pace, to=to), NamedOptions(values=dict(own))
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
         prompt=_prompt(question, messages, turns, system),
         mode=mode,
-        options=_options(mode, aggregated, dispatched, named),
-        sampling=_sampling(temperature, top_p, seed, max_tokens),
+        options=_options(mode, aggregated, DispatchOptions(alone=alone, pace=pace, to=to), own),
+        sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs),
         task=task,
         documents=documents,
         within=within,
@@ -214,9 +216,9 @@ def ask_message(
     return ask
 
 
-def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int) -> Sampling:
+def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None) -> Sampling:
     drawn = secrets.randbits(64) if seed is None else seed
-    return Sampling(temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens)
+    return Sampling(temperature=temperature, top_p=top_p, seed=drawn, max_tokens=max_tokens, logprobs=logprobs)
 
 
 def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: Sequence[Turn], system: str) -> Prompt:
@@ -230,9 +232,13 @@ def _prompt(question: str | None, messages: Sequence[Mapping[str, str]], turns: 
 
 
 def _options(
-    mode: str, aggregated: AggregationOptions, dispatched: DispatchOptions, named: NamedOptions
+    mode: str,
+    aggregated: AggregationOptions,
+    dispatched: DispatchOptions,
+    own: Mapping[str, bool | int | float | str],
 ) -> ModeOptions | None:
     """What the mode is told. Raises BadRequest where anything was said that it does not know."""
+    named = NamedOptions(values=dict(own))
     options: ModeOptions | None = named if named.values else None
     fits = aggregated == AggregationOptions() and not dispatched.to
     if mode in AGGREGATING:
@@ -250,6 +256,7 @@ def _check_ranges(ask: Ask, pace: float) -> None:
         (1 <= sampling.max_tokens <= MAX_TOKENS, f"max_tokens is {sampling.max_tokens}", f"use 1 to {MAX_TOKENS}"),
         (0 <= sampling.temperature <= 10, f"temperature is {sampling.temperature}", "use 0 (greedy) to 10"),
         (0 < sampling.top_p <= 1, f"top_p is {sampling.top_p}", "use more than 0 and at most 1"),
+        (0 <= (sampling.logprobs or 0) <= MAX_LOGPROBS, f"logprobs is {sampling.logprobs}", f"use 0 to {MAX_LOGPROBS}"),
         (0 <= ask.documents <= 64, f"documents is {ask.documents}", "use 0 to 64"),
         (0 <= sampling.seed < 1 << 64, f"seed is {sampling.seed}", "use 0 to 2^64 - 1"),
         (0 <= pace <= 10_000, f"pace is {pace}", "use 0 (as they come) to 10000 tokens a second"),

@@ -51,7 +51,7 @@ class Gateway:
     async def citations(self, done: Done, answer: Answer, base: str) -> list[Citation]:
         """Where an answer comes from; this device's documents are found below `base`."""
         words = await self.documents.texts(named(done))
-        return cited(done, answer.texts, words, base)
+        return cited(done, [token.text for token in answer.tokens], words, base)
 
     async def close(self) -> None:
         """Answers in work end with a reason."""

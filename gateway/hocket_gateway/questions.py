@@ -40,7 +40,7 @@ class Answer:
         self.created_s = int(time.time())
         self.way = way
         self.notices: list[str] = []
-        self.texts: list[str] = []  # of every token so far, by its step
+        self.tokens: list[Token] = []  # so far, by their steps
         self._stream = stream
         self._limits = limits
         self._people = people
@@ -59,7 +59,7 @@ class Answer:
             async for event in self._stream.events():
                 self._people.check(self._person)
                 if isinstance(event, Token):
-                    self.texts.append(event.text)
+                    self.tokens.append(event)
                 elif isinstance(event, Notice):
                     self.notices.append(event.text)
                 yield event

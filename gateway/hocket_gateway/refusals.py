@@ -75,11 +75,6 @@ class Refusal(Exception):
         return Response(msgspec.json.encode(body), self.status, headers, "application/json")
 
 
-def no_probabilities(param: str) -> Refusal:
-    """The refusal of log-probabilities, which no message of the bus has."""
-    return unsupported(param, "the pair's stream does not carry probabilities", f"leave out {param}")
-
-
 def unsupported(param: str, text: str, remedy: str) -> Refusal:
     """The refusal of something that is not there."""
     return Refusal(400, text, remedy, "unsupported_value", param=param)

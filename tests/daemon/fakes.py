@@ -224,7 +224,7 @@ class Reader:
     def reply(self, ask: Ask, services: Services) -> Reply:
         stream = Stream(ask, b"route", "user", self.publish, 1 << 20)
         eos = [] if ask.ignore_eos else services.model.eos
-        return Reply(ask, stream, services.model.text, eos, services.counters)
+        return Reply(ask, stream, services.model, eos, services.counters)
 
     @property
     def tokens(self) -> list[Token]:

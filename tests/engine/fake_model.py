@@ -90,6 +90,9 @@ class FakeModel:
     def text(self, ids: list[int]) -> str:
         return "".join(CHARACTERS[token - FIRST] for token in ids if token >= FIRST)
 
+    def piece(self, id: int) -> bytes:
+        return self.text([id]).encode()
+
     def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
         if task == "complete":
             return Layout("", "\n\n", "", (BOS,), self.encode)

@@ -48,7 +48,9 @@ def test_the_package_gets_the_pairs_answer(front: Served, client: Any) -> None:
     choice = whole.choices[0]
     assert (choice.message.content, choice.message.role) == (plain.text, "assistant")
     assert choice.finish_reason == {"eos": "stop", "length": "length"}[plain.finish]
-    assert whole.usage.completion_tokens == len(plain.token_ids)
+    usage = whole.usage
+    assert (usage.prompt_tokens, usage.completion_tokens) == (plain.prompt_tokens, len(plain.token_ids))
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > usage.completion_tokens
     stream = list(client.chat.completions.create(model="hocket", messages=USER, stream=True, **SHORT))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == plain.text
     assert len({chunk.id for chunk in stream}) == len({chunk.created for chunk in stream}) == 1
@@ -110,6 +112,24 @@ def test_sources_are_in_the_stream_and_beside_the_whole_answer(front: Served) ->
     spans = sorted((each["start_index"], each["end_index"]) for each in cited)
     assert spans
     assert "".join(message["content"][a:b] for a, b in spans).split() == message["content"].split()
+
+
+def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
+    """Streamed and whole alike: those that the plain client reads, with the bytes of the text."""
+    options = SHORT | {"logprobs": True, "top_logprobs": 3}
+    plain = list(front.pair.client().ask("kala mira?", max_tokens=8, seed=7, logprobs=3))
+    want = [[each.logprob for each in token.logprobs] for token in plain if token.logprobs]
+    assert want
+    whole = client.chat.completions.create(model="hocket", messages=USER, **options).choices[0].logprobs.content
+    chunks = client.chat.completions.create(model="hocket", messages=USER, stream=True, **options)
+    pieces = [
+        each for chunk in chunks for choice in chunk.choices if choice.logprobs for each in choice.logprobs.content
+    ]
+    for content in (whole, pieces):
+        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+        assert [bytes(each.bytes) for each in content] == [token.logprobs[0].piece for token in plain if token.logprobs]
+    unasked = client.chat.completions.create(model="hocket", messages=USER, **SHORT)
+    assert unasked.choices[0].logprobs is None
 
 
 def test_a_conversation_is_asked_as_one(front: Served) -> None:
@@ -180,8 +200,8 @@ def test_models_are_ways_of_answering(front: Served, client: Any) -> None:
         ({"n": 2}, "n"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"functions": [{}]}, "tools"),
-        ({"logprobs": True}, "logprobs"),
-        ({"logprobs": True, "top_logprobs": 3}, "logprobs"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+        ({"top_logprobs": 3}, "top_logprobs"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"presence_penalty": 0.5}, "presence_penalty"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),

@@ -35,6 +35,23 @@ def test_a_text_goes_on_as_the_pair_goes_on_with_it(front: Served, client: Any) 
     assert (last.choices, last.usage.completion_tokens) == ([], 8)
 
 
+def test_log_probabilities_stand_in_columns(front: Served, client: Any) -> None:
+    """The same whole and streamed, and the plain client's."""
+    plain = list(front.pair.client().ask("kala mira", task="complete", max_tokens=8, seed=7, logprobs=2))
+    whole = client.completions.create(model="hocket", prompt="kala mira", logprobs=2, **SHORT).choices[0].logprobs
+    assert whole.token_logprobs == [token.logprobs[0].logprob for token in plain]
+    assert [sorted(each.values()) for each in whole.top_logprobs] == [
+        sorted({top.piece.decode(errors="replace"): top.logprob for top in token.logprobs[1:]}.values())
+        for token in plain
+    ]
+    starts = [sum(map(len, whole.tokens[:at])) for at in range(8)]
+    assert whole.text_offset == starts
+    chunks = client.completions.create(model="hocket", prompt="kala mira", logprobs=2, stream=True, **SHORT)
+    streamed = [chunk.choices[0].logprobs for chunk in chunks if chunk.choices[0].logprobs]
+    assert [each for part in streamed for each in part.token_logprobs] == whole.token_logprobs
+    assert [each for part in streamed for each in part.text_offset] == starts
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
@@ -42,7 +59,6 @@ def test_a_text_goes_on_as_the_pair_goes_on_with_it(front: Served, client: Any) 
         ({"prompt": [1, 2]}, "prompt"),
         ({"prompt": [[1, 2]]}, "prompt"),
         ({"prompt": []}, "prompt"),
-        ({"prompt": "x", "logprobs": 0}, "logprobs"),
         ({"prompt": "x", "echo": True}, "echo"),
         ({"prompt": "x", "suffix": "y"}, "suffix"),
         ({"prompt": "x", "best_of": 2}, "best_of"),

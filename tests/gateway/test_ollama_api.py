@@ -61,6 +61,18 @@ def test_the_package_generates(front: Served, client: Any, plain: str) -> None:
     assert client.generate(model="hocket", prompt="kala?", system="duno", options=DRAWN).response == system
 
 
+def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
+    """Whole and streamed, those of the plain client; and how much was read."""
+    tokens = list(front.pair.client().ask("kala mira?", max_tokens=8, seed=7, logprobs=2))
+    want = [[each.logprob for each in token.logprobs] for token in tokens if token.logprobs]
+    asked = {"model": "hocket", "messages": USER, "options": DRAWN, "logprobs": True, "top_logprobs": 2}
+    whole = client.chat(**asked)
+    streamed = [each for piece in client.chat(**asked, stream=True) for each in piece.logprobs or ()]
+    for content in (whole.logprobs, streamed):
+        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+    assert whole.prompt_eval_count > 8
+
+
 def test_the_package_lists(front: Served, client: Any) -> None:
     assert tuple(each.model for each in client.list().models) == tuple(f"{model}:latest" for model in MODELS)
     assert client.show("hocket-alone").capabilities == ["completion"]

@@ -57,6 +57,22 @@ def test_the_package_gets_the_pairs_answer(front: Served, client: Any) -> None:
     assert text == plain.text
 
 
+@pytest.mark.parametrize("asked", [{"top_logprobs": 2}, {"include": ["message.output_text.logprobs"]}])
+def test_the_package_gets_log_probabilities(front: Served, client: Any, asked: dict[str, Any]) -> None:
+    """In the part, as it is stored, and in the deltas of a stream."""
+    most = asked.get("top_logprobs", 0)
+    plain = list(front.pair.client().ask("kala mira?", max_tokens=8, logprobs=most))
+    want = [[each.logprob for each in token.logprobs] for token in plain if token.logprobs]
+    whole = client.responses.create(model="hocket", input="kala mira?", **SHORT, **asked)
+    with client.responses.stream(model="hocket", input="kala mira?", **SHORT, **asked) as stream:
+        deltas = [each for event in stream if event.type == "response.output_text.delta" for each in event.logprobs]
+    for content in (whole.output[0].content[0].logprobs, deltas):
+        assert [[each.logprob, *(top.logprob for top in each.top_logprobs)] for each in content] == want
+    assert client.responses.retrieve(whole.id).to_dict() == whole.to_dict()
+    unasked = client.responses.create(model="hocket", input="kala mira?", **SHORT)
+    assert unasked.output[0].content[0].logprobs == []
+
+
 def test_events_come_in_order_with_their_numbers(front: Served) -> None:
     """Each named by its type; the last one has the whole response, as it is stored."""
     got = post(front, stream=True)
@@ -141,8 +157,7 @@ def test_a_response_is_nobody_elses(front: Served) -> None:
     ("body", "param"),
     [
         ({"tools": [{"type": "web_search"}]}, "tools"),
-        ({"top_logprobs": 2}, "top_logprobs"),
-        ({"include": ["message.output_text.logprobs"]}, "top_logprobs"),
+        ({"top_logprobs": 21}, "top_logprobs"),
         ({"background": True, "store": False}, "background"),
         ({"conversation": "c"}, "conversation"),
         ({"text": {"format": {"type": "json_schema"}}}, "text"),

@@ -22,7 +22,7 @@ from hocket_daemon.aggregation.settings import AggregationSettings
 from hocket_daemon.engine.backends.transformers_model import TransformersModel
 from hocket_daemon.engine.runtime.likelihood import NO_LIKELIHOODS
 from hocket_daemon.engine.runtime.sequences import SequenceGroup
-from hocket_daemon.engine.sampling.distribution import truncate
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
 from hocket_daemon.engine.sampling.drawing import Rule, exponential
 from hocket_daemon.engine.sampling.heads import mix as mix_rows
 from hocket_daemon.serving.follow_up import search_text
@@ -61,6 +61,16 @@ class Reference:
         """For each of these tokens every passage's part in its probability, by document."""
         with self._read(ask) as (readings, found):
             return [self._shares_of(ask, ids, step, readings, found, alone=step in solo) for step in range(len(ids))]
+
+    def logprobs(self, ask: Ask, ids: list[int], solo: frozenset[int]) -> list[dict[int, float]]:
+        """For each of these tokens the log-probabilities of all ids in its place, before temperature and top-p."""
+        steps = []
+        with self._read(ask) as (readings, found):
+            for step in range(len(ids)):
+                (device, cloud), log_h = self._laws(ask, ids[:step], readings, found)
+                mixed = (device.ids, device.probabilities) if step in solo else mix(device, cloud, eta_device(*log_h))
+                steps.append({int(id): float(np.log(p)) for id, p in zip(*mixed, strict=True)})
+        return steps
 
     @contextmanager
     def _read(self, ask: Ask) -> Iterator[tuple[dict[str, SequenceGroup], dict[str, list[Passage]]]]:
@@ -120,15 +130,22 @@ class Reference:
         ids: list[int] = []
         margins: list[float] = []
         while len(ids) < sampling.max_tokens and not (ids and ids[-1] in eos):
-            weights = self._weighed(ask, ids, found)
-            device, cloud = (
-                truncate(mix_rows(self._rows(ask, readings[side], ids), weights[side][0]), DEFAULTS.wire_mass)
-                for side in ("device", "cloud")
-            )
-            step, log_h = len(ids), (weights["device"][1], weights["cloud"][1])
+            (device, cloud), log_h = self._laws(ask, ids, readings, found)
+            step = len(ids)
             margins.append(margin(rule, step, *mix(device, cloud, eta_device(*log_h))))
             ids.append(token_of(_options(ask).method, rule, step, device, cloud, log_h, alone=step in solo))
         return Expected(ids, margins)
+
+    def _laws(
+        self, ask: Ask, ids: list[int], readings: dict[str, SequenceGroup], found: dict[str, list[Passage]]
+    ) -> tuple[list[Distribution], tuple[float | None, float | None]]:
+        """Of device and cloud behind `ids`: their distributions as they travel, and log h."""
+        weights = self._weighed(ask, ids, found)
+        laws = [
+            truncate(mix_rows(self._rows(ask, readings[side], ids), weights[side][0]), DEFAULTS.wire_mass)
+            for side in ("device", "cloud")
+        ]
+        return laws, (weights["device"][1], weights["cloud"][1])
 
     def _rows(self, ask: Ask, group: SequenceGroup, ids: list[int]) -> NDArray[np.floating]:
         """What each passage's row says behind `ids`, [passages, vocabulary]."""

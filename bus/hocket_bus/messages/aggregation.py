@@ -10,6 +10,8 @@ from hocket_bus.errors import Code
 
 from .retrieval import Place
 from .types import (
+    MAX_LOGPROBS,
+    MAX_TOKENS,
     Conversation,
     Count,
     Digest,
@@ -19,6 +21,7 @@ from .types import (
     Message,
     Name,
     Prompt,
+    Ranked,
     Record,
     Sampling,
     Scorers,
@@ -128,7 +131,8 @@ class Draft(Message, frozen=True):
 class Target(Message, frozen=True):
     """The answer's tokens from step `first` on, by the side that knows them: in an aggregation it is the device's word.
 
-    `digest` covers all tokens up to the last of them.
+    `digest` covers all tokens up to the last of them. A cloud that writes a dispatched answer tells with each token,
+    where that was asked for, its log-probability and those of the most likely ones in its place.
     """
 
     session: Id
@@ -136,6 +140,9 @@ class Target(Message, frozen=True):
     first: Count
     ids: TokenIds
     digest: Digest
+    logprobs: Annotated[
+        list[Annotated[list[Ranked], Meta(max_length=MAX_LOGPROBS + 1)]], Meta(max_length=MAX_TOKENS)
+    ] = []
 
 
 class Aggregated(Message, frozen=True):

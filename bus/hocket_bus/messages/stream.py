@@ -11,6 +11,7 @@ from hocket_bus.errors import Code
 from .aggregation import AggregationOptions, AggregationOutcome
 from .dispatch import DispatchOptions, DispatchOutcome
 from .types import (
+    MAX_LOGPROBS,
     MAX_TOKENS,
     Conversation,
     Count,
@@ -18,6 +19,7 @@ from .types import (
     Entry,
     Id,
     Line,
+    LogProbability,
     Message,
     Name,
     Prompt,
@@ -145,8 +147,20 @@ class Lost(Message, frozen=True):
     first: Count
 
 
+class Logprob(Record, frozen=True):
+    """A token with its bytes, and the natural logarithm of its probability before temperature and top-p."""
+
+    id: TokenId
+    piece: Annotated[bytes, Meta(max_length=10_000)]
+    logprob: LogProbability
+
+
 class Token(Message, frozen=True):
-    """One token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask."""
+    """One token of the answer. `text` is what became readable with it; `t_s` counts from the arrival of the Ask.
+
+    `logprobs`, where they were asked for and are known, are the token's own and behind it those of the most likely
+    ones in its place, the likeliest first. They are the mixture's that it was drawn from. An end has none.
+    """
 
     request: Id
     seq: Count
@@ -155,6 +169,7 @@ class Token(Message, frozen=True):
     text: Annotated[str, Meta(max_length=10_000)]  # more than the longest stop text, which may have held it back
     source: Source
     t_s: Seconds
+    logprobs: Annotated[list[Logprob], Meta(max_length=MAX_LOGPROBS + 1)] = []
 
 
 class Notice(Message, frozen=True):
@@ -170,6 +185,7 @@ class Done(Message, frozen=True):
 
     `sources` says where the answer comes from, the largest share first; there are none where no document was read.
     `token_sources` has the shares of each token by index of source, and is empty where that would be too large.
+    `prompt_tokens` were read on the asked side, in all rows together.
     `routing` is there where the mode chose a way. `unsupported` are the words of `text` that are neither in a passage
     nor in what was asked, where all that were read are known.
     """
@@ -190,6 +206,7 @@ class Done(Message, frozen=True):
     ] = []
     routing: Routing | None = None
     unsupported: Spans = []
+    prompt_tokens: Count = 0
 
     @property
     def aggregation(self) -> AggregationOutcome:

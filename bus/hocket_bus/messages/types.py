@@ -6,9 +6,10 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 20
+PROTOCOL_VERSION = 21
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
+MAX_LOGPROBS = 20  # of the tokens in one place
 MAX_TURNS = 64  # of a conversation that are told with a question
 MAX_ANSWER_CHARS = 32_000  # of one of them
 MAX_SYSTEM_CHARS = 8_000
@@ -37,6 +38,7 @@ Scorers = Annotated[list[Line], Meta(max_length=8)]
 Text = Annotated[str, Meta(max_length=500_000)]
 Seconds = Annotated[float, Meta(ge=0)]
 Strength = Annotated[float, Meta(ge=0, le=4)]
+LogProbability = Annotated[float, Meta(ge=-1e4, le=0)]
 
 
 class Record(Struct, frozen=True, array_like=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,12 +60,23 @@ Spans = Annotated[list[Span], Meta(max_length=MAX_UNSUPPORTED)]
 
 
 class Sampling(Record, frozen=True):
-    """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing."""
+    """How tokens are drawn. Temperature 0 is greedy; temperature and top-p act after mixing.
+
+    `logprobs` asks for each token's log-probability, and for those of so many tokens that were the most likely.
+    """
 
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     top_p: Annotated[float, Meta(gt=0, le=1)] = 0.9
     seed: Digest = 0
     max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 128
+    logprobs: Annotated[int, Meta(ge=0, le=MAX_LOGPROBS)] | None = None
+
+
+class Ranked(Record, frozen=True):
+    """A token, and the natural logarithm of its probability before temperature and top-p."""
+
+    id: TokenId
+    logprob: LogProbability
 
 
 class Turn(Record, frozen=True):

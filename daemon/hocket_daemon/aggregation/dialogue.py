@@ -60,7 +60,9 @@ class Dialogue:
         rule = Rule(sampling.seed, sampling.temperature, sampling.top_p)
         kind = AggregatorExchange if begin.method == "independent" else Exchange
         eos, room = frozenset(begin.eos), sampling.max_tokens
-        terms = SessionTerms(begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard)
+        terms = SessionTerms(
+            begin.session, rule, begin.method, eos, room, scheduler, shares_drafts, guard, sampling.logprobs
+        )
         self.exchange: Exchange = kind(side, terms)
         self.epoch = begin.epoch
         self._asked = False  # cloud: out of step, and waiting for the device's word

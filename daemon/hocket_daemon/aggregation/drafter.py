@@ -201,6 +201,7 @@ class Drafter:
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
         self.drafts = 0
+        self.prompt_tokens = 0  # that were read, in all rows
         self.passages: Passages | None = None
         self.weights: RelevanceWeights | None = None
         self._services = services
@@ -316,7 +317,7 @@ class Drafter:
         if isinstance(outcome, HocketError):
             self._session.fail(outcome)
             return
-        self.prefill_s = seconds
+        self.prefill_s, self.prompt_tokens = seconds, sum(map(len, outcome.prompts))
         assert self.weights is not None
         if len(outcome.likelihoods):
             self.weights.add_likelihoods(outcome.likelihoods)

@@ -13,10 +13,11 @@ from hocket_bus.messages import Method, Side, Source
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule, draw
 from ..engine.sampling.heads import Made, Probabilities, within
+from ..engine.sampling.ranking import UNRANKED, Ranking, ranking
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Trace
 from .lookahead import MAX_LOOKAHEAD, draft_window
-from .sampler import device_part, eta_device, target
+from .sampler import device_part, eta_device, mix, target
 from .schedule import Scheduler, other
 from .steering import Guard, Steering, bounds
 
@@ -71,6 +72,7 @@ class SessionTerms:
     scheduler: Callable[[], Scheduler] = Scheduler
     shares_drafts: bool = True
     guard: Guard = "off"
+    logprobs: int | None = None  # of how many of the likeliest tokens, beside each confirmed one; None: of none
 
 
 class Exchange:
@@ -267,14 +269,23 @@ class Exchange:
         rows = None
         if own is not None and confirmed.step in self._parts:
             rows = within(Made(own.distribution, self._parts[confirmed.step]), confirmed.token)
-        if confirmed.source == "solo":
-            return Trace(1.0, rows)
+        if confirmed.source == "solo" and own is not None:
+            return Trace(1.0, rows, self._ranking(confirmed.token, own.distribution))
         if own is None or remote is None:
             return Trace(0.0, rows)
         device, cloud = self._sides(own, remote)
         eta = eta_device(*self._log_h(device, cloud))
         part = device_part(device.distribution, cloud.distribution, eta, confirmed.token)
-        return Trace(part if self._side == "device" else 1.0 - part, rows)
+        ranks = self._ranking(confirmed.token, device.distribution, cloud.distribution, eta)
+        return Trace(part if self._side == "device" else 1.0 - part, rows, ranks)
+
+    def _ranking(self, token: int, one: Distribution, another: Distribution | None = None, eta: float = 1.0) -> Ranking:
+        """The token's in what it was drawn from: one distribution, or the mixture of two."""
+        most = self._terms.logprobs
+        if most is None:
+            return UNRANKED
+        law = (one.ids, one.probabilities) if another is None else mix(one, another, eta)
+        return ranking(*law, token, most)
 
     def _sides(self, own: Draft, remote: Draft) -> tuple[Draft, Draft]:
         return (own, remote) if self._side == "device" else (remote, own)

@@ -279,9 +279,10 @@ class Leader(Leading):
 
     def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
         """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
+        traces = self._drafter.dialogue.exchange.traces
         for number, each in enumerate(confirmed, start=1):
             self._steps.append(each)
-            finish = self._reply.add(each.token, each.source)
+            finish = self._reply.add(each.token, each.source, traces[each.step].ranking)
             if finish is not None:
                 return finish, confirmed[:number]
         return None, confirmed
@@ -330,10 +331,10 @@ class Leader(Leading):
         if self._written:
             self._conclude(self._written)
 
-    def _result(self) -> tuple[Outcome, Sourced]:
+    def _result(self) -> tuple[Outcome, Sourced, int]:
         drafter, steps = self._drafter, self._steps
         sources = sources_of(self._services.side, drafter, len(steps), self._known.peer_sources)
-        return outcome_of(drafter, steps), sources
+        return outcome_of(drafter, steps), sources, drafter.prompt_tokens
 
     def _readers(self) -> list[str]:
         return [CLOUD] if self._partner.together else []

@@ -11,8 +11,9 @@ import structlog
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import refused
-from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Side, Standing, Target
+from hocket_bus.messages import Dispatch, End, Finish, Hold, Message, Ranked, Side, Standing, Target
 
+from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, Gathered, gathering
@@ -108,20 +109,28 @@ class Follower:
         """Tell the device that this side could write."""
         self._report("stands", len(self._chain))
 
-    def on_token(self, side: Side, step: int, token: int) -> None:  # noqa: ARG002
+    def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:  # noqa: ARG002
         """It goes to the device, which alone knows whether the answer ends with it."""
         if step == 0:
             self._on_first()
         self._chain.append(token)
         self._written += 1
         self._services.counters.add("written_total", side="cloud")
-        opening, digest = self._opening, self._chain.digest
-        self._peer.send(Target(session=self.id, epoch=opening.epoch, first=step, ids=[token], digest=digest))
+        self._peer.send(
+            Target(
+                session=self.id,
+                epoch=self._opening.epoch,
+                first=step,
+                ids=[token],
+                digest=self._chain.digest,
+                logprobs=[[Ranked(id=id, logprob=logprob) for id, logprob in ranking]] if ranking else [],
+            )
+        )
 
     def on_finished(self, side: Side, finish: Finish) -> None:  # noqa: ARG002
         """The device knows it by the last token: where no token says so, the one that ends answers is sent."""
         if self._opening.eos:
-            self.on_token(side, len(self._chain), self._opening.eos[0])
+            self.on_token(side, len(self._chain), self._opening.eos[0], UNRANKED)
         else:
             self.fail(Unavailable("the cloud's text has ended"))
 

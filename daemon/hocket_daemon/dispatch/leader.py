@@ -13,6 +13,7 @@ from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
 
 from ..engine.runtime.sequences import measure
+from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, is_about
 from ..serving.leading import Leading
@@ -114,12 +115,12 @@ class Leader(Leading):
         """The side could write."""
         self._do(self._race.standing(side, time.monotonic()))
 
-    def on_token(self, side: Side, step: int, token: int) -> None:
+    def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
         """A side's next token; what it says while another one writes is nobody's."""
         if self._race.writer in (None, side) and not self.closed and self._written is None:
             if step != len(self._answer) or token >= self._services.model.vocabulary:
                 raise BadMessage("a token that cannot be the next one")
-            self._take(side, token)
+            self._take(side, token, ranking)
 
     def on_finished(self, side: Side, finish: Finish) -> None:
         """Its text has ended, with a token that stands for that where there is one."""
@@ -127,7 +128,7 @@ class Leader(Leading):
         if self._race.writer is None:
             self._lose(side, Unavailable(f"the {side} wrote nothing"))
         elif self._race.writer == side and finish == "eos" and eos:
-            self.on_token(side, len(self._answer), eos[0])
+            self.on_token(side, len(self._answer), eos[0], UNRANKED)
         elif self._race.writer == side and self._written is None:
             self._end_with(finish)
 
@@ -163,7 +164,7 @@ class Leader(Leading):
 
     # --- tokens
 
-    def _take(self, side: Side, token: int) -> None:
+    def _take(self, side: Side, token: int, ranking: Ranking) -> None:
         now, is_first, opening = time.monotonic(), self._race.winner is None, self._terms.opening
         taken, actions = self._race.token(side, now)
         if not taken:
@@ -175,7 +176,7 @@ class Leader(Leading):
             if self.closed:
                 return
         self._answer.add(side, token, now)
-        finish = self._reply.add(token, self._source_of(side))
+        finish = self._reply.add(token, self._source_of(side), ranking)
         self._do(actions if finish is not None else together(actions, self._move(now)))
         self._hold_back(side, now)
         self._reply.publish()
@@ -290,9 +291,10 @@ class Leader(Leading):
         except Unavailable:
             self._conclude(finish)
 
-    def _result(self) -> tuple[Outcome, Sourced]:
+    def _result(self) -> tuple[Outcome, Sourced, int]:
         peer_sources = self._cloud.peer_sources if self._cloud is not None else None
-        return self._answer.outcome(), self._answer.sources(self._services.side, self._own, peer_sources)
+        sources = self._answer.sources(self._services.side, self._own, peer_sources)
+        return self._answer.outcome(), sources, self._own.work.prompt
 
     def _readers(self) -> list[str]:
         cloud, server = self._cloud, self._services.server

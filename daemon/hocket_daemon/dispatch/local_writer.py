@@ -19,6 +19,7 @@ from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.sequences import SequenceGroup, read, rows_of
 from ..engine.sampling.drawing import Rule, sample
 from ..engine.sampling.heads import Heads, Made, Table, contrast_of, made, within
+from ..engine.sampling.ranking import UNRANKED, Ranking, ranking
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import weigh
 from ..serving.prefix import PrefixChain
@@ -225,7 +226,11 @@ class LocalWriter:
         if token in self._opening.eos or step + 1 >= self._opening.sampling.max_tokens:
             self._goal = "hold"
         self._go_on()
-        self._session.on_token(self._side, step, token)
+        self._session.on_token(self._side, step, token, self._ranking(known))
+
+    def _ranking(self, known: _Drawn) -> Ranking:
+        most, law = self._opening.sampling.logprobs, known.made.distribution
+        return UNRANKED if most is None else ranking(law.ids, law.probabilities, known.token, most)
 
     def _count_read(self, tokens: int) -> None:
         self.work.prefilled += tokens

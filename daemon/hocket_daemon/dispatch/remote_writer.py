@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import Dispatch, End, Hold, Message, Refused, Side, Sources, Standing, Target
 
+from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..serving.mode import Peer
 from ..serving.prefix import PrefixChain
 from ..serving.sources import PeerSources, peer_sources
@@ -137,5 +140,9 @@ class RemoteWriter:
     def _on_target(self, message: Target) -> None:
         if not message.ids:
             raise BadMessage("a target without tokens")
-        for step, token in enumerate(message.ids, start=message.first):
-            self._session.on_token("cloud", step, token)
+        if message.logprobs and len(message.logprobs) != len(message.ids):
+            raise BadMessage("log-probabilities of other tokens")
+        told = [[(each.id, each.logprob) for each in token] for token in message.logprobs]
+        rankings: Sequence[Ranking] = told or [UNRANKED] * len(message.ids)
+        for step, (token, ranking) in enumerate(zip(message.ids, rankings, strict=True), start=message.first):
+            self._session.on_token("cloud", step, token, ranking)

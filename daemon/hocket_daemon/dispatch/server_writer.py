@@ -15,6 +15,7 @@ from hocket_bus.messages import Finish, Message, Side, Standing
 
 from ..engine.generators.generator import Generating, TextGenerator, TextRequest
 from ..engine.language_model import LanguageModel
+from ..engine.sampling.ranking import UNRANKED
 from ..serving.prefix import PrefixChain
 from ..serving.sources import PeerSources
 from .work import Work
@@ -97,7 +98,7 @@ class ServerWriter:
             if stint != self._stint:
                 return
             self.work.decoded += 1
-            self._session.on_token(self._side, len(self._chain), token)
+            self._session.on_token(self._side, len(self._chain), token, UNRANKED)
 
     def _on_end(self, stint: int, end: Finish | HocketError) -> None:
         if stint != self._stint:

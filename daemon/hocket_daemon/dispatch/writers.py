@@ -8,6 +8,7 @@ from hocket_bus.errors import HocketError
 from hocket_bus.messages import Finish, Message, Passage, Passages, Side, Standing
 
 from ..engine.sampling.heads import Table
+from ..engine.sampling.ranking import Ranking
 from ..serving.sources import PeerSources
 from .work import Work
 
@@ -32,7 +33,7 @@ class WritingSession(Protocol):
     def on_standing(self, side: Side) -> None:
         """It could write behind the tokens that there are."""
 
-    def on_token(self, side: Side, step: int, token: int) -> None:
+    def on_token(self, side: Side, step: int, token: int, ranking: Ranking) -> None:
         """Its next token; it may be at work on the one behind it. Raises BadMessage for one that cannot be the next."""
 
     def on_finished(self, side: Side, finish: Finish) -> None:

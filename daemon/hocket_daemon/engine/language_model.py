@@ -117,6 +117,9 @@ class LanguageModel(Protocol):
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones. From any thread."""
 
+    def piece(self, id: int) -> bytes:
+        """The bytes of one token, which are its name where it is a special one. From any thread."""
+
     def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
         """How a passage and a question are laid out, behind a `system` line if there is one. From any thread.
 

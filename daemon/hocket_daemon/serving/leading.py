@@ -112,8 +112,8 @@ class Leading(ABC):
         """Act on what has not come in time, but for the deadline."""
 
     @abstractmethod
-    def _result(self) -> tuple[Outcome, Sourced]:
-        """What the answer ends with."""
+    def _result(self) -> tuple[Outcome, Sourced, int]:
+        """What the answer ends with: the mode's account, its sources, and how many tokens were read for it here."""
 
     @abstractmethod
     def _readers(self) -> list[str]:

@@ -20,6 +20,7 @@ from hocket_bus.messages import (
     Done,
     Failed,
     Finish,
+    Logprob,
     Message,
     Notice,
     Origin,
@@ -30,6 +31,8 @@ from hocket_bus.messages import (
     Token,
 )
 
+from ..engine.language_model import LanguageModel
+from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..engine.text.detokenizer import Detokenizer, Transcript
 from ..monitoring.counters import Counters
 from .routing import Route
@@ -84,10 +87,20 @@ class Stream:
         """Seconds since the request arrived."""
         return time.monotonic() - self.started_s
 
-    def token(self, *, step: int, token: int, text: str, source: Source) -> float:
+    def token(self, *, step: int, token: int, text: str, source: Source, logprobs: list[Logprob]) -> float:
         """Publish a token; returns its time in seconds since the request."""
-        t_s = self.age_s
-        self._emit(Token(request=self.request, seq=self.seq, step=step, id=token, text=text, source=source, t_s=t_s))
+        self._emit(
+            Token(
+                request=self.request,
+                seq=self.seq,
+                step=step,
+                id=token,
+                text=text,
+                source=source,
+                t_s=(t_s := self.age_s),
+                logprobs=logprobs,
+            )
+        )
         return t_s
 
     def notice(self, text: str) -> None:
@@ -136,6 +149,7 @@ class _Piece(NamedTuple):
     token: int
     text: str
     source: Source
+    logprobs: list[Logprob]
 
 
 class Sourced(NamedTuple):
@@ -158,9 +172,14 @@ class Reply:
     """Tokens go in with `add` and out with `publish`, so that a mode can do what is urgent in between."""
 
     def __init__(
-        self, ask: Ask, stream: Stream, decode: Callable[[list[int]], str], eos: Sequence[int], counters: Counters
+        self,
+        ask: Ask,
+        stream: Stream,
+        model: LanguageModel,
+        eos: Sequence[int],
+        counters: Counters,
     ) -> None:
-        """`decode` turns ids into text; the ids in `eos` end the answer and have no text."""
+        """`model` turns ids into text; those in `eos` end the answer, and have none."""
         self.ask = ask
         self.user = stream.user  # whose question it is
         self.closed = False
@@ -170,8 +189,9 @@ class Reply:
         self.routing: Routing | None = None  # the same at the end
         self._stream = stream
         self._counters = counters
-        detokenizer = Detokenizer(decode, ask.stop, strip=ask.task == "answer")
-        self._transcript = Transcript(detokenizer, frozenset(eos), ask.sampling.max_tokens)
+        self._model, self._eos = model, frozenset(eos)
+        detokenizer = Detokenizer(model.text, ask.stop, strip=ask.task == "answer")
+        self._transcript = Transcript(detokenizer, self._eos, ask.sampling.max_tokens)
         self._waiting: list[_Piece] = []
 
     @property
@@ -194,9 +214,11 @@ class Reply:
         """Seconds since the question came."""
         return self._stream.age_s
 
-    def add(self, token: int, source: Source) -> Finish | None:
-        """The next token of the answer; how the answer ends, if it ends with it."""
-        self._waiting.append(_Piece(token, self._transcript.add(token), source))
+    def add(self, token: int, source: Source, ranking: Ranking = UNRANKED) -> Finish | None:
+        """The next token of the answer, and how likely it was; how the answer ends, if it ends with it."""
+        logprobs = [Logprob(id=id, piece=self._model.piece(id), logprob=value) for id, value in ranking]
+        text = self._transcript.add(token)
+        self._waiting.append(_Piece(token, text, source, [] if token in self._eos else logprobs))
         return self._transcript.finish
 
     def withhold(self, ids: Sequence[int]) -> None:
@@ -209,7 +231,7 @@ class Reply:
         """Hand what was added to the reader."""
         first = len(self.times_s)
         for step, piece in enumerate(self._waiting, start=first):
-            self.times_s.append(self._stream.token(step=step, token=piece.token, text=piece.text, source=piece.source))
+            self.times_s.append(self._stream.token(step=step, **piece._asdict()))
         self._waiting.clear()
 
     def notice(self, text: str) -> None:
@@ -217,8 +239,13 @@ class Reply:
         if not self.closed:
             self._stream.notice(notice_text(text))
 
-    def finish(self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED) -> Done | None:
-        """End the stream with its result; `outcome` is the mode's own account of it. None where it has ended."""
+    def finish(
+        self, finish: Finish, outcome: Outcome | None, sourced: Sourced = UNSOURCED, prompt_tokens: int = 0
+    ) -> Done | None:
+        """End the stream with its result; `outcome` is the mode's own account of it. None where it has ended.
+
+        `prompt_tokens` were read for it on this side.
+        """
         if self.closed:
             return None
         self.publish()
@@ -245,6 +272,7 @@ class Reply:
             token_sources=list(sourced.by_token),
             routing=self.routing,
             unsupported=words,
+            prompt_tokens=prompt_tokens,
         )
         self._stream.end(done)
         return done

@@ -167,7 +167,7 @@ class Requests:
         services.admission.enter(place, event.user, mode.rows(ask), now)
         eos = [] if ask.ignore_eos else services.model.eos
         stream = self._streams.open(ask, event.route, event.user)
-        reply = Reply(ask, stream, services.model.text, eos, services.counters)
+        reply = Reply(ask, stream, services.model, eos, services.counters)
         try:
             peer = self._daemon.peer()
             self._sessions.lead(ask.request, mode.name, mode.begin(ask, reply, peer), peer)

@@ -17,6 +17,7 @@ from hocket_bus.errors import BadMessage
 from hocket_bus.messages import Origin, Passage, Place, Side, Sources, Span, other
 
 from ..engine.sampling.heads import Table
+from ..engine.sampling.ranking import UNRANKED, Ranking
 from .prefix import PrefixChain
 from .reply import UNSOURCED, Sourced
 
@@ -28,10 +29,14 @@ _SCALE = 65_535  # what two bytes hold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Where one token comes from: this side's part in the mixture, and each row's part within the side, if known."""
+    """Where one token comes from: this side's part in the mixture, and each row's part within the side, if known.
+
+    `ranking` is the token's in the mixture, where it is known and wanted.
+    """
 
     part: float
     rows: Table | None
+    ranking: Ranking = UNRANKED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -14,10 +14,12 @@ from hocket_bus.messages import Done, Token
 from hocket_client import Options
 
 from ..body import read
+from ..drawing import drawn
 from ..gateway import Gateway
+from ..logprobs import entries, wanted_logprobs
 from ..people import Person
 from ..questions import FINISHES, Answer
-from ..refusals import Refusal, no_probabilities, unsupported
+from ..refusals import Refusal, unsupported
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .listing import line, timestamp
@@ -53,6 +55,7 @@ class TalkRequest(Struct, frozen=True, kw_only=True):
     format: Any = None
     think: bool | str | None = None
     logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
 class MessagesRequest(TalkRequest, frozen=True, kw_only=True):
@@ -114,20 +117,16 @@ def _options(wanted: TalkRequest) -> Options:
         raise unsupported("format", "an answer is text, in no other format", "leave out format")
     if wanted.think:
         raise unsupported("think", "hocket does not think aloud", "leave out think")
-    if wanted.logprobs:
-        raise no_probabilities("logprobs")
-    drawn, options = wanted.options or Drawn(), Options()
-    if drawn.temperature is not None:
-        options["temperature"] = drawn.temperature
-    if drawn.top_p is not None:
-        options["top_p"] = drawn.top_p
-    if drawn.seed is not None:
-        options["seed"] = drawn.seed % (1 << 64)
-    if drawn.num_predict is not None and drawn.num_predict > 0:  # others mean: as long as it gets
-        options["max_tokens"] = drawn.num_predict
-    if drawn.stop:
-        options["stop"] = drawn.stop if isinstance(drawn.stop, str) else tuple(drawn.stop)
-    return options
+    told = wanted.options or Drawn()
+    is_bounded = told.num_predict is not None and told.num_predict > 0  # others mean: as long as it gets
+    return drawn(
+        max_tokens=told.num_predict if is_bounded else None,
+        temperature=told.temperature,
+        top_p=told.top_p,
+        seed=told.seed,
+        stop=told.stop,
+        logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs),
+    )
 
 
 async def _answered(request: Request, wanted: TalkRequest, options: Options, asks: bool, shape: Shape) -> Response:
@@ -138,25 +137,32 @@ async def _answered(request: Request, wanted: TalkRequest, options: Options, ask
         return json_response({**_head(wanted.model), **shape(""), "done": True, "done_reason": "load"})
     answer = await gateway.questions.ask(person, way, options)
     if wanted.stream in (None, True):
-        lines = _lines(answer, wanted.model, shape)
+        lines = _lines(answer, wanted, shape)
         return EventStream(lines, answer.close, media_type="application/x-ndjson", comment=b"")
-    return await whole(request, _object(answer, wanted.model, shape), answer.close)
+    return await whole(request, _object(answer, wanted, shape), answer.close)
 
 
-async def _object(answer: Answer, model: str, shape: Shape) -> Response:
+async def _object(answer: Answer, wanted: TalkRequest, shape: Shape) -> Response:
     done = await answer.done()
-    return json_response({**_head(model), **shape(done.text), **_end(done, answer)})
+    logprobs = _logprobs(wanted, answer.tokens)
+    return json_response({**_head(wanted.model), **shape(done.text), **logprobs, **_end(done, answer)})
 
 
-async def _lines(answer: Answer, model: str, shape: Shape) -> AsyncGenerator[bytes]:
+async def _lines(answer: Answer, wanted: TalkRequest, shape: Shape) -> AsyncGenerator[bytes]:
+    model = wanted.model
     try:
         async for event in answer.events():
             if isinstance(event, Token):
-                yield line({**_head(model), **shape(event.text), "done": False})
+                logprobs = _logprobs(wanted, [event])
+                yield line({**_head(model), **shape(event.text), **logprobs, "done": False})
             elif isinstance(event, Done):
                 yield line({**_head(model), **shape(""), **_end(event, answer)})
     except Refusal as refusal:
         yield line(refusal.ollama())
+
+
+def _logprobs(wanted: TalkRequest, tokens: Sequence[Token]) -> dict[str, Any]:
+    return {"logprobs": entries(tokens)} if wanted.logprobs else {}
 
 
 def _head(model: str) -> dict[str, Any]:
@@ -164,7 +170,7 @@ def _head(model: str) -> dict[str, Any]:
 
 
 def _end(done: Done, answer: Answer) -> dict[str, Any]:
-    """The end, with times in nanoseconds. How many tokens the prompt has the pair does not tell."""
+    """The end, with times in nanoseconds."""
     tokens = len(done.token_ids)
     first, rest = int(done.ttft_s * 1e9), int(done.ms_per_token * 1e6 * max(0, tokens - 1))
     return {
@@ -172,6 +178,7 @@ def _end(done: Done, answer: Answer) -> dict[str, Any]:
         "done_reason": FINISHES[done.finish],
         "total_duration": first + rest,
         "load_duration": 0,
+        "prompt_eval_count": done.prompt_tokens,
         "prompt_eval_duration": first,
         "eval_count": tokens,
         "eval_duration": rest,

@@ -8,16 +8,17 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from hocket_bus.messages import Done, Notice
+from hocket_bus.messages import Done, Notice, Token
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
 from ..body import read
 from ..citations import Citation
 from ..gateway import Gateway
+from ..logprobs import entries, wanted_logprobs
 from ..people import Person
 from ..questions import FINISHES, Answer
-from ..refusals import Refusal, no_probabilities, unsupported
+from ..refusals import Refusal, unsupported
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .shapes import DONE, sse, usage_of
@@ -49,13 +50,13 @@ async def chat_completions(request: Request) -> Response:
     base = str(request.base_url).rstrip("/")
     if wanted.stream:
         return EventStream(_chunks(gateway, answer, wanted, base), answer.close)
-    return await whole(request, _completion(gateway, answer, base), answer.close)
+    return await whole(request, _completion(gateway, answer, wanted, base), answer.close)
 
 
 def chat_options(wanted: ChatRequest) -> Options:
     """The client's options. Raises Refusal."""
     _check(wanted)
-    options = options_of(wanted)
+    options = options_of(wanted, logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs))
     if wanted.max_completion_tokens is not None:
         options["max_tokens"] = wanted.max_completion_tokens
     options["messages"] = [
@@ -66,8 +67,6 @@ def chat_options(wanted: ChatRequest) -> Options:
 
 
 def _check(wanted: ChatRequest) -> None:
-    if wanted.logprobs or wanted.top_logprobs:
-        raise no_probabilities("logprobs")
     if (wanted.tools or wanted.functions) and wanted.tool_choice != "none":
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
     kind = (wanted.response_format or {}).get("type", "text")
@@ -81,7 +80,7 @@ def _check(wanted: ChatRequest) -> None:
             raise unsupported(f"messages[{at}]", text, f"use the roles {', '.join(ROLES)}")
 
 
-async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
+async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> Response:
     done = await answer.done()
     citations = await gateway.citations(done, answer, base)
     message = {
@@ -90,7 +89,8 @@ async def _completion(gateway: Gateway, answer: Answer, base: str) -> Response:
         "refusal": None,
         "annotations": [each for citation in citations for each in citation.annotations()],
     }
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": FINISHES[done.finish]}
+    logprobs = {"content": entries(answer.tokens), "refusal": None} if wanted.logprobs else None
+    choice = {"index": 0, "message": message, "logprobs": logprobs, "finish_reason": FINISHES[done.finish]}
     return json_response(
         {
             "id": f"chatcmpl-{answer.number}",
@@ -121,27 +121,36 @@ def _portions(shares: list[list[float]]) -> Iterator[tuple[int, list[list[float]
 class _Chunks:
     """The chunks of one answer, which share its number and time."""
 
-    def __init__(self, answer: Answer, *, has_usage: bool) -> None:
+    def __init__(self, answer: Answer, wanted: ChatRequest) -> None:
         self._head = {
             "id": f"chatcmpl-{answer.number}",
             "object": "chat.completion.chunk",
             "created": answer.created_s,
             "model": answer.way.id,
         }
-        self._tail = {"usage": None} if has_usage else {}
+        self._tail = {"usage": None} if wanted.has_usage else {}
+        self._has_logprobs = bool(wanted.logprobs)
 
     def delta(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> bytes:
         """A chunk with a choice."""
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        return sse({**self._head, "choices": [choice], **self._tail, **more})
+        return self._chunk({"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}, **more)
+
+    def token(self, token: Token) -> bytes:
+        """A chunk with a token."""
+        delta = {"content": token.text, "hocket": {"source": token.source}}
+        logprobs = {"content": entries([token]), "refusal": None} if self._has_logprobs else None
+        return self._chunk({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None})
 
     def usage(self, done: Done) -> bytes:
         """The last chunk, which has none."""
         return sse({**self._head, "choices": [], "usage": usage_of(done)})
 
+    def _chunk(self, choice: dict[str, Any], **more: object) -> bytes:
+        return sse({**self._head, "choices": [choice], **self._tail, **more})
+
 
 async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> AsyncGenerator[bytes]:
-    chunks = _Chunks(answer, has_usage=wanted.has_usage)
+    chunks = _Chunks(answer, wanted)
     try:
         yield chunks.delta({"role": "assistant", "content": ""})
         async for event in answer.events():
@@ -153,7 +162,7 @@ async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: s
             elif isinstance(event, Notice):
                 yield chunks.delta({"hocket": {"notice": event.text}})
             else:
-                yield chunks.delta({"content": event.text, "hocket": {"source": event.source}})
+                yield chunks.token(event)
         yield DONE
     except Refusal as refusal:
         yield sse(refusal.openai())

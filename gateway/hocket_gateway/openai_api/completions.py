@@ -13,9 +13,10 @@ from hocket_client import Options
 
 from ..body import read
 from ..gateway import Gateway
+from ..logprobs import columns
 from ..people import Person
 from ..questions import FINISHES, Answer
-from ..refusals import Refusal, no_probabilities, unsupported
+from ..refusals import Refusal, unsupported
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
 from .shapes import DONE, sse, usage_of
@@ -41,20 +42,18 @@ async def completions(request: Request) -> Response:
     answer = await gateway.questions.ask(person, way, _options(wanted), _prompt(wanted))
     if wanted.stream:
         return EventStream(_chunks(answer, wanted), answer.close)
-    return await whole(request, _completion(answer), answer.close)
+    return await whole(request, _completion(answer, wanted), answer.close)
 
 
 def _options(wanted: CompletionRequest) -> Options:
     """The client's options. Raises Refusal."""
-    if wanted.logprobs is not None:
-        raise no_probabilities("logprobs")
     if wanted.suffix:
         raise unsupported("suffix", "a text is gone on with at its end", "leave out suffix")
     if wanted.echo:
         raise unsupported("echo", "what is given is not given back", "leave out echo")
     if wanted.best_of not in (None, 1):
         raise unsupported("best_of", "one text is written", "leave out best_of")
-    options = options_of(wanted)
+    options = options_of(wanted, logprobs=wanted.logprobs)
     options["task"] = "complete"
     return options
 
@@ -67,25 +66,29 @@ def _prompt(wanted: CompletionRequest) -> str:
     return prompt[0]
 
 
-def _object(answer: Answer, text: str, finish: str | None, **more: object) -> dict[str, Any]:
+def _object(
+    answer: Answer, text: str, finish: str | None, *, logprobs: dict[str, Any] | None = None, **more: object
+) -> dict[str, Any]:
     return {
         "id": f"cmpl-{answer.number}",
         "object": "text_completion",
         "created": answer.created_s,
         "model": answer.way.id,
-        "choices": [{"index": 0, "text": text, "logprobs": None, "finish_reason": finish}],
+        "choices": [{"index": 0, "text": text, "logprobs": logprobs, "finish_reason": finish}],
         **more,
     }
 
 
-async def _completion(answer: Answer) -> Response:
+async def _completion(answer: Answer, wanted: CompletionRequest) -> Response:
     done = await answer.done()
+    logprobs = None if wanted.logprobs is None else columns(answer.tokens)
     more = {"usage": usage_of(done), "hocket": answer.facts(done)}
-    return json_response(_object(answer, done.text, FINISHES[done.finish], **more))
+    return json_response(_object(answer, done.text, FINISHES[done.finish], logprobs=logprobs, **more))
 
 
 async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[bytes]:
     tail = {"usage": None} if wanted.has_usage else {}
+    begin = 0  # of the next token's text
     try:
         async for event in answer.events():
             if isinstance(event, Done):
@@ -95,7 +98,9 @@ async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[b
             elif isinstance(event, Notice):
                 yield sse(_object(answer, "", None, hocket={"notice": event.text}, **tail))
             else:
-                yield sse(_object(answer, event.text, None, hocket={"source": event.source}, **tail))
+                logprobs = None if wanted.logprobs is None else columns([event], begin)
+                begin += sum(map(len, logprobs["tokens"])) if logprobs else 0
+                yield sse(_object(answer, event.text, None, logprobs=logprobs, hocket={"source": event.source}, **tail))
         yield DONE
     except Refusal as refusal:
         yield sse(refusal.openai())

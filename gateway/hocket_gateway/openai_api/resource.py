@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
-from hocket_bus.messages import MAX_TURNS, Done
+from hocket_bus.messages import MAX_TURNS, Done, Token
 from hocket_client import Options
 from hocket_client.conversation import ROLES
 
 from ..citations import Citation
+from ..logprobs import entries, wanted_logprobs
 from ..questions import Answer
-from ..refusals import Refusal, no_probabilities, unsupported
+from ..refusals import Refusal, unsupported
 from .wanted import Content, Wanted, options_of, text_of
 
+LOGPROBS = "message.output_text.logprobs"  # what of a response may be included
 MAX_CHAIN = MAX_TURNS  # responses before this one that are asked with it
 
 
@@ -45,19 +48,22 @@ class ResponseRequest(Wanted, frozen=True, kw_only=True):
     include: list[str] | None = None
     user: str | None = None
 
+    @property
+    def has_logprobs(self) -> bool:
+        """Whether they are asked for: by this field, or by a number of the likeliest."""
+        return bool(self.top_logprobs) or LOGPROBS in (self.include or ())
+
 
 def response_options(wanted: ResponseRequest) -> Options:
     """The client's options, without the messages. Raises Refusal for what cannot be given."""
     if wanted.tools and wanted.tool_choice != "none":
         raise unsupported("tools", "hocket calls no tools", "leave out tools")
-    if wanted.top_logprobs or any("logprobs" in each for each in wanted.include or ()):
-        raise no_probabilities("top_logprobs")
     if wanted.conversation:
         raise unsupported("conversation", "there are no conversations", "use store and previous_response_id")
     kind = ((wanted.text or {}).get("format") or {}).get("type", "text")
     if kind != "text":
         raise unsupported("text", "an answer is text, in no other format", "leave out text.format")
-    options = options_of(wanted)
+    options = options_of(wanted, logprobs=wanted_logprobs(wanted.has_logprobs, wanted.top_logprobs))
     if wanted.max_output_tokens is not None:
         options["max_tokens"] = wanted.max_output_tokens
     return options
@@ -107,11 +113,11 @@ class Resource:
             "completed_at": int(time.time()),
             "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
             "usage": {
-                "input_tokens": 0,
+                "input_tokens": done.prompt_tokens,
                 "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
                 "output_tokens": tokens,
                 "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": tokens,
+                "total_tokens": done.prompt_tokens + tokens,
             },
             "hocket": self._answer.facts(done),
         }
@@ -128,7 +134,12 @@ class Resource:
 
     def part(self, text: str, citations: list[Citation]) -> dict[str, Any]:
         """The one part of the message."""
-        return {"type": "output_text", "text": text, "annotations": flat(citations), "logprobs": []}
+        logprobs = self.logprobs(self._answer.tokens) if text else []
+        return {"type": "output_text", "text": text, "annotations": flat(citations), "logprobs": logprobs}
+
+    def logprobs(self, tokens: Sequence[Token]) -> list[dict[str, Any]]:
+        """Of tokens, where they were asked for."""
+        return entries(tokens) if self._wanted.has_logprobs else []
 
     def _object(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         wanted = self._wanted
@@ -150,6 +161,7 @@ class Resource:
             "temperature": wanted.temperature if wanted.temperature is not None else 0.0,
             "top_p": wanted.top_p if wanted.top_p is not None else 0.9,
             "metadata": wanted.metadata or {},
+            "top_logprobs": wanted.top_logprobs or 0,
             "user": wanted.user,
             "usage": None,
             **_FIXED,
@@ -168,7 +180,6 @@ _FIXED: dict[str, Any] = {
     "text": {"format": {"type": "text"}},
     "tool_choice": "none",
     "tools": [],
-    "top_logprobs": 0,
     "truncation": "auto",  # the oldest turns go where the context is too short
 }
 

@@ -47,7 +47,7 @@ class _Events:
         part = self._resource.part(done.text, citations)
         for index, annotation in enumerate(flat(citations)):
             yield self.in_part("response.output_text.annotation.added", annotation_index=index, annotation=annotation)
-        yield self.in_part("response.output_text.done", text=done.text, logprobs=[])
+        yield self.in_part("response.output_text.done", text=done.text, logprobs=part["logprobs"])
         yield self.in_part("response.content_part.done", part=part)
         yield self.event("response.output_item.done", output_index=0, item=whole["output"][0])
         yield self.event(f"response.{whole['status']}", response=whole)
@@ -61,8 +61,8 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
             yield piece
         async for event in answer.events():
             if isinstance(event, Token):
-                extra = {"source": event.source}
-                yield made.in_part("response.output_text.delta", delta=event.text, logprobs=[], hocket=extra)
+                told = {"delta": event.text, "logprobs": resource.logprobs([event])}
+                yield made.in_part("response.output_text.delta", **told, hocket={"source": event.source})
             elif isinstance(event, Done):
                 citations = await gateway.citations(event, answer, base)
                 whole = resource.ended(event, citations)

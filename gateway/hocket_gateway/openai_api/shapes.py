@@ -17,6 +17,6 @@ def sse(value: object) -> bytes:
 
 
 def usage_of(done: Done) -> dict[str, Any]:
-    """Numbers of tokens. Those of the prompt are 0: the pair does not tell them, and each side reads one of its own."""
-    tokens = len(done.token_ids)
-    return {"prompt_tokens": 0, "completion_tokens": tokens, "total_tokens": tokens}
+    """Numbers of tokens. Those of the prompt were read on the device, with its passages."""
+    prompt, tokens = done.prompt_tokens, len(done.token_ids)
+    return {"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}

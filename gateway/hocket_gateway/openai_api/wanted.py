@@ -9,6 +9,7 @@ from msgspec import Struct
 from hocket_bus.messages import Unknown
 from hocket_client import Options
 
+from ..drawing import drawn
 from ..refusals import unsupported
 
 
@@ -59,26 +60,23 @@ class Wanted(Struct, frozen=True, kw_only=True):
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
-def options_of(wanted: Wanted) -> Options:
+def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
     """The client's options for what was said. Raises Refusal for what cannot be given."""
     if wanted.n not in (None, 1):
         raise unsupported("n", "one answer is given to a request", "ask again for another one, with another seed")
     for name in ("frequency_penalty", "presence_penalty", "logit_bias"):
         if getattr(wanted, name):
             raise unsupported(name, "tokens are drawn from the mixture of both sides as it is", f"leave out {name}")
-    options: Options = {}
-    if wanted.max_tokens is not None:
-        options["max_tokens"] = wanted.max_tokens
-    if wanted.temperature is not None:
-        options["temperature"] = wanted.temperature
-    if wanted.top_p is not None:
-        options["top_p"] = wanted.top_p
-    if wanted.seed is not None:
-        options["seed"] = wanted.seed % (1 << 64)
+    options = drawn(
+        max_tokens=wanted.max_tokens,
+        temperature=wanted.temperature,
+        top_p=wanted.top_p,
+        seed=wanted.seed,
+        stop=wanted.stop,
+        logprobs=logprobs,
+    )
     if wanted.unknown is not None:
         options["unknown"] = wanted.unknown
-    if wanted.stop:
-        options["stop"] = wanted.stop if isinstance(wanted.stop, str) else tuple(wanted.stop)
     return options
 
 

@@ -150,8 +150,8 @@ class Device(Bare):
     def _take(self, turn: Effects) -> None:
         super()._take(turn)
         assert self._dialogue is not None
-        for confirmed in turn.confirmed:
-            self._stream.token(step=confirmed.step, token=confirmed.token, text="", source=confirmed.source)
+        for each in turn.confirmed:
+            self._stream.token(step=each.step, token=each.token, text="", source=each.source, logprobs=[])
         if turn.confirmed and self._dialogue.exchange.ended:
             self._stream.end(_done(self._stream, self._dialogue, self._seed))
 

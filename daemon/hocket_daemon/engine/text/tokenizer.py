@@ -18,6 +18,7 @@ from hocket_bus.messages import Prompt, Task, Turn
 from ..sampling.distribution import VOCABULARY_LIMIT
 from .chat_template import rendered
 from .spelling import AnyTokenizer, Spelling
+from .token_bytes import TokenBytes
 
 Encode: TypeAlias = Callable[[str, str, str], list[int]]
 """Token ids of a layout's text before, somebody's text, and a layout's text behind it, without a BOS id."""
@@ -109,10 +110,15 @@ class Worded:
     def __init__(self, tokenizer: AnyTokenizer) -> None:
         self.tokenizer = tokenizer
         self._spelling = Spelling(tokenizer)
+        self._bytes = TokenBytes(tokenizer)
 
     def text(self, ids: list[int]) -> str:
         """The text of answer tokens, without special ones."""
         return text_of(self.tokenizer, ids)
+
+    def piece(self, id: int) -> bytes:
+        """The bytes of one token, which are its name where it is a special one."""
+        return self._bytes.of(id)
 
     def layout(self, task: Task, system: str = "", *, grounded: bool = True) -> Layout:
         """How a passage and a question are laid out, behind a line of a program's where there is one.

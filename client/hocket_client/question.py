@@ -152,7 +152,7 @@ class Options(TypedDict, total=False):
     top_p: float
     logprobs: int | None  # of how many of the likeliest tokens in each place, beside the token's own; None: of none
     documents: int  # passages a side
-    within: str  # a folder, or a document, of the asked side from which alone its passages are
+    within: str | tuple[str, ...]  # folders, or documents, of the asked side from which alone its passages are
     unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
     stop: str | tuple[str, ...]  # texts before which the answer ends
     ignore_eos: bool
@@ -181,7 +181,7 @@ def ask_message(
     top_p: float = DRAWN.top_p,
     logprobs: int | None = DRAWN.logprobs,
     documents: int = DEFAULTS.documents,
-    within: str = DEFAULTS.within,
+    within: str | tuple[str, ...] = (),
     unknown: Unknown = DEFAULTS.unknown,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
@@ -206,7 +206,7 @@ def ask_message(
         sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs),
         task=task,
         documents=documents,
-        within=within,
+        within=[within] if within and isinstance(within, str) else list(within),
         unknown=unknown,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,

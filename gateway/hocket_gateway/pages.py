@@ -25,7 +25,7 @@ async def document(request: Request) -> Response:
     person: Person = request.state.person
     name = request.path_params["name"]
     if not person.may_read(name):
-        raise Refusal(403, "this key may not read that document", "it reads one folder alone", "not_allowed")
+        raise Refusal(403, "this key may not read that document", "it reads its own folders alone", "not_allowed")
     try:
         return PlainTextResponse(await gateway.documents.text(name), headers=HEADERS)
     except BadRequest as error:

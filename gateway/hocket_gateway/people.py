@@ -30,16 +30,20 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: str = ""
     digest: str = ""  # SHA-256 of the key, in hexadecimal
     alone_only: bool = False  # the cloud is told nothing
-    folder: str = ""  # of the device, from which alone passages are; empty: all are
+    folders: tuple[str, ...] = ()  # of the device, from which alone passages are; empty: from all
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
 
     def may_read(self, document: str) -> bool:
-        """Whether a document is in the person's folder, or is the one that was named in its place."""
-        folder = self.folder
-        return not folder or document == folder or document.startswith(folder.rstrip("/") + "/")
+        """Whether a document is in one of the person's folders, or is one that was named in the place of a folder."""
+        return not self.folders or any(lies_in(document, folder) for folder in self.folders)
 
 
 NOBODY = Person()
+
+
+def lies_in(document: str, folder: str) -> bool:
+    """Whether a document is in a folder, or is what was named in its place."""
+    return document == folder or document.startswith(folder.rstrip("/") + "/")
 
 
 class People:
@@ -103,7 +107,7 @@ def listed(file: Path) -> list[Person]:
         raise BadConfiguration(f"{file}: {error}", "mend the file, or remove it and make new keys") from error
 
 
-def invite(file: Path, name: str, *, alone_only: bool = False, folder: str = "", at_once: int = 0) -> str:
+def invite(file: Path, name: str, *, alone_only: bool = False, folders: tuple[str, ...] = (), at_once: int = 0) -> str:
     """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
     people = listed(file)
     if not NAME.fullmatch(name):
@@ -111,7 +115,7 @@ def invite(file: Path, name: str, *, alone_only: bool = False, folder: str = "",
     if any(person.name == name for person in people):
         raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
     key = PREFIX + secrets.token_urlsafe(32)
-    person = Person(name=name, digest=_digest(key), alone_only=alone_only, folder=folder, at_once=at_once)
+    person = Person(name=name, digest=_digest(key), alone_only=alone_only, folders=folders, at_once=at_once)
     _save(file, [*people, person])
     return key
 

@@ -164,8 +164,8 @@ class Questions:
         full["mode"], full["alone"] = way.mode, way.alone
         full["deadline_s"] = self._settings.deadline_s
         full.setdefault("max_tokens", self._settings.max_tokens)
-        if person.folder:
-            full["within"] = person.folder
+        if person.folders:
+            full["within"] = person.folders
         return full
 
     async def _begin(self, options: Options, question: str | None) -> AsyncStream:

@@ -75,10 +75,10 @@ class StoredDocuments:
                 break
         return "".join(parts)
 
-    async def search(self, query: str, number: int, within: str) -> list[Passage]:
-        """The best passages for a query, of a folder alone where one is named. Raises HocketError."""
+    async def search(self, query: str, number: int, within: Sequence[str]) -> list[Passage]:
+        """The best passages for a query, of folders alone where some are named. Raises HocketError."""
         self._check()
-        asked = Search(request=os.urandom(16), query=query, k=number, within=within)
+        asked = Search(request=os.urandom(16), query=query, k=number, within=list(within))
         return list((await self._ask(asked, Passages)).passages)
 
     async def listed(self, offset: int) -> Documents:

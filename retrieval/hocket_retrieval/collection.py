@@ -121,7 +121,7 @@ class Collection:
         """Names of what passages can be scored by, the best first."""
         return self._searcher.scorers
 
-    def search(self, query: str, k: int, scorer: str = "", within: str = "") -> SearchResult:
+    def search(self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = ()) -> SearchResult:
         """The best `k` passages `within` a folder, or of all; none when nothing is ingested.
 
         Raises QueryError, IndexBuilding.

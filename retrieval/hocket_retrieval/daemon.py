@@ -192,7 +192,7 @@ class Daemon:
     def _search(self, message: m.Search) -> m.Passages:
         started = time.perf_counter()
         collection = self._loaded()
-        result = collection.search(message.query, message.k, message.scorer, message.within)
+        result = collection.search(message.query, message.k, message.scorer, tuple(message.within))
         return replies.passages(message.request, result, collection.scorers, time.perf_counter() - started)
 
     def _extract(self, message: m.Extract) -> m.Extracted:

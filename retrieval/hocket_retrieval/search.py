@@ -74,10 +74,10 @@ class Searcher:
         self._reranker = reranker
         self.scorers = [model.fingerprint for model in (reranker, embedder) if model]
 
-    def search(self, query: str, k: int, scorer: str = "", within: str = "") -> SearchResult:
+    def search(self, query: str, k: int, scorer: str = "", within: tuple[str, ...] = ()) -> SearchResult:
         """The best `k` passages of different text, by `scorer` if it is one of `scorers`. Raises QueryError.
 
-        `within` is a folder, or a document, that alone is searched; empty: all are.
+        `within` are folders, or documents, that alone are searched; empty: all are.
         """
         query, reranker = check_query(query, k), self._reranker_of(scorer)
         vector = self._embedder.query(query)

@@ -43,7 +43,7 @@ class SkippedFiles:
         """Forget these paths and all below them, but for the files that are `spared`."""
         stays = frozenset(spared)
         with self._file.writing() as connection:
-            for folder in filter(None, map(folder_of, paths)):
+            for folder in map(folder_of, filter(None, paths)):
                 sql = "SELECT name FROM skipped WHERE name = ? OR (name >= ? AND name < ?)"
                 found = connection.execute(sql, folder).fetchall()
                 connection.executemany(

@@ -63,7 +63,7 @@ def test_whatever_is_lost_on_the_way_the_reader_gets_all_or_is_told(
         while assembly.done is None:
             for _ in range(rng.randint(0, 30)):
                 if stream.seq < tokens:
-                    stream.token(step=stream.seq, token=stream.seq, text="t", source="both", logprobs=[])
+                    stream.token(step=stream.seq, token=stream.seq, text="t", source="both")
                 elif stream.ended_s is None:
                     stream.end(done(stream))
             assert all(event.seq < assembly._next + window for event in way if isinstance(event, Token | Done))
@@ -104,7 +104,7 @@ class Publisher:
     def burst(self, assembly: Assembly) -> Stream:
         stream = self.streams.open(assembly.ask, b"", "")
         for number in range(BURST):
-            stream.token(step=number, token=number, text="t", source="both", logprobs=[])
+            stream.token(step=number, token=number, text="t", source="both")
         stream.end(done(stream))
         return stream
 
@@ -209,7 +209,7 @@ def test_ended_streams_keep_a_bounded_amount_together() -> None:
     opened = [streams.open(asked(bytes(16), 1), b"", "") for _ in range(3 * ENDED_LOGS)]
     for stream in opened:
         for number in range(2 * TIGHT // 64):
-            stream.token(step=number, token=number, text="t", source="both", logprobs=[])
+            stream.token(step=number, token=number, text="t", source="both")
         stream.end(done(stream))
         streams.forget()
     kept = [stream for stream in opened if is_kept(streams, stream)]
@@ -226,7 +226,7 @@ def test_one_keys_ended_streams_drive_out_no_others() -> None:
         hostile = [streams.open(asked(bytes(16), 1), b"", "hostile") for _ in range(40 * ENDED_LOGS)]
         for stream in honest + hostile:
             for number in range(events):
-                stream.token(step=number, token=number, text="t", source="both", logprobs=[])
+                stream.token(step=number, token=number, text="t", source="both")
             stream.end(done(stream))
             streams.forget()
         assert all(is_kept(streams, stream) for stream in honest)

@@ -96,7 +96,7 @@ class FakeRetrieval:
     scorers: list[str]
     asked: list[Callable[[], None]] = field(default_factory=list)
     used: list[str] = field(default_factory=list)  # the scorers that searches named
-    within: list[str] = field(default_factory=list)  # the folders that searches named
+    within: list[tuple[str, ...]] = field(default_factory=list)  # the folders that searches named
     scored: list[str] = field(default_factory=list)  # the texts that passages were compared with
     search_fails: HocketError | None = None
     score_fails: HocketError | None = None
@@ -108,10 +108,15 @@ class FakeRetrieval:
         """What was asked is answered all the same, and nobody hears it."""
 
     def search(
-        self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None], within: str = ""
+        self,
+        query: str,
+        k: int,
+        scorer: str,
+        done: Callable[[Passages | HocketError], None],
+        within: Sequence[str] = (),
     ) -> None:
         self.used.append(scorer)
-        self.within.append(within)
+        self.within.append(tuple(within))
         self.asked.append(lambda: done(self.search_fails or self._found(query, k, scorer)))
 
     def score(

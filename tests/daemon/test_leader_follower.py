@@ -110,21 +110,21 @@ def test_breaks_leave_only_the_solo_steps_that_are_recorded(sides: Made, method:
 
 def test_a_folder_is_searched_alone_where_the_question_was_asked(sides: Made) -> None:
     """The other side searches all that it has, and is told nothing of it."""
-    both = sides(ask(within="/home/anna/letters"))
+    both = sides(ask(within=["/home/anna/letters"]))
     both.begin()
     both.run_to_the_end()
-    assert set(both.device.retrieval.within) == {"/home/anna/letters"}
-    assert set(both.cloud.retrieval.within) == {""}
+    assert set(both.device.retrieval.within) == {("/home/anna/letters",)}
+    assert set(both.cloud.retrieval.within) == {()}
     assert not [message for message in both.said if b"letters" in b"".join(encode(message))]
 
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_folder_in_which_nothing_is_found_is_named(sides: Made, alone: bool) -> None:
     """Whoever has named it learns that no passage of it is in the answer."""
-    both = sides(ask(within="/nowhere", alone=alone), device=part("device", [], seed=1))
+    both = sides(ask(within=["/nowhere", "/else"], alone=alone), device=part("device", [], seed=1))
     both.begin()
     both.run_to_the_end()
-    assert [notice for notice in both.reader.notices if "nothing is found in /nowhere" in notice]
+    assert [notice for notice in both.reader.notices if "nothing is found in /nowhere, /else" in notice]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

@@ -79,17 +79,17 @@ def test_documents_and_status_are_listed(front: Served) -> None:
 
 def test_rights_are_those_of_the_key(front: Served) -> None:
     """No key, no tools; the device alone; one folder."""
-    key = people.invite(front.people, "anna", alone_only=True, folder="letters")
+    key = people.invite(front.people, "anna", alone_only=True, folders=("letters",))
     try:
         assert httpx2.post(f"{front.url}/mcp", json={}).status_code == 401
         assert called(front, "ask", key, question="kala?").structured_content["model"] == "hocket-alone"
         assert front.retrieval is not None
-        assert front.retrieval.searched[-1].within == "letters"
+        assert front.retrieval.searched[-1].within == ["letters"]
         refused = called(front, "ask", key, question="kala?", model="hocket")
         assert refused.is_error
         assert "hocket-alone" in refused.content[0].text
         called(front, "search", key, query="kala")
-        assert front.retrieval.searched[-1].within == "letters"
+        assert front.retrieval.searched[-1].within == ["letters"]
         assert called(front, "documents", key).structured_content["documents"] == ["letters/a"]
     finally:
         front.people.unlink()

@@ -96,7 +96,7 @@ def test_a_wheel_has_them() -> None:
 @pytest.fixture
 def key(front: Served) -> Iterator[str]:
     """One that reads a folder; keys are asked for meanwhile."""
-    yield people.invite(front.people, "anna", folder="letters")
+    yield people.invite(front.people, "anna", folders=("letters",))
     front.people.unlink()
 
 

@@ -112,10 +112,10 @@ def test_what_is_asked_with_a_key_for_alone_stays(front: Served, names: Iterator
 
 def test_a_key_for_a_folder_reads_that_alone(front: Served, names: Iterator[str]) -> None:
     """The device searches there and nowhere else, and no other document is shown."""
-    key = people.invite(front.people, next(names), folder="/home/anna/letters")
+    key = people.invite(front.people, next(names), folders=("/home/anna/letters",))
     assert post(front, key).status_code == 200
     assert front.retrieval is not None
-    assert front.retrieval.searched[-1].within == "/home/anna/letters"
+    assert front.retrieval.searched[-1].within == ["/home/anna/letters"]
     for name in ("device-0", "/home/anna/letters2/x.md", "/home/anna/letters/../x.md"):
         assert httpx2.get(f"{front.url}/documents/{name}", headers=bearer(key)).status_code in (403, 404)
 
@@ -167,15 +167,16 @@ def test_strangers_cannot_ask_without_keys(tmp_path: Path) -> None:
 def test_keys_are_made_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Printed once, listed without the key, taken away."""
     home = ["--home", str(tmp_path / "home")]
-    assert run(["serve", "keys", "new", "anna", "--alone-only", "--in", "/letters", "--at-once", "2", *home]) == 0
+    rights = ["--alone-only", "--in", "/letters", "--in", "/a", "--at-once", "2"]
+    assert run(["serve", "keys", "new", "anna", *rights, *home]) == 0
     key = capsys.readouterr().out.strip()
     file = tmp_path / "home" / "serve-keys.json"
     person = People(file).of(key)
-    assert (person.name, person.alone_only, person.folder, person.at_once) == ("anna", True, "/letters", 2)
+    assert (person.name, person.alone_only, person.folders, person.at_once) == ("anna", True, ("/letters", "/a"), 2)
     assert run(["serve", "keys", "new", "anna", *home]) == 2
     assert run(["serve", "keys", "list", "--json", *home]) == 0
     (listed,) = json.loads(capsys.readouterr().out)
-    assert listed == {"name": "anna", "alone_only": True, "in": "/letters", "at_once": 2}
+    assert listed == {"name": "anna", "alone_only": True, "in": ["/letters", "/a"], "at_once": 2}
     assert run(["serve", "keys", "revoke", "anna", *home]) == 0
     assert run(["serve", "keys", "revoke", "anna", *home]) == 2
     assert People(file).are_asked_for_keys

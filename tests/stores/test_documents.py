@@ -210,7 +210,7 @@ def test_names_are_taken_as_they_are(store):
     with store.moment() as moment:
         assert [info.name for info in moment.documents()] == sorted(ODD, key=str.encode)
         for name in ODD:
-            for found in (moment.by_words("brick", 99, name), moment.by_meaning(vector_of("x"), 99, name)):
+            for found in (moment.by_words("brick", 99, (name,)), moment.by_meaning(vector_of("x"), 99, (name,))):
                 assert [chunk.document for chunk in moment.chunks(found)] == [name]
     store.remove(ODD[:-1])
     with store.moment() as moment:
@@ -233,7 +233,7 @@ def test_an_empty_store_answers(store):
         finish()
     with store.moment() as moment:
         assert moment.totals() == (0, 0)
-        assert moment.by_words("brick", 9) == moment.by_meaning(vector_of("x"), 9, "/a") == {}
+        assert moment.by_words("brick", 9) == moment.by_meaning(vector_of("x"), 9, ("/a",)) == {}
         assert moment.ids().tolist() == moment.documents() == moment.stale("") == moment.texts(0, 9) == []
         assert moment.frequency("brick", 9) == 0
         assert moment.document("a") is None

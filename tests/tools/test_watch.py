@@ -69,8 +69,8 @@ def found(home: Home, wanted: dict[str, str]) -> dict[str, list[str]]:
     """What a search of each document alone finds; no search of all finds what is no longer there."""
     with Caller(home.listening("device-retrieval")) as caller:
 
-        def search(query: str, within: str = "") -> list[Passage]:
-            return caller.ask(Search(request=os.urandom(16), query=query, k=64, within=within), Passages).passages
+        def search(query: str, *within: str) -> list[Passage]:
+            return caller.ask(Search(request=os.urandom(16), query=query, k=64, within=list(within)), Passages).passages
 
         for query in ("Words of note", "Words number", *(Path(name).stem for name in [*wanted][:20])):
             assert {passage.document for passage in search(query)} <= {*wanted}

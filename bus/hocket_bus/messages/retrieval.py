@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from .types import Conversation, Count, Entry, Id, Line, Message, Name, Record, Scorers, Seconds
+from .types import Conversation, Count, Entry, Folders, Id, Line, Message, Name, Record, Scorers, Seconds
 
 MAX_PATHS = 1_000  # of one request
 
@@ -14,14 +14,14 @@ MAX_PATHS = 1_000  # of one request
 class Search(Message, frozen=True):
     """Ask for the best `k` passages, by the scorer of this name where there is one, else by the best that there is.
 
-    `within` is a folder, or a document, that alone is searched; empty: all are.
+    `within` are folders, or documents, that alone are searched; empty: all are.
     """
 
     request: Id
     query: Annotated[str, Meta(max_length=100_000)]
     k: Annotated[int, Meta(ge=0, le=64)] = 2
     scorer: Line = ""
-    within: Annotated[str, Meta(max_length=4_096)] = ""
+    within: Folders = []
 
 
 class Passage(Record, frozen=True):

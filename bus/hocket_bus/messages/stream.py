@@ -17,6 +17,7 @@ from .types import (
     Count,
     Digest,
     Entry,
+    Folders,
     Id,
     Line,
     LogProbability,
@@ -91,7 +92,7 @@ class Ask(Message, frozen=True):
     """One question, for one mode; `options` are that mode's own, None stands for its defaults.
 
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
-    be published beyond those that the client has said it has read. `within` is a folder, or a document, of the asked
+    be published beyond those that the client has said it has read. `within` are folders, or documents, of the asked
     side from which alone its passages are; empty: all are searched. `unknown` is what comes of a question that nothing
     found is about: a sentence that says so, an answer with a notice, or an answer.
     """
@@ -106,7 +107,7 @@ class Ask(Message, frozen=True):
     documents: Annotated[int, Meta(ge=0, le=64)] = 2
     stop: Annotated[list[Line], Meta(max_length=16)] = []
     ignore_eos: bool = False
-    within: Annotated[str, Meta(max_length=4_096)] = ""
+    within: Folders = []
     unknown: Unknown = "say"
     deadline_s: Seconds = 120.0
     window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512

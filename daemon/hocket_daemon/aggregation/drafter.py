@@ -46,8 +46,8 @@ class DraftingSession(Protocol):
         """The key for which this side works."""
 
     @property
-    def within(self) -> str:
-        """The folder from which alone this side's passages are; empty: all are searched."""
+    def within(self) -> Sequence[str]:
+        """The folders from which alone this side's passages are; empty: all are searched."""
 
     @property
     def rtt_s(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
-    within = ""
+    within: Sequence[str] = ()
 
     def __init__(self, services: Services, begin: Begin, peer: Peer, scheduler: Callable[[], Scheduler]) -> None:
         self.closed = False

@@ -38,7 +38,7 @@ from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Effects
 from .drafter import Drafter
 from .exchange import Confirmed
-from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, nothing_found, options_of
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
 from .lookahead import MAX_LOOKAHEAD
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
@@ -115,7 +115,7 @@ class Leader(Leading):
         if self._partner.alone:
             self._check_documents()
         elif self._begin.documents and not self._drafter.documents:
-            missing = f"nothing is found in {self.within}" if self.within else "no documents are ingested on this side"
+            missing = found_in(self.within) if self.within else "no documents are ingested on this side"
             self._reply.notice(f"{missing}: the cloud's alone decide (η = 0)")
         else:
             self._agree()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hocket_bus.errors import Unavailable
@@ -40,9 +40,14 @@ def options_of(ask: Ask) -> AggregationOptions:
     return ask.options if isinstance(ask.options, AggregationOptions) else AggregationOptions()
 
 
-def nothing_found(side: Side, ready: Ready | None, within: str) -> Unavailable:
+def nothing_found(side: Side, ready: Ready | None, within: Sequence[str]) -> Unavailable:
     """What is missing where the leader's `side` has no passage; the other one may have said what it has."""
     if within:
-        return Unavailable(f"nothing is found in {within}", "name another folder, or search all documents")
+        return Unavailable(found_in(within), "name another folder, or search all documents")
     where = "on either side" if ready is not None and ready.documents == 0 else f"on the {side}"
     return Unavailable(f"no documents are ingested {where}", f"run: hocket ingest --side {side} PATH")
+
+
+def found_in(within: Sequence[str]) -> str:
+    """The words for folders that have no passage."""
+    return f"nothing is found in {', '.join(within)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Literal
 
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 class Follower:
     """Lives until the device ends the session, or is silent for too long."""
 
-    within = ""
+    within: Sequence[str] = ()
 
     def __init__(self, services: Services, opening: Dispatch, peer: Peer, on_first: Callable[[], None]) -> None:
         """`on_first` is told the first token of an answer that begins here."""

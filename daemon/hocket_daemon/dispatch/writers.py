@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
@@ -21,8 +22,8 @@ class WritingSession(Protocol):
         """The key for which this side works."""
 
     @property
-    def within(self) -> str:
-        """The folder from which alone this side's passages are; empty: all are searched."""
+    def within(self) -> Sequence[str]:
+        """The folders from which alone this side's passages are; empty: all are searched."""
 
     def on_found(self) -> None:
         """This side's own writer has its passages."""

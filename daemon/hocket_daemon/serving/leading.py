@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from math import inf
 
 from hocket_bus.errors import HocketError
@@ -23,7 +24,7 @@ class Leading(ABC):
     def __init__(self, services: Services, reply: Reply) -> None:
         self.closed = False
         self.user = reply.user  # the key of whoever asked
-        self.within = reply.ask.within  # the folder from which alone this side's passages are
+        self.within: Sequence[str] = reply.ask.within  # the folders from which alone this side's passages are
         self._services = services
         self._reply = reply
         self._written: Finish | None = None  # the answer lacks nothing but the other side's sources

@@ -87,7 +87,7 @@ class Stream:
         """Seconds since the request arrived."""
         return time.monotonic() - self.started_s
 
-    def token(self, *, step: int, token: int, text: str, source: Source, logprobs: list[Logprob]) -> float:
+    def token(self, *, step: int, token: int, text: str, source: Source, logprobs: Sequence[Logprob] = ()) -> float:
         """Publish a token; returns its time in seconds since the request."""
         self._emit(
             Token(
@@ -98,7 +98,7 @@ class Stream:
                 text=text,
                 source=source,
                 t_s=(t_s := self.age_s),
-                logprobs=logprobs,
+                logprobs=list(logprobs),
             )
         )
         return t_s

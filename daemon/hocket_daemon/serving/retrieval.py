@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, get_args
@@ -77,10 +77,15 @@ class Lookups:
         self._asked: set[bytes] = set()
 
     def search(
-        self, query: str, k: int, scorer: str, done: Callable[[Passages | HocketError], None], within: str = ""
+        self,
+        query: str,
+        k: int,
+        scorer: str,
+        done: Callable[[Passages | HocketError], None],
+        within: Sequence[str] = (),
     ) -> None:
         """Find passages by `scorer`, see Search; `done` gets them or an error, within a deadline."""
-        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=within), done)
+        self.ask(Search(request=os.urandom(16), query=query, k=k, scorer=scorer, within=list(within)), done)
 
     def score(
         self, query: str, passages: list[Passage], scorer: str, done: Callable[[list[float] | HocketError], None]

@@ -151,7 +151,7 @@ class Device(Bare):
         super()._take(turn)
         assert self._dialogue is not None
         for each in turn.confirmed:
-            self._stream.token(step=each.step, token=each.token, text="", source=each.source, logprobs=[])
+            self._stream.token(step=each.step, token=each.token, text="", source=each.source)
         if turn.confirmed and self._dialogue.exchange.ended:
             self._stream.end(_done(self._stream, self._dialogue, self._seed))
 

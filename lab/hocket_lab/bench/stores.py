@@ -166,7 +166,7 @@ def _searched(store: DocumentStore, made: Made, *, owned: bool) -> Row:
         among = slice(owner * made.settings.owned, (owner + 1) * made.settings.owned) if owned else slice(0, None)
         began_s = time.perf_counter()
         with store.moment() as moment:
-            within = f"/owner-{owner}" if owned else ""
+            within = (f"/owner-{owner}",) if owned else ()
             by_words = moment.by_words(words, CANDIDATES, within)
             by_meaning = moment.by_meaning(vector, CANDIDATES, within)
             ids = fuse(by_words, by_meaning)[:PASSAGES]

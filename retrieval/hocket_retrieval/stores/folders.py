@@ -13,9 +13,7 @@ class Folder(NamedTuple):
     end: str
 
 
-def folder_of(within: str) -> Folder | None:
-    """What lies in a folder, or is one document; None: everything."""
-    if not within:
-        return None
-    name = within.rstrip("/")
+def folder_of(path: str) -> Folder:
+    """What lies in a folder, or is one document."""
+    name = path.rstrip("/")
     return Folder(name, name + "/", name + chr(ord("/") + 1))

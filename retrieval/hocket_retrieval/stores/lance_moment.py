@@ -78,7 +78,7 @@ class LanceMoment:
         """The vectors of those digests, in hexadecimal, that have one."""
         return self._vectors(digests, "digest", "vector")
 
-    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+    def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """LanceDB's BM25 of plain words, by PLAIN, and of forms, best first; its frequencies are those of all chunks.
 
         Each of the two columns has its own length in it, so scores are not quite FTS5's.
@@ -115,7 +115,7 @@ class LanceMoment:
         ]
         return sorted(set.intersection(*found)) if found else []
 
-    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+    def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Cosines of the chunks nearest to a [dimension] vector of length 1 by their ids, nearest first.
 
         Exact among SCANNED chunks or fewer. Among more, the index of meaning may miss some; a scan takes its place

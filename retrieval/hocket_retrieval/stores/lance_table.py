@@ -14,6 +14,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import reduce
+from operator import or_
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
@@ -159,12 +161,14 @@ def rows_of(table: Table, where: Expr | None, *columns: str) -> pa.Table:
 CHUNKS = col("ordinal") >= lit(0)
 
 
-def chunks_within(within: str) -> Expr:
-    """The chunks of a folder, of one document, or all."""
-    if (folder := folder_of(within)) is None:
-        return CHUNKS
+def chunks_within(within: Sequence[str]) -> Expr:
+    """The chunks of folders, of single documents, or all."""
     name = col("document")
-    return CHUNKS & ((name == lit(folder.name)) | ((name >= lit(folder.first)) & (name < lit(folder.end))))
+    parts = [
+        (name == lit(folder.name)) | ((name >= lit(folder.first)) & (name < lit(folder.end)))
+        for folder in map(folder_of, within)
+    ]
+    return CHUNKS & reduce(or_, parts) if parts else CHUNKS
 
 
 def one_of(column: str, values: Sequence[Any]) -> Expr:

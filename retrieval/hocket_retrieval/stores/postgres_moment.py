@@ -79,14 +79,14 @@ class PostgresMoment:
         known = self._rows("SELECT digest FROM vectors WHERE digest = ANY (%s)", list(digests))
         return {*digests} - {bytes(digest) for (digest,) in known}
 
-    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+    def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Scores of chunks, best first: PostgreSQL has no BM25, so this is one like it, without a chunk's length.
 
         A word counts by its inverse document frequency, which is the server's estimate above COUNTED chunks, and by
         `ts_rank`, which grows with its count in the chunk from 0.6 towards 1. Plain words count PLAIN_WEIGHT of forms.
         """
         terms = self._terms(query) if limit > 0 else []
-        # Of a small folder every chunk is read; the index would give all of the whole store.
+        # Of small folders every chunk is read; the index would give all of the whole store.
         small = self._matches(within) * 10 < self.totals()[1]
         found: dict[int, float] = {}
         for some in range(len(terms) if small else 1, len(terms) + 1) if terms else ():
@@ -111,7 +111,7 @@ class PostgresMoment:
         ]
         return sorted(set.intersection(*found)) if found else []
 
-    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+    def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Cosines of the chunks nearest to a [dimension] vector of length 1 by their ids, nearest first.
 
         Exact among SCANNED chunks or fewer. Among more, the index of meaning may miss some; a scan takes its place
@@ -153,21 +153,22 @@ class PostgresMoment:
                  WHERE c.id = ANY (%s) ORDER BY c.id"""
         return self._rows(sql, ids.tolist())
 
-    def _nearest(self, vector: Vectors, limit: int, within: str, distance: Composable) -> dict[int, float]:
+    def _nearest(self, vector: Vectors, limit: int, within: tuple[str, ...], distance: Composable) -> dict[int, float]:
         sql = """SELECT c.id, v.vector <#> %s::vector FROM vectors v JOIN chunks c ON c.vector = v.id
                  JOIN documents d ON d.id = c.document WHERE {} ORDER BY {} LIMIT %s"""
         self._connection.execute("SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 400")
-        folder, text = folder_of(within), vector_text(vector)
-        query = SQL(sql).format(_IN_FOLDER if folder else SQL("true"), distance)
-        rows = self._connection.execute(query, [text, *(folder or ()), text, limit]).fetchall()
+        where, values = _in_folders(within)
+        text, query = vector_text(vector), SQL(sql).format(where, distance)
+        rows = self._connection.execute(query, [text, *values, text, limit]).fetchall()
         return {id: -distance for id, distance in sorted(rows, key=lambda row: (row[1], row[0]))}
 
-    def _matches(self, within: str) -> int:
-        """How many chunks a folder has."""
-        if (folder := folder_of(within)) is None:
+    def _matches(self, within: tuple[str, ...]) -> int:
+        """How many chunks the folders have."""
+        if not within:
             return self.totals()[1]
-        query = SQL("SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {}").format(_IN_FOLDER)
-        ((count,),) = self._connection.execute(query, folder).fetchall()
+        where, values = _in_folders(within)
+        query = SQL("SELECT coalesce(sum(d.chunks), 0) FROM documents d WHERE {}").format(where)
+        ((count,),) = self._connection.execute(query, values).fetchall()
         return int(count)
 
     def _terms(self, query: str) -> list[_Term]:
@@ -191,15 +192,17 @@ class PostgresMoment:
         (((plan,),),) = self._connection.execute(query).fetchall()
         return max(count, int(plan["Plan"]["Plan Rows"]))
 
-    def _ranked(self, terms: Sequence[_Term], some: int, limit: int, within: str, *, scan: bool) -> dict[int, float]:
+    def _ranked(
+        self, terms: Sequence[_Term], some: int, limit: int, within: tuple[str, ...], *, scan: bool
+    ) -> dict[int, float]:
         """The best of the chunks that have one of the first terms, by all terms."""
         score = SQL(" + ").join([SQL("%s * ts_rank(%s::real[], w.words, %s::tsquery)")] * len(terms))
         has = SQL("(w.words @@ %s::tsquery) IS TRUE" if scan else "w.words @@ %s::tsquery")
-        folder = folder_of(within)
-        where = SQL(_JOINED + " WHERE {} AND").format(_IN_FOLDER) if folder else SQL("WHERE")
+        chosen, folders = _in_folders(within)
+        where = SQL(_JOINED + " WHERE {} AND").format(chosen) if within else SQL("WHERE")
         sql = SQL("SELECT w.chunk, {} AS score FROM words w {} {} ORDER BY score DESC, w.chunk LIMIT %s")
         weights = [value for term in terms for value in (term.weight, _SHARES, term.text)]
-        values = [*weights, *(folder or ()), " | ".join(term.text for term in terms[:some]), limit]
+        values = [*weights, *folders, " | ".join(term.text for term in terms[:some]), limit]
         rows = self._connection.execute(sql.format(score, where, has), values)
         return {chunk: float(score) for chunk, score in rows}
 
@@ -217,6 +220,12 @@ class PostgresMoment:
 
 _JOINED = "JOIN chunks c ON c.id = w.chunk JOIN documents d ON d.id = c.document"
 _IN_FOLDER = SQL("(d.name = %s OR d.name >= %s AND d.name < %s)")
+
+
+def _in_folders(within: tuple[str, ...]) -> tuple[Composable, list[str]]:
+    """Whether a document lies in one of the folders, or is one of them, and the values for that; empty: always."""
+    where = SQL("({})").format(SQL(" OR ").join([_IN_FOLDER] * len(within))) if within else SQL("true")
+    return where, [value for path in within for value in folder_of(path)]
 
 
 def quoted(word: str) -> str:

@@ -19,10 +19,10 @@ from .records import Change, Chunk, Document, DocumentInfo, Ids, NewChunk, Vecto
 class TextIndex(Protocol):
     """Chunks by their words, as lexical.py cuts them."""
 
-    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+    def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Scores above 0 of the best chunks that have a word of `query`, by their ids, best first.
 
-        They compare within one result only. `within` is a folder, or one document's name; empty: everywhere.
+        They compare within one result only. `within` are folders, or names of documents; empty: everywhere.
         """
         ...
 
@@ -38,7 +38,7 @@ class TextIndex(Protocol):
 class VectorIndex(Protocol):
     """Chunks by their meaning."""
 
-    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+    def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Cosines of the chunks nearest to a [dimension] vector of length 1 by their ids, nearest first."""
         ...
 

@@ -15,8 +15,7 @@ from .outlines import outline_of
 from .records import Chunk, Document, DocumentInfo, Ids, Vectors
 from .word_index import RANK, match_expression, phrase, term
 
-_WITHIN = """SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document
-             WHERE d.name = ?1 OR (d.name >= ?2 AND d.name < ?3)"""
+_IN_FOLDER = "(d.name = ? OR d.name >= ? AND d.name < ?)"
 
 
 class SqliteMoment:
@@ -62,18 +61,16 @@ class SqliteMoment:
         sql = "SELECT 1 FROM vectors WHERE digest = ?"
         return {digest for digest in digests if not self._connection.execute(sql, (digest,)).fetchone()}
 
-    def by_words(self, query: str, limit: int, within: str = "") -> dict[int, float]:
+    def by_words(self, query: str, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """BM25, above 0, of the best chunks that have a word of the query, by their ids, best first."""
         expression = match_expression(query)
         if not expression:
             return {}
-        folder = folder_of(within)
-        among = (
-            f"AND +rowid IN ({_WITHIN})" if folder else ""
-        )  # "+": else every id is looked for by a search of its own
-        sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ?4 {among}
-                  ORDER BY bm25 DESC, rowid LIMIT ?5"""
-        return dict(self._connection.execute(sql, (*(folder or ("", "", "")), expression, limit)).fetchall())
+        chosen, values = _chunks_within(within)
+        among = f"AND +rowid IN ({chosen})" if within else ""  # "+": else each id is looked for by a search of its own
+        sql = f"""SELECT rowid, -{RANK} AS bm25 FROM words WHERE words MATCH ? {among}
+                  ORDER BY bm25 DESC, rowid LIMIT ?"""
+        return dict(self._connection.execute(sql, (expression, *values, limit)).fetchall())
 
     def frequency(self, word: str, limit: int) -> int:
         """How many chunks have a word of `content_words`, counted up to `limit`."""
@@ -91,12 +88,11 @@ class SqliteMoment:
         sql = "SELECT name FROM documents WHERE id = ?"
         return [self._connection.execute(sql, (document,)).fetchone()[0] for document in sorted(documents)]
 
-    def by_meaning(self, vector: Vectors, limit: int, within: str = "") -> dict[int, float]:
+    def by_meaning(self, vector: Vectors, limit: int, within: tuple[str, ...] = ()) -> dict[int, float]:
         """Cosines of the nearest chunks by their ids, nearest first; of those that have gone since none."""
-        folder = folder_of(within)
         among = None
-        if folder:
-            among = ids_of(self._connection.execute(_WITHIN, folder))
+        if within:
+            among = ids_of(self._connection.execute(*_chunks_within(within)))
         elif self._index.state != self.state():  # what came to it since this moment began is left out
             among = self.ids()
         return self._index.search(vector, limit, among)
@@ -164,3 +160,10 @@ def state_of(connection: sqlite3.Connection) -> str:
 def ids_of(rows: Iterable[tuple[Any, ...]]) -> Ids:
     """The first column of `rows`, as an array of their number."""
     return np.array([row[0] for row in rows], dtype=np.int64)
+
+
+def _chunks_within(within: tuple[str, ...]) -> tuple[str, list[str]]:
+    """A query for the ids of the chunks of folders or documents, and its values."""
+    where = " OR ".join([_IN_FOLDER] * len(within))
+    sql = f"SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document WHERE {where}"
+    return sql, [value for path in within for value in folder_of(path)]

@@ -40,7 +40,10 @@ To = Annotated[
     typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
 ]
 Within = Annotated[
-    str, typer.Option("--in", metavar="PATH", help="Read this folder, or document, alone; the cloud reads as ever.")
+    list[str] | None,
+    typer.Option(
+        "--in", metavar="PATH", help="Read this folder, or document, alone; repeatable. The cloud reads as ever."
+    ),
 ]
 Known = Annotated[
     Literal["say", "mark", "answer"],
@@ -74,7 +77,7 @@ def ask(
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     top_p: Annotated[float, typer.Option(help="Draw from the likeliest tokens of this mass.")] = DRAWN.top_p,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
-    within: Within = "",
+    within: Within = None,
     unknown: Known = ASKED.unknown,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
@@ -99,13 +102,13 @@ def ask(
     Each token is coloured by who proposed it. Ctrl-C cancels the request.
     """
     from hocket_tools import console
-    from hocket_tools.pair.meant import folder_named, meant
+    from hocket_tools.pair.meant import folders_named, meant
 
     way = "dispatch" if to and mode == ASKED.mode else mode
     options: dict[str, Any] = {"mode": way, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
-    options |= {"stop": tuple(stop or ()), "to": to, "within": folder_named(within), "unknown": unknown}
+    options |= {"stop": tuple(stop or ()), "to": to, "within": folders_named(within), "unknown": unknown}
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
     stored = _retrieval(endpoint, home) if quote else ""

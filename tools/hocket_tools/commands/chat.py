@@ -46,7 +46,7 @@ def chat(
     max_tokens: Annotated[int, typer.Option(min=1, max=MAX_TOKENS, help="Longest answer.")] = DRAWN.max_tokens,
     temperature: Annotated[float, typer.Option(min=0, max=10, help="0 is greedy.")] = DRAWN.temperature,
     documents: Annotated[int, typer.Option(min=0, max=64, metavar="K", help="Passages a side.")] = ASKED.documents,
-    within: Within = "",
+    within: Within = None,
     unknown: Known = ASKED.unknown,
     endpoint: Annotated[
         str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; nothing is kept then.")
@@ -63,13 +63,13 @@ def chat(
     from hocket_bus import paths
     from hocket_client import Client
     from hocket_tools.pair.home import Home
-    from hocket_tools.pair.meant import folder_named, meant
+    from hocket_tools.pair.meant import folders_named, meant
     from hocket_tools.pair.saved_chat import saved_turns
 
     where, keys = meant(endpoint, home)
     file = None if endpoint or (home is None and paths.named_endpoint()) else Home.find(home).at / "chat.json"
     options: dict[str, Any] = {"mode": mode, "system": system, "max_tokens": max_tokens, "temperature": temperature}
-    options |= {"documents": documents, "within": folder_named(within), "unknown": unknown}
+    options |= {"documents": documents, "within": folders_named(within), "unknown": unknown}
     with Client(where, keys=keys) as client:
         turns = [] if new or file is None else saved_turns(file)
         Conversation(client, options, file, turns, alone=alone).run()

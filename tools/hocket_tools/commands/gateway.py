@@ -78,18 +78,19 @@ def new(
         bool, typer.Option("--alone-only", help="Only answers of which the cloud is told nothing.")
     ] = False,
     within: Annotated[
-        str, typer.Option("--in", metavar="PATH", help="Only from this folder, or document, of the device.")
-    ] = "",
+        list[str] | None,
+        typer.Option("--in", metavar="PATH", help="Only from this folder, or document, of the device; repeatable."),
+    ] = None,
     at_once: Annotated[int, typer.Option(min=0, help="Questions at once; 0: as many as serve.toml says.")] = 0,
     home: Home = None,
     config: File = None,
 ) -> None:
     """Make a key and print it, this once."""
     from hocket_gateway.people import invite
-    from hocket_tools.pair.meant import folder_named
+    from hocket_tools.pair.meant import folders_named
 
     file = _people(home, config)
-    key = invite(file, name, alone_only=alone_only, folder=folder_named(within), at_once=at_once)
+    key = invite(file, name, alone_only=alone_only, folders=folders_named(within), at_once=at_once)
     typer.echo(key)
     typer.echo("it is not kept and cannot be shown again; from now on every request needs a key", err=True)
 
@@ -117,14 +118,14 @@ def list_people(
     people = listed(_people(home, config))
     if as_json:
         records = [
-            {"name": each.name, "alone_only": each.alone_only, "in": each.folder, "at_once": each.at_once}
+            {"name": each.name, "alone_only": each.alone_only, "in": each.folders, "at_once": each.at_once}
             for each in people
         ]
         typer.echo(json.dumps(records, ensure_ascii=False))
         return
     for each in people:
         rights = ["the device alone" if each.alone_only else "everything"]
-        rights += [f"from {each.folder}"] if each.folder else []
+        rights += [f"from {', '.join(each.folders)}"] if each.folders else []
         rights += [f"{each.at_once} at once"] if each.at_once else []
         typer.echo(f"{each.name:<20} {', '.join(rights)}")
 

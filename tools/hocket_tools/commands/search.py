@@ -20,7 +20,10 @@ def search(
     side: Side,
     query: Annotated[str, typer.Argument(metavar="QUESTION", help="A question, a name or some words.")],
     *,
-    within: Annotated[str, typer.Option("--in", metavar="PATH", help="Search this folder, or document, alone.")] = "",
+    within: Annotated[
+        list[str] | None,
+        typer.Option("--in", metavar="PATH", help="Search this folder, or document, alone; repeatable."),
+    ] = None,
     passages: Annotated[int, typer.Option("--passages", "-n", min=1, max=64, help="How many to show.")] = 5,
     endpoint: Endpoint = None,
     home: Home = None,
@@ -33,12 +36,12 @@ def search(
     from hocket_bus import paths
     from hocket_tools import console
     from hocket_tools.caller import Caller
-    from hocket_tools.pair.meant import folder_named
+    from hocket_tools.pair.meant import folders_named
 
     if not query.strip():
         raise typer.BadParameter("is empty", param_hint="QUESTION")
-    folder = folder_named(within)
-    asked = m.Search(request=os.urandom(16), query=query, k=passages, within=folder)
+    folders = folders_named(within)
+    asked = m.Search(request=os.urandom(16), query=query, k=passages, within=list(folders))
     with Caller(endpoint_of(side, endpoint, home), keys=paths.keys(home), role="retrieval") as caller:
         found = caller.ask(asked, m.Passages)
     if json_object:
@@ -51,6 +54,6 @@ def search(
         out.print(f"{passage.score:6.3f}  {name}, {console.place_of(passage)}", markup=False)
         out.print(f"        {' '.join(console.one_line(passage.text).split())}", markup=False)
     if not found.passages:
-        where = f" in {folder}" if folder else ""
+        where = f" in {', '.join(folders)}" if folders else ""
         what = f"nothing is found{where}" if found.documents_total else "nothing is read yet"
         console.err().print(f"{side}: {what}; add documents with: hocket ingest --side {side} PATH…", markup=False)

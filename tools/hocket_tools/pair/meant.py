@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from hocket_bus import paths
@@ -30,6 +31,6 @@ def meant(endpoint: str | None, home: Path | None) -> tuple[str, Path]:
     return where, paths.keys(home)
 
 
-def folder_named(within: str) -> str:
-    """A folder, or a document, as a daemon on this machine knows it; empty where none is named."""
-    return str(paths.expanded(Path(within)).absolute()) if within else ""
+def folders_named(within: Sequence[str] | None) -> tuple[str, ...]:
+    """Folders, or documents, as a daemon on this machine knows them."""
+    return tuple(str(paths.expanded(Path(path)).absolute()) for path in within or () if path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import structlog
 from starlette.applications import Starlette
@@ -17,15 +16,14 @@ from starlette.routing import Route
 
 from hocket_bus.errors import HocketError
 
-from . import overview
+from . import documents, overview
 from .chat_page import ChatPage
 from .gateway import Gateway
 from .guard import PAGE, Guard, PersonGuard
 from .mcp_tools import McpEndpoint
-from .ollama_api import listing, talk
-from .openai_api import catalogue, chat, completions, open_responses
-from .pages import document
-from .people import People
+from .ollama_api import embed, listing, talk
+from .openai_api import catalogue, chat, completions, embeddings, open_responses
+from .people import people_of
 from .refusals import Refusal
 from .settings import ServeSettings
 
@@ -34,8 +32,7 @@ log = structlog.get_logger(__name__)
 
 def application(settings: ServeSettings) -> Starlette:
     """The gateway as an ASGI application."""
-    people = People(Path(settings.people) if settings.people else None)
-
+    people = people_of(settings)
     tools = McpEndpoint(settings.max_body_bytes)
 
     @asynccontextmanager
@@ -52,7 +49,7 @@ def application(settings: ServeSettings) -> Starlette:
             Middleware(
                 CORSMiddleware,
                 allow_origins=settings.origins,
-                allow_methods=["GET", "POST", "DELETE"],
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=["*"],  # OpenAI's package for browsers has many of its own
             ),
             Middleware(PersonGuard, people=people),
@@ -69,13 +66,17 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route(f"{PAGE}{{name:path}}", page.file),
         Route("/health", _here),
         Route("/status", overview.status),
-        Route("/documents", overview.documents),
-        Route("/documents/{name:path}", document),
+        Route("/documents", documents.listing),
+        Route("/documents/{name:path}", documents.text),
+        Route("/documents/{name:path}", documents.add, methods=["PUT"]),
+        Route("/documents/{name:path}", documents.remove, methods=["DELETE"]),
+        Route("/skipped", documents.skipped),
         Route("/mcp", tools),
         Route("/v1/models", catalogue.models),
         Route("/v1/models/{name:path}", catalogue.model),
         Route("/v1/chat/completions", chat.chat_completions, methods=["POST"]),
         Route("/v1/completions", completions.completions, methods=["POST"]),
+        Route("/v1/embeddings", embeddings.embeddings, methods=["POST"]),
         Route("/v1/responses", open_responses.create, methods=["POST"]),
         Route("/v1/responses/{id}", open_responses.retrieve),
         Route("/v1/responses/{id}", open_responses.delete, methods=["DELETE"]),
@@ -86,6 +87,8 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/api/show", listing.show, methods=["POST"]),
         Route("/api/chat", talk.chat, methods=["POST"]),
         Route("/api/generate", talk.generate, methods=["POST"]),
+        Route("/api/embed", embed.embed, methods=["POST"]),
+        Route("/api/embeddings", embed.older, methods=["POST"]),
     ]
 
 

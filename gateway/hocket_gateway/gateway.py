@@ -14,6 +14,7 @@ from .questions import Answer, Questions
 from .response_store import ResponseStore
 from .settings import ServeSettings
 from .stored import StoredDocuments
+from .uploads import Uploads
 from .upstream import Upstream
 
 FACTS = ("model", "cloud", "retrieval")  # of a status, that clients are shown
@@ -28,6 +29,7 @@ class Gateway:
         self.started_s = int(time.time())
         self.upstream = Upstream(settings.device, keys)
         self.documents = StoredDocuments(settings.retrieval, keys)
+        self.uploads = Uploads(Path(settings.uploads) if settings.uploads else None, settings.max_upload_bytes)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.background = BackgroundResponses()
         self.questions = Questions(settings, self.upstream, people)

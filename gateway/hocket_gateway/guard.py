@@ -15,9 +15,8 @@ from hocket_bus.endpoints import ANY
 
 from .people import People, Person
 from .refusals import Refusal
-from .settings import ServeSettings
+from .settings import LOOPBACK, ServeSettings
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = ("/", "/health")  # what tells nothing but that hocket is here
 PAGE = "/page/"  # nor do the files of the page
 

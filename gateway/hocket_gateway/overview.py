@@ -1,4 +1,4 @@
-"""What the page shows beside answers: how the pair is, and which documents this device has."""
+"""What the page shows beside answers: how the pair is."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from starlette.responses import Response
 
 from .gateway import Gateway
 from .people import NOBODY, Person
-from .refusals import Refusal
 from .sending import json_response
 
 _LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
-MAX_OFFSET = 1 << 31
 
 
 async def status(request: Request) -> Response:
@@ -30,17 +28,6 @@ async def status(request: Request) -> Response:
         "left": _by_label(found.metrics, "sent_bytes_total") if person == NOBODY else None,
     }
     return json_response({"running": True, **gateway.shown(found), **figures})
-
-
-async def documents(request: Request) -> Response:
-    """A page of this device's documents that the person may read. Raises Refusal, HocketError."""
-    gateway: Gateway = request.app.state.gateway
-    offset = request.query_params.get("offset", "0")
-    if not (offset.isdecimal() and int(offset[:20]) < MAX_OFFSET):
-        raise Refusal(400, "offset is a number of documents", "leave it out for the first ones", param="offset")
-    listed, following = await gateway.listed(request.state.person, int(offset))
-    named = [{"name": each.name, "title": each.title, "passages": each.chunks} for each in listed]
-    return json_response({"documents": named, "next": following})
 
 
 def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:

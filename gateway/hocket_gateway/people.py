@@ -19,6 +19,7 @@ from hocket_bus.errors import BadConfiguration, BadRequest
 from hocket_bus.private import check_mode, write_whole
 
 from .refusals import Refusal
+from .settings import LOOPBACK, ServeSettings
 
 PREFIX = "hk-"
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -31,6 +32,7 @@ class Person(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     digest: str = ""  # SHA-256 of the key, in hexadecimal
     alone_only: bool = False  # the cloud is told nothing
     folders: tuple[str, ...] = ()  # of the device, from which alone passages are; empty: from all
+    may_upload: bool = False  # files into a folder of its own, which it reads, too
     at_once: Annotated[int, Meta(ge=0)] = 0  # questions; 0: as many as the settings say
 
     def may_read(self, document: str) -> bool:
@@ -49,16 +51,17 @@ def lies_in(document: str, folder: str) -> bool:
 class People:
     """The people of a file, which is read again as soon as it has changed: what is revoked is so at once."""
 
-    def __init__(self, file: Path | None) -> None:
-        """Without a file, or while it is not there, everybody who reaches the gateway may ask."""
+    def __init__(self, file: Path | None, *, always: bool = False) -> None:
+        """Without a file, or while it is not there, everybody who reaches the gateway may ask, or `always` nobody."""
         self._file = file
+        self._always = always
         self._stamp: tuple[int, ...] | None = None
         self._by_digest: dict[str, Person] = {}
 
     @property
     def are_asked_for_keys(self) -> bool:
         """Whether there is a file, be it an empty one."""
-        return self._file is not None and self._file.exists()
+        return self._always or (self._file is not None and self._file.exists())
 
     def of(self, key: str) -> Person:
         """Whose key this is; nobody's where none is asked for. Raises Refusal."""
@@ -79,7 +82,8 @@ class People:
             raise Refusal(401, "this key was revoked, or changed", "ask again, with a key", "invalid_api_key")
 
     def _read(self) -> dict[str, Person]:
-        assert self._file is not None
+        if self._file is None:
+            return {}
         try:
             found = self._file.stat()
             stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
@@ -90,6 +94,11 @@ class People:
             self._stamp, self._by_digest = None, {}
             raise Refusal(503, f"the file of keys cannot be read: {error}", "mend it", "bad_configuration") from error
         return self._by_digest
+
+
+def people_of(settings: ServeSettings) -> People:
+    """Those of the settings. Whoever may be reached from other machines asks for keys, be their file lost."""
+    return People(Path(settings.people) if settings.people else None, always=settings.host not in LOOPBACK)
 
 
 def listed(file: Path) -> list[Person]:
@@ -107,15 +116,30 @@ def listed(file: Path) -> list[Person]:
         raise BadConfiguration(f"{file}: {error}", "mend the file, or remove it and make new keys") from error
 
 
-def invite(file: Path, name: str, *, alone_only: bool = False, folders: tuple[str, ...] = (), at_once: int = 0) -> str:
+def invite(
+    file: Path,
+    name: str,
+    *,
+    alone_only: bool = False,
+    folders: tuple[str, ...] = (),
+    may_upload: bool = False,
+    at_once: int = 0,
+) -> str:
     """Add a person; returns the key, which nobody can read again. Raises BadRequest, BadConfiguration."""
     people = listed(file)
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or not name.strip("."):
         raise BadRequest(f"'{name[:64]}' is no name for a key", "use up to 64 letters, digits, '.', '_' and '-'")
     if any(person.name == name for person in people):
         raise BadRequest(f"there is a key for {name}", f"take it away first: hocket serve keys revoke {name}")
     key = PREFIX + secrets.token_urlsafe(32)
-    person = Person(name=name, digest=_digest(key), alone_only=alone_only, folders=folders, at_once=at_once)
+    person = Person(
+        name=name,
+        digest=_digest(key),
+        alone_only=alone_only,
+        folders=folders,
+        may_upload=may_upload,
+        at_once=at_once,
+    )
     _save(file, [*people, person])
     return key
 

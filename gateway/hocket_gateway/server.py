@@ -17,9 +17,8 @@ from hocket_bus.notify import notify, watchdog_s
 from hocket_bus.service import SIGNS
 
 from .app import application
-from .guard import LOOPBACK
 from .people import People
-from .settings import ServeSettings
+from .settings import LOOPBACK, ServeSettings
 
 MAX_CONNECTIONS = 512  # more get 503
 HEAD_S = 20.0

@@ -10,6 +10,8 @@ from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.log import Format, Level
 from hocket_bus.messages import MAX_TOKENS
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
 
 class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The HTTP gateway: answers programs that speak OpenAI's API or Ollama's (docs/serve.md)."""
@@ -49,6 +51,10 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         FilePath,
         Meta(description="the file of responses that clients may refer to (`/v1/responses`); empty: none are stored"),
     ] = ""
+    uploads: Annotated[
+        FilePath, Meta(description="the folder of documents that are sent over HTTP; empty: none are taken")
+    ] = ""
+    max_upload_bytes: Annotated[int, Meta(ge=1, description="bytes of the longest document that is sent")] = 256 << 20
     max_tokens: Annotated[
         int, Meta(ge=1, le=MAX_TOKENS, description="tokens of the longest answer, where a request does not say")
     ] = 256

@@ -1,35 +1,48 @@
-"""What the device's retrieval daemon has of cited documents: passages word for word, and whole texts."""
+"""The device's retrieval daemon, as the gateway asks it: for passages and whole texts, to read and to forget."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Coroutine, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
-from hocket_bus.errors import BadRequest, DeadlineExceeded, HocketError, ProtocolError
+from hocket_bus.errors import BadRequest, DeadlineExceeded, HocketError, ProtocolError, Unavailable
 from hocket_bus.faults import raised
 from hocket_bus.messages import (
     Documents,
     DocumentText,
+    Embed,
+    Embedded,
     Error,
     Hello,
+    Ingest,
+    Ingested,
     ListDocuments,
+    ListSkipped,
     Message,
     Origin,
     Passage,
     Passages,
     Place,
+    Progress,
     Quote,
+    Remove,
+    Removed,
     Search,
     ShowDocument,
+    Skipped,
 )
 from hocket_bus.sockets import Bus, Event, Link, LinkDown, LinkUp, Received
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
+Request: TypeAlias = Quote | ShowDocument | Search | ListDocuments | ListSkipped | Remove | Embed | Ingest
 WAIT_S = 2.0  # an answer does not wait longer for the words of its sources
+CHANGE_S = 60.0  # to forget a folder, or to embed many texts
+INGEST_SILENCE_S = 600.0  # a job may wait behind another one; the link itself is watched every second
 
 
 class StoredDocuments:
@@ -42,7 +55,7 @@ class StoredDocuments:
         self._bus: Bus | None = None
         self._link: Link | None = None
         self._up = asyncio.Event()
-        self._waiting: dict[bytes, asyncio.Future[Message]] = {}
+        self._waiting: dict[bytes, asyncio.Queue[Message | HocketError]] = {}  # what was sent, by its number
 
     @property
     def is_there(self) -> bool:
@@ -86,6 +99,34 @@ class StoredDocuments:
         self._check()
         return await self._ask(ListDocuments(request=os.urandom(16), offset=offset), Documents)
 
+    async def skipped(self, offset: int) -> Skipped:
+        """A page of what was passed over. Raises HocketError."""
+        self._check()
+        return await self._ask(ListSkipped(request=os.urandom(16), offset=offset), Skipped)
+
+    async def remove(self, names: list[str]) -> Removed:
+        """Forget documents, or all in folders. Raises HocketError."""
+        self._check()
+        return await self._ask(Remove(request=os.urandom(16), documents=names), Removed, CHANGE_S)
+
+    async def embed(self, texts: list[str], role: Literal["document", "query"]) -> Embedded:
+        """The vectors of texts. Raises HocketError."""
+        self._check()
+        return await self._ask(Embed(request=os.urandom(16), texts=texts, role=role), Embedded, CHANGE_S)
+
+    async def ingest(self, paths: list[str]) -> AsyncGenerator[Progress | Ingested]:
+        """Read files and folders; the last reply is Ingested. What is begun goes on though nobody listens.
+
+        Raises HocketError.
+        """
+        self._check()
+        asked = Ingest(request=os.urandom(16), paths=paths)
+        async with aclosing(self._replies(asked, INGEST_SILENCE_S)) as replies:
+            async for reply in replies:
+                if not isinstance(reply, Progress | Ingested):
+                    raise self._strange(reply)
+                yield reply
+
     def close(self) -> None:
         """Close the sockets."""
         if self._bus is not None:
@@ -95,24 +136,34 @@ class StoredDocuments:
         if not self.is_there:
             raise BadRequest("this gateway shows no documents", "set retrieval in serve.toml")
 
-    async def _ask(self, message: Quote | ShowDocument | Search | ListDocuments, kind: type[M]) -> M:
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting[message.request] = answer
+    async def _ask(self, message: Request, kind: type[M], wait_s: float = WAIT_S) -> M:
+        async with aclosing(self._replies(message, wait_s)) as replies:
+            reply = await anext(replies)
+        if not isinstance(reply, kind):
+            raise self._strange(reply)
+        return reply
+
+    async def _replies(self, message: Request, silence_s: float) -> AsyncGenerator[Message]:
+        """Up to the first that is no Progress."""
+        link = self._connected()
+        await _in_time(self._up.wait(), WAIT_S)  # what is sent before is lost
+        replies = self._waiting[message.request] = asyncio.Queue()
         try:
-            async with asyncio.timeout(WAIT_S):
-                link = self._connected()
-                await self._up.wait()  # what is sent before is lost
-                link.send(message)
-                reply = await answer
-        except TimeoutError as error:
-            raise DeadlineExceeded("the retrieval daemon does not answer", "look at: hocket status") from error
+            link.send(message)
+            is_last = False
+            while not is_last:
+                reply = await _in_time(replies.get(), silence_s)
+                if isinstance(reply, HocketError):
+                    raise reply
+                if isinstance(reply, Error):
+                    raise raised(reply)
+                is_last = not isinstance(reply, Progress)
+                yield reply
         finally:
             del self._waiting[message.request]
-        if isinstance(reply, Error):
-            raise raised(reply)
-        if not isinstance(reply, kind):
-            raise ProtocolError(f"{self._endpoint} answered with {type(reply).__name__}", "is that a retrieval daemon?")
-        return reply
+
+    def _strange(self, reply: Message) -> ProtocolError:
+        return ProtocolError(f"{self._endpoint} answered with {type(reply).__name__}", "is that a retrieval daemon?")
 
     def _connected(self) -> Link:
         if self._bus is None or self._link is None:
@@ -132,7 +183,18 @@ class StoredDocuments:
             self._up.set()
         elif isinstance(event, LinkDown):
             self._up.clear()
+            for replies in self._waiting.values():
+                replies.put_nowait(Unavailable("the retrieval daemon went away", "look at: hocket status"))
         elif isinstance(event, Received):
             waiting = self._waiting.get(getattr(event.message, "request", b""))
-            if waiting is not None and not waiting.done():
-                waiting.set_result(event.message)
+            if waiting is not None:
+                waiting.put_nowait(event.message)
+
+
+async def _in_time(what: Coroutine[Any, Any, T], seconds: float) -> T:
+    """Raises DeadlineExceeded."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await what
+    except TimeoutError as error:
+        raise DeadlineExceeded("the retrieval daemon does not answer", "look at: hocket status") from error

@@ -8,6 +8,7 @@ from typing import Protocol
 from hocket_bus import messages as m
 from hocket_bus.faults import notice_text
 
+from .embedder import Embedder
 from .errors import QueryError
 from .replies import passage
 from .skipped import SkippedFiles
@@ -19,13 +20,17 @@ PAGE_PLACES = 500
 PAGE_FILES = 200
 _NAMED = 3  # of several documents that may be meant
 
-Asked = m.Quote | m.ShowDocument | m.ListSkipped
+Asked = m.Quote | m.ShowDocument | m.ListSkipped | m.Embed
 
 
 class Shelf(Protocol):
     """A collection, as far as it is known here."""
 
     skipped: SkippedFiles
+
+    @property
+    def embedder(self) -> Embedder:
+        """What its vectors are made by."""
 
     @property
     def store(self) -> DocumentStore:
@@ -43,6 +48,20 @@ def answered(collection: Shelf, asked: Asked) -> m.Message:
             page, total = collection.skipped.page(asked.offset, PAGE_FILES)
             files = [m.PassedOver(name=notice_text(name), reason=notice_text(reason)) for name, reason in page]
             return m.Skipped(request=asked.request, files=files, total=total)
+        case m.Embed():
+            return _vectors(collection.embedder, asked)
+
+
+def _vectors(embedder: Embedder, asked: m.Embed) -> m.Embedded:
+    """Raises QueryError."""
+    if not all(text.strip() for text in asked.texts):
+        raise QueryError("a text to embed is empty", "leave it out")
+    if asked.role == "query":
+        rows = [embedder.query(text) for text in asked.texts]
+    else:
+        rows = list(embedder.documents(asked.texts)) if asked.texts else []
+    vectors = [row.astype("<f4").tobytes() for row in rows]
+    return m.Embedded(request=asked.request, vectors=vectors, embedder=embedder.fingerprint)
 
 
 def _passages(store: DocumentStore, asked: m.Quote) -> m.Passages:

@@ -176,7 +176,7 @@ def test_keys_are_made_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(["serve", "keys", "new", "anna", *home]) == 2
     assert run(["serve", "keys", "list", "--json", *home]) == 0
     (listed,) = json.loads(capsys.readouterr().out)
-    assert listed == {"name": "anna", "alone_only": True, "in": ["/letters", "/a"], "at_once": 2}
+    assert listed == {"name": "anna", "alone_only": True, "in": ["/letters", "/a"], "may_upload": False, "at_once": 2}
     assert run(["serve", "keys", "revoke", "anna", *home]) == 0
     assert run(["serve", "keys", "revoke", "anna", *home]) == 2
     assert People(file).are_asked_for_keys

@@ -48,7 +48,18 @@ from .dispatch import (
     Migration,
     Standing,
 )
-from .documents import DocumentText, ListSkipped, PassedOver, PlaceFrom, Quote, ShowDocument, Skipped
+from .documents import (
+    MAX_EMBEDDED,
+    DocumentText,
+    Embed,
+    Embedded,
+    ListSkipped,
+    PassedOver,
+    PlaceFrom,
+    Quote,
+    ShowDocument,
+    Skipped,
+)
 from .graph import (
     MAX_EVIDENCE,
     MAX_SUMMARIES,
@@ -159,6 +170,7 @@ __all__ = [
     "DEFAULT_WEIGHTS",
     "HAS_PAYLOAD",
     "MAX_ANSWER_CHARS",
+    "MAX_EMBEDDED",
     "MAX_EVIDENCE",
     "MAX_LOGPROBS",
     "MAX_QUERY_CHARS",
@@ -206,6 +218,8 @@ __all__ = [
     "Drained",
     "Drop",
     "Edit",
+    "Embed",
+    "Embedded",
     "End",
     "Error",
     "Evidence",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from .retrieval import Place
 from .types import Conversation, Count, Entry, Id, Line, Message, Name, Record, Text
+
+MAX_EMBEDDED = 256  # texts of one request
 
 
 class Quote(Message, frozen=True):
@@ -72,6 +74,22 @@ class Skipped(Message, frozen=True):
     total: Count
 
 
+class Embed(Message, frozen=True):
+    """Ask for the vectors of texts, as those of documents or of queries: some embedders read these differently."""
+
+    request: Id
+    texts: Annotated[list[Annotated[str, Meta(max_length=50_000)]], Meta(max_length=MAX_EMBEDDED)]
+    role: Literal["document", "query"] = "document"
+
+
+class Embedded(Message, frozen=True):
+    """The answer to Embed, in its order: float32 vectors of length 1, little-endian. `embedder` names their space."""
+
+    request: Id
+    vectors: Annotated[list[Annotated[bytes, Meta(max_length=65_536)]], Meta(max_length=MAX_EMBEDDED)]
+    embedder: Line
+
+
 CONVERSATION = Conversation(
     codes=range(104, 112),
     entries=(
@@ -80,5 +98,7 @@ CONVERSATION = Conversation(
         Entry(106, DocumentText, "documents", "never"),
         Entry(107, ListSkipped, "documents", "documents"),
         Entry(108, Skipped, "documents", "never"),
+        Entry(109, Embed, "documents", "documents"),
+        Entry(110, Embedded, "documents", "never"),
     ),
 )

@@ -81,16 +81,25 @@ def new(
         list[str] | None,
         typer.Option("--in", metavar="PATH", help="Only from this folder, or document, of the device; repeatable."),
     ] = None,
+    may_upload: Annotated[
+        bool, typer.Option("--may-upload", help="May send documents, into a folder of its own.")
+    ] = False,
     at_once: Annotated[int, typer.Option(min=0, help="Questions at once; 0: as many as serve.toml says.")] = 0,
     home: Home = None,
     config: File = None,
 ) -> None:
     """Make a key and print it, this once."""
     from hocket_gateway.people import invite
+    from hocket_tools.pair.front import serve_settings
     from hocket_tools.pair.meant import folders_named
 
-    file = _people(home, config)
-    key = invite(file, name, alone_only=alone_only, folders=folders_named(within), at_once=at_once)
+    settings = serve_settings(home, config)
+    folders = folders_named(within)
+    if folders and may_upload and settings.uploads:  # what it sends it reads, too
+        folders = (*folders, str(Path(settings.uploads) / name))
+    key = invite(
+        Path(settings.people), name, alone_only=alone_only, folders=folders, may_upload=may_upload, at_once=at_once
+    )
     typer.echo(key)
     typer.echo("it is not kept and cannot be shown again; from now on every request needs a key", err=True)
 
@@ -118,7 +127,13 @@ def list_people(
     people = listed(_people(home, config))
     if as_json:
         records = [
-            {"name": each.name, "alone_only": each.alone_only, "in": each.folders, "at_once": each.at_once}
+            {
+                "name": each.name,
+                "alone_only": each.alone_only,
+                "in": each.folders,
+                "may_upload": each.may_upload,
+                "at_once": each.at_once,
+            }
             for each in people
         ]
         typer.echo(json.dumps(records, ensure_ascii=False))
@@ -126,6 +141,7 @@ def list_people(
     for each in people:
         rights = ["the device alone" if each.alone_only else "everything"]
         rights += [f"from {', '.join(each.folders)}"] if each.folders else []
+        rights += ["may upload"] if each.may_upload else []
         rights += [f"{each.at_once} at once"] if each.at_once else []
         typer.echo(f"{each.name:<20} {', '.join(rights)}")
 

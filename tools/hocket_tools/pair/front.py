@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hocket_gateway.settings import ServeSettings
 
 LOOK_EVERY_S = 0.1
-_FILES: dict[str, Value] = {"people": "serve-keys.json", "responses": "serve-responses.db"}
+_FILES: dict[str, Value] = {"people": "serve-keys.json", "responses": "serve-responses.db", "uploads": "uploads"}
 
 
 def configure(home: Home) -> None:

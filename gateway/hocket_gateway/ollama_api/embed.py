@@ -1,0 +1,47 @@
+"""`/api/embed`, and `/api/embeddings` as older clients ask: texts in, their vectors out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..body import read
+from ..embedding import numbers, texts_of, vectors
+from ..gateway import Gateway
+from ..sending import json_response
+
+
+class EmbedRequest(Struct, frozen=True, kw_only=True):
+    """A request's body, as far as it is known."""
+
+    model: str
+    input: str | list[Any] = ""
+
+
+class OlderRequest(Struct, frozen=True, kw_only=True):
+    """The same for one text."""
+
+    model: str
+    prompt: str = ""
+
+
+async def embed(request: Request) -> Response:
+    """Raises Refusal, HocketError."""
+    gateway: Gateway = request.app.state.gateway
+    wanted = await read(request, EmbedRequest, gateway.settings.max_body_bytes)
+    began_ns = time.monotonic_ns()
+    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input")
+    found = {"model": wanted.model, "embeddings": [numbers(row) for row in rows]}
+    return json_response({**found, "total_duration": time.monotonic_ns() - began_ns, "load_duration": 0})
+
+
+async def older(request: Request) -> Response:
+    """Raises Refusal, HocketError."""
+    gateway: Gateway = request.app.state.gateway
+    wanted = await read(request, OlderRequest, gateway.settings.max_body_bytes)
+    (row,) = await vectors(gateway, wanted.model, [wanted.prompt], "prompt")
+    return json_response({"embedding": numbers(row)})

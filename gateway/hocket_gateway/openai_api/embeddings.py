@@ -1,0 +1,45 @@
+"""`/v1/embeddings`: texts in, their vectors out, as numbers or as base64 of float32."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..body import read
+from ..embedding import MODEL, numbers, texts_of, vectors
+from ..gateway import Gateway
+from ..refusals import unsupported
+from ..sending import json_response
+
+
+class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
+    """A request's body, as far as it is known."""
+
+    model: str
+    input: str | list[Any]
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+
+
+async def embeddings(request: Request) -> Response:
+    """Raises Refusal, HocketError."""
+    gateway: Gateway = request.app.state.gateway
+    wanted = await read(request, EmbeddingsRequest, gateway.settings.max_body_bytes)
+    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input")
+    length = len(numbers(rows[0]))
+    if wanted.dimensions not in (None, length):
+        raise unsupported("dimensions", f"a vector has {length} numbers", "leave out dimensions")
+    data = [
+        {"object": "embedding", "index": at, "embedding": _shown(row, wanted.encoding_format)}
+        for at, row in enumerate(rows)
+    ]
+    usage = {"prompt_tokens": 0, "total_tokens": 0}  # the embedder does not tell them
+    return json_response({"object": "list", "data": data, "model": MODEL, "usage": usage})
+
+
+def _shown(vector: bytes, encoding: str) -> str | list[float]:
+    return base64.b64encode(vector).decode() if encoding == "base64" else numbers(vector)

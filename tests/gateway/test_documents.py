@@ -1,0 +1,255 @@
+"""Documents over HTTP, by a retrieval daemon with the product's embedder: sent, listed, shown and forgotten."""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import numpy as np
+import pytest
+from serving import gateway
+
+from hocket_gateway import people, uploads
+from hocket_gateway.settings import ServeSettings
+from hocket_retrieval.config import RetrievalConfig
+from hocket_retrieval.daemon import Daemon
+from hocket_retrieval.embedder import Embedder
+from waiting import WAIT_S, until
+
+NOTE = b"# Allotment\n\nThe water tank of the allotment holds 300 litres."
+MAX_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A gateway before a retrieval daemon; there is no other daemon."""
+
+    url: str
+    folder: Path
+
+    @property
+    def uploads(self) -> Path:
+        return self.folder / "uploads"
+
+    def ask(self, method: str, path: str, key: str = "", **more: object) -> httpx2.Response:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        return httpx2.request(
+            method, self.url + path, headers=headers | more.pop("headers", {}), timeout=WAIT_S, **more
+        )  # type: ignore[arg-type, operator]
+
+    def names(self, key: str = "") -> list[str]:
+        return [each["name"] for each in self.ask("GET", "/documents", key).json()["documents"]]
+
+    def put(self, name: str, content: bytes = NOTE, key: str = "") -> httpx2.Response:
+        return self.ask("PUT", f"/documents/{quote(name)}", key, content=content)
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
+    folder = tmp_path_factory.mktemp("shelf")
+    with ExitStack() as stack:
+        endpoint = f"ipc://{folder}/r"
+        daemon = Daemon(RetrievalConfig(endpoint=endpoint, state=str(folder / "state")))
+        stack.callback(daemon.close)
+        daemon.start()
+        serving = threading.Thread(target=daemon.serve, daemon=True)
+        serving.start()
+        stack.callback(lambda: (daemon.stop(), serving.join(WAIT_S)))
+        settings = ServeSettings(
+            port=0,
+            device=f"ipc://{folder}/none",
+            retrieval=endpoint,
+            people=str(folder / "people.json"),
+            uploads=str(folder / "uploads"),
+            max_upload_bytes=MAX_BYTES,
+        )
+        port = stack.enter_context(gateway(settings))
+        shelf = Shelf(f"http://127.0.0.1:{port}", folder)
+        until(lambda: shelf.ask("GET", "/documents").status_code == 200)
+        yield shelf
+
+
+@pytest.fixture
+def shelf(there: Shelf) -> Iterator[Shelf]:
+    """Empty, and without keys, before and behind each test."""
+    yield there
+    (there.folder / "people.json").unlink(missing_ok=True)
+    for name in there.names():
+        assert there.ask("DELETE", f"/documents/{quote(name, safe='')}").status_code == 200
+
+
+def test_what_is_sent_is_read_and_what_is_removed_is_gone(shelf: Shelf) -> None:
+    """The list, the text and the file agree at every moment; the same again is unchanged, another takes its place."""
+    first = shelf.put("notes/allotment.md").json()
+    file = shelf.uploads / "everybody" / "notes" / "allotment.md"
+    assert first == {"name": str(file), "outcome": "added", "passages": 1, "notices": []}
+    assert (file.read_bytes(), file.stat().st_mode & 0o777) == (NOTE, 0o600)
+    assert shelf.names() == [str(file)]
+    assert "300 litres" in shelf.ask("GET", f"/documents/{quote(str(file), safe='')}").text
+    assert shelf.put("notes/allotment.md").json()["outcome"] == "unchanged"
+    assert shelf.put("notes/allotment.md", b"The tank is empty.").json()["outcome"] == "replaced"
+    assert "empty" in shelf.ask("GET", f"/documents/{quote(str(file), safe='')}").text
+    assert shelf.ask("DELETE", f"/documents/{quote(str(file), safe='')}").json()["deleted"]
+    assert shelf.names() == []
+    assert not file.exists()
+    assert shelf.ask("DELETE", f"/documents/{quote(str(file), safe='')}").status_code == 404
+
+
+def test_the_way_there_is_shown_as_events(shelf: Shelf) -> None:
+    """The last one is the outcome."""
+    text = b"\n\n".join(b"Paragraph %d about tulips and tanks." % number for number in range(300))
+    accept = {"accept": "text/event-stream"}
+    with httpx2.stream("PUT", f"{shelf.url}/documents/long.txt", content=text, headers=accept, timeout=WAIT_S) as got:
+        events = [json.loads(line[6:]) for line in got.iter_lines() if line.startswith("data: ")]
+    assert events[-1]["outcome"] == "added"
+    assert all(set(each) == {"progress", "waiting"} for each in events[:-1])
+    assert events[:-1]
+
+
+def test_a_document_of_this_device_that_was_not_sent_stays_a_file(shelf: Shelf, tmp_path: Path) -> None:
+    """It is forgotten, and no more."""
+    shelf.put("a.md")
+    elsewhere = tmp_path / "own.md"
+    elsewhere.write_bytes(NOTE)
+    inside = shelf.uploads / "everybody" / "a.md"
+    inside.unlink()
+    inside.symlink_to(elsewhere)
+    assert shelf.ask("DELETE", f"/documents/{quote(str(inside), safe='')}").status_code == 200
+    assert elsewhere.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../a.md", "a/../../b.md", "/etc/passwd", "a//b", "a/", ".", "..", "a/."),
+        *("a\\b.md", "a\0b", "a\nb", "x" * 256, ".part-1", "a/b/c/d/e/f/g/h/i.md"),
+    ],
+)
+def test_nothing_is_written_outside(shelf: Shelf, name: str) -> None:
+    """A name that leads elsewhere, or is none, is refused, however it is spelled in the request."""
+    for spelled in (quote(name, safe=""), quote(name)):
+        refused = httpx2.put(f"{shelf.url}/documents/{spelled}", content=NOTE, timeout=WAIT_S)
+        assert refused.status_code in (400, 404, 405, 422), spelled  # some clients shorten it: to no file
+    assert [path for path in shelf.folder.rglob("*") if path.is_file() and path.read_bytes() == NOTE] == []
+
+
+def test_what_cannot_be_read_is_said_and_not_kept(shelf: Shelf) -> None:
+    """Neither the file nor a document."""
+    refused = shelf.put("broken.pdf", b"%PDF-1.7 and no more")
+    assert refused.status_code == 422
+    assert "broken.pdf" in refused.json()["error"]["message"]
+    assert shelf.names() == []
+    assert not (shelf.uploads / "everybody" / "broken.pdf").exists()
+    assert str(shelf.uploads / "everybody" / "broken.pdf") in str(shelf.ask("GET", "/skipped").json())
+
+
+def test_too_much_is_refused_and_leaves_nothing(shelf: Shelf) -> None:
+    """Announced or not."""
+    long = b"x" * (MAX_BYTES + 1)
+    assert shelf.put("long.txt", long).status_code == 413
+    chunked = httpx2.put(
+        f"{shelf.url}/documents/long.txt", content=iter([long[:50_000], long[50_000:]]), timeout=WAIT_S
+    )
+    assert chunked.status_code == 413
+    assert not [path for path in shelf.uploads.rglob("*") if path.is_file()]
+
+
+def test_each_key_has_a_folder_of_its_own(shelf: Shelf) -> None:
+    """It sees and removes what it has sent, and nothing of others; without the right it sends nothing."""
+    file = shelf.folder / "people.json"
+    own = str(shelf.uploads / "anna")
+    anna = people.invite(file, "anna", folders=(own,), may_upload=True)
+    ben = people.invite(file, "ben", folders=(str(shelf.uploads / "ben"),), may_upload=True)
+    reader = people.invite(file, "reader")
+    mine, his = shelf.put("a.md", key=anna).json()["name"], shelf.put("b.md", b"Of Ben.", key=ben).json()["name"]
+    assert (shelf.names(anna), shelf.names(ben), shelf.names(reader)) == ([mine], [his], [mine, his])
+    assert [each["removable"] for each in shelf.ask("GET", "/documents", anna).json()["documents"]] == [True]
+    assert shelf.put("c.md", key=reader).status_code == 403
+    for key, name in ((ben, mine), (reader, mine), (anna, own), (ben, f"{shelf.uploads}/ben/../anna/a.md")):
+        assert shelf.ask("DELETE", f"/documents/{quote(name, safe='')}", key).status_code == 403
+    assert shelf.ask("GET", f"/documents/{quote(his, safe='')}", anna).status_code == 403
+    assert shelf.ask("DELETE", f"/documents/{quote(mine, safe='')}", anna).status_code == 200
+    assert shelf.names(reader) == [his]
+
+
+def test_so_many_files_of_a_key_are_in_work(shelf: Shelf) -> None:
+    """One that stays open counts until it ends, and then no more."""
+    line = b"PUT /documents/slow.md HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n"
+    host, port = "127.0.0.1", int(shelf.url.rsplit(":", 1)[1])
+    with ExitStack() as stack:
+        for _ in range(uploads.AT_ONCE):
+            stack.enter_context(socket.create_connection((host, port), WAIT_S)).sendall(line)
+        until(lambda: shelf.put("a.md").status_code == 429)
+    until(lambda: shelf.put("a.md").status_code == 200)
+    assert not list(shelf.uploads.rglob(".part-*"))
+
+
+def test_a_gateway_without_a_folder_takes_none(shelf: Shelf, tmp_path: Path) -> None:
+    settings = ServeSettings(port=0, device=f"ipc://{tmp_path}/none", retrieval=f"ipc://{shelf.folder}/r")
+    with gateway(settings) as port:
+        refused = httpx2.put(f"http://127.0.0.1:{port}/documents/a.md", content=NOTE, timeout=WAIT_S)
+        assert (refused.status_code, "uploads" in refused.text) == (403, True)
+        assert httpx2.get(f"http://127.0.0.1:{port}/documents", timeout=WAIT_S).json()["uploads"] is False
+
+
+TEXTS = ["The tank holds 300 litres.", "Tulips are red."]
+
+
+def test_embeddings_are_the_embedders(shelf: Shelf) -> None:
+    """By OpenAI's package, as numbers and as base64, and by Ollama's; one text alone gives the same as among others."""
+    openai = pytest.importorskip("openai", reason="openai is not installed: hocket[dev]")
+    ollama = pytest.importorskip("ollama", reason="ollama is not installed: hocket[dev]")
+    want = Embedder().documents(TEXTS)
+    with openai.OpenAI(base_url=f"{shelf.url}/v1", api_key="none", timeout=WAIT_S, max_retries=0) as client:
+        for more in ({}, {"encoding_format": "float"}):
+            found = client.embeddings.create(model="hocket-embeddings", input=TEXTS, **more)
+            assert [each.index for each in found.data] == [0, 1]
+            assert np.array([each.embedding for each in found.data]) == pytest.approx(want, abs=1e-3)
+    with ollama.Client(host=shelf.url, timeout=WAIT_S) as other:
+        assert np.array(other.embed("hocket-embeddings:latest", TEXTS).embeddings) == pytest.approx(want, abs=1e-3)
+        assert np.array(other.embeddings("hocket-embeddings", TEXTS[0]).embedding) == pytest.approx(want[0], abs=1e-2)
+    raw = shelf.ask(
+        "POST", "/v1/embeddings", json={"model": "hocket-embeddings", "input": TEXTS[1], "encoding_format": "base64"}
+    ).json()["data"][0]["embedding"]
+    assert struct.unpack("<384f", base64.b64decode(raw)) == pytest.approx(want[1], abs=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "param"),
+    [
+        ({"model": "hocket", "input": "x"}, 404, "model"),
+        ({"input": ""}, 400, "input"),
+        ({"input": []}, 400, "input"),
+        ({"input": ["a", " "]}, 400, "input"),
+        ({"input": [1, 2]}, 400, "input"),
+        ({"input": ["x"] * 257}, 400, "input"),
+        ({"input": "x", "dimensions": 2}, 400, "dimensions"),
+        ({"input": "x", "encoding_format": "hex"}, 400, "encoding_format"),
+    ],
+)
+def test_what_cannot_be_embedded_is_refused_by_name(
+    shelf: Shelf, body: dict[str, object], status: int, param: str
+) -> None:
+    refused = shelf.ask("POST", "/v1/embeddings", json={"model": "hocket-embeddings"} | body)
+    assert (refused.status_code, refused.json()["error"]["param"]) == (status, param)
+
+
+def test_a_key_that_is_lost_lets_nobody_in(tmp_path: Path) -> None:
+    """Where others may reach the gateway, the file of keys that is gone does not open it."""
+    settings = ServeSettings(host="0.0.0.0", port=0, device=f"ipc://{tmp_path}/none", people=str(tmp_path / "keys"))
+    key = people.invite(tmp_path / "keys", "anna")
+    with gateway(settings) as port:
+        url = f"http://127.0.0.1:{port}/status"
+        assert httpx2.get(url, headers={"authorization": f"Bearer {key}"}, timeout=WAIT_S).status_code == 200
+        (tmp_path / "keys").unlink()
+        assert httpx2.get(url, timeout=WAIT_S).status_code == 401
+        assert httpx2.get(url, headers={"authorization": f"Bearer {key}"}, timeout=WAIT_S).status_code == 503

@@ -18,7 +18,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import Ingested, Progress
 
 from .gateway import Gateway
-from .people import Person
+from .people import NOBODY, Person
 from .refusals import Refusal
 from .sending import EventStream, json_response, whole
 
@@ -102,6 +102,25 @@ async def remove(request: Request) -> Response:
     return json_response({"name": name, "deleted": True})
 
 
+async def watched(request: Request) -> Response:
+    """The folders that are read at every change, and how far they are. Raises Refusal."""
+    return json_response({"folders": _owned(request).watching.shown()})
+
+
+async def watch(request: Request) -> Response:
+    """Read a folder of this device now, and at every change from now on. Raises Refusal."""
+    gateway = _owned(request)
+    gateway.watching.add(_folder(request))
+    return json_response({"folders": gateway.watching.shown()})
+
+
+async def unwatch(request: Request) -> Response:
+    """Read it at no further change; its documents stay. Raises Refusal."""
+    gateway = _owned(request)
+    await gateway.watching.drop(_folder(request))
+    return json_response({"folders": gateway.watching.shown()})
+
+
 async def _added(reading: AsyncIterator[Progress | Ingested], file: Path) -> Response:
     async for reply in reading:
         if isinstance(reply, Ingested):
@@ -145,6 +164,20 @@ def _offset(request: Request) -> int:
     if not (offset.isdecimal() and int(offset[:20]) < MAX_OFFSET):
         raise Refusal(400, "offset is a number of documents", "leave it out for the first ones", param="offset")
     return int(offset)
+
+
+def _folder(request: Request) -> str:
+    """A whole path: its first slash is the one behind `/watched`."""
+    return "/" + str(request.path_params["name"]).lstrip("/")
+
+
+def _owned(request: Request) -> Gateway:
+    """Raises Refusal: whoever may read any folder of the device is no guest of it."""
+    gateway, person = _asking(request)
+    if person != NOBODY:
+        remedy = "use the device's own command line: hocket watch"
+        raise Refusal(403, "a key is not enough to watch folders", remedy, "not_allowed")
+    return gateway
 
 
 def _asking(request: Request) -> tuple[Gateway, Person]:

@@ -16,6 +16,7 @@ from .settings import ServeSettings
 from .stored import StoredDocuments
 from .uploads import Uploads
 from .upstream import Upstream
+from .watching import Watching
 
 FACTS = ("model", "cloud", "retrieval")  # of a status, that clients are shown
 
@@ -30,6 +31,7 @@ class Gateway:
         self.upstream = Upstream(settings.device, keys)
         self.documents = StoredDocuments(settings.retrieval, keys)
         self.uploads = Uploads(Path(settings.uploads) if settings.uploads else None, settings.max_upload_bytes)
+        self.watching = Watching(Path(settings.watched) if settings.watched else None, self.documents)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.background = BackgroundResponses()
         self.questions = Questions(settings, self.upstream, people)
@@ -58,6 +60,7 @@ class Gateway:
     async def close(self) -> None:
         """Answers in work end with a reason."""
         await self.background.close()
+        await self.watching.close()
         self.documents.close()
         if self.responses is not None:
             self.responses.close()

@@ -54,6 +54,9 @@ class ServeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     uploads: Annotated[
         FilePath, Meta(description="the folder of documents that are sent over HTTP; empty: none are taken")
     ] = ""
+    watched: Annotated[
+        FilePath, Meta(description="the file that names folders which are read whenever they change; empty: none are")
+    ] = ""
     max_upload_bytes: Annotated[int, Meta(ge=1, description="bytes of the longest document that is sent")] = 256 << 20
     max_tokens: Annotated[
         int, Meta(ge=1, le=MAX_TOKENS, description="tokens of the longest answer, where a request does not say")

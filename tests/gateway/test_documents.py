@@ -70,6 +70,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
             retrieval=endpoint,
             people=str(folder / "people.json"),
             uploads=str(folder / "uploads"),
+            watched=str(folder / "watched.json"),
             max_upload_bytes=MAX_BYTES,
         )
         port = stack.enter_context(gateway(settings))
@@ -199,6 +200,40 @@ def test_a_gateway_without_a_folder_takes_none(shelf: Shelf, tmp_path: Path) -> 
         refused = httpx2.put(f"http://127.0.0.1:{port}/documents/a.md", content=NOTE, timeout=WAIT_S)
         assert (refused.status_code, "uploads" in refused.text) == (403, True)
         assert httpx2.get(f"http://127.0.0.1:{port}/documents", timeout=WAIT_S).json()["uploads"] is False
+
+
+def test_a_watched_folder_is_read_at_every_change(shelf: Shelf, tmp_path: Path) -> None:
+    """What is made, changed and deleted in it, until it is watched no more; then its documents stay."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_bytes(NOTE)
+    one, other = str(notes / "a.md"), str(notes / "b.md")
+    assert shelf.ask("PUT", f"/watched{quote(str(notes))}").status_code == 200
+    assert shelf.ask("PUT", f"/watched{quote(str(notes))}/").json()["folders"][0]["folder"] == str(notes)
+    until(lambda: shelf.names() == [one])
+    (notes / "b.md").write_bytes(b"Of tulips.")
+    until(lambda: shelf.names() == [one, other])
+    (notes / "a.md").unlink()
+    until(lambda: shelf.names() == [other])
+    (folder,) = shelf.ask("GET", "/watched").json()["folders"]
+    assert (folder["failures"], folder["problem"]) == ([], "")
+    assert json.loads((shelf.folder / "watched.json").read_text()) == [str(notes)]
+    assert shelf.ask("DELETE", f"/watched{quote(str(notes))}").json() == {"folders": []}
+    assert shelf.ask("DELETE", f"/watched{quote(str(notes))}").status_code == 404
+    assert shelf.names() == [other]
+
+
+def test_no_key_is_enough_to_watch(shelf: Shelf, tmp_path: Path) -> None:
+    """Whoever could name a folder could read any file."""
+    key = people.invite(shelf.folder / "people.json", "anna", may_upload=True)
+    for method, path in (("GET", "/watched"), ("PUT", f"/watched{tmp_path}"), ("DELETE", f"/watched{tmp_path}")):
+        assert shelf.ask(method, path, key).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "/etc/passwd", "relative"])
+def test_what_is_no_folder_is_not_watched(shelf: Shelf, name: str) -> None:
+    refused = shelf.ask("PUT", f"/watched/{quote(name, safe='')}")
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "folder")
 
 
 TEXTS = ["The tank holds 300 litres.", "Tulips are red."]

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from hocket_gateway.settings import ServeSettings
 
 LOOK_EVERY_S = 0.1
-_FILES: dict[str, Value] = {"people": "serve-keys.json", "responses": "serve-responses.db", "uploads": "uploads"}
+_FILES: dict[str, Value] = {
+    "people": "serve-keys.json",
+    "responses": "serve-responses.db",
+    "uploads": "uploads",
+    "watched": "serve-watched.json",
+}
 
 
 def configure(home: Home) -> None:

@@ -154,6 +154,7 @@ class Options(TypedDict, total=False):
     documents: int  # passages a side
     within: str | tuple[str, ...]  # folders, or documents, of the asked side from which alone its passages are
     unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
+    shares: bool  # each token tells the shares of the passages read here, as soon as they are known
     stop: str | tuple[str, ...]  # texts before which the answer ends
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
@@ -183,6 +184,7 @@ def ask_message(
     documents: int = DEFAULTS.documents,
     within: str | tuple[str, ...] = (),
     unknown: Unknown = DEFAULTS.unknown,
+    shares: bool = DEFAULTS.shares,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
     require_cloud: bool = False,
@@ -208,12 +210,12 @@ def ask_message(
         documents=documents,
         within=[within] if within and isinstance(within, str) else list(within),
         unknown=unknown,
+        shares=shares,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,
     )
-    _check_ranges(ask, pace)
-    return ask
+    return _in_range(ask, pace)
 
 
 def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None) -> Sampling:
@@ -250,7 +252,8 @@ def _options(
     return options
 
 
-def _check_ranges(ask: Ask, pace: float) -> None:
+def _in_range(ask: Ask, pace: float) -> Ask:
+    """The same. Raises BadRequest."""
     sampling = ask.sampling
     checks = [
         (1 <= sampling.max_tokens <= MAX_TOKENS, f"max_tokens is {sampling.max_tokens}", f"use 1 to {MAX_TOKENS}"),
@@ -263,6 +266,7 @@ def _check_ranges(ask: Ask, pace: float) -> None:
         (0 < ask.deadline_s < math.inf, f"deadline_s is {ask.deadline_s}", "use more than 0, and an end"),
         (len(ask.prompt.query) <= 100_000, f"the question has {len(ask.prompt.query)} characters", "shorten it"),
         (all(ask.stop), "a text to stop at is empty", "leave it out"),
+        (all(ask.within), "a folder to read is empty", "leave it out"),
         (len(ask.stop) <= 16, f"there are {len(ask.stop)} texts to stop at", "use at most 16"),
     ]
     if isinstance(ask.options, AggregationOptions):
@@ -276,3 +280,4 @@ def _check_ranges(ask: Ask, pace: float) -> None:
     except (ProtocolError, UnicodeEncodeError) as error:
         reason = re.sub(r"\$\[(\d+)\]", lambda at: Ask.__struct_fields__[int(at[1])], str(error))
         raise BadRequest(f"this cannot be sent: {reason}", "mend or shorten it") from error
+    return ask

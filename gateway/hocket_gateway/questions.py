@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 import structlog
 from msgspec.structs import asdict
 
 from hocket_bus.errors import HocketError, Unavailable
-from hocket_bus.messages import Done, Finish, Notice, Routing, Token
+from hocket_bus.messages import Done, Finish, Notice, Origin, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -83,10 +83,7 @@ class Answer:
             "finish": done.finish,
             "routing": _routing(done.routing),
             "unsupported": [[span.start, span.end] for span in done.unsupported],
-            "sources": [
-                {name: getattr(each, name) for name in ("side", "device", "document", "ordinal", "share")}
-                for each in done.sources
-            ],
+            "sources": shown_origins(done.sources),
         }
 
     def close(self) -> None:
@@ -101,6 +98,19 @@ class Answer:
         facts = {"finish": done.finish, "tokens": len(done.token_ids)} if done else {"finish": "left"}
         seconds = round(time.monotonic() - self._began_s, 3)
         log.info("answered", id=self.number, person=self._person.name, model=self.way.id, seconds=seconds, **facts)
+
+
+def of_token(token: Token) -> dict[str, Any]:
+    """What only hocket has to say of a token: who proposed it, and where it comes from if that was asked for."""
+    places = {"places": shown_origins(token.places)} if token.places else {}
+    shares = {"shares": [round(share, 4) for share in token.shares]} if token.shares else {}
+    return {"source": token.source, **places, **shares}
+
+
+def shown_origins(origins: Sequence[Origin]) -> list[dict[str, Any]]:
+    """Passages by where they stand, with their shares."""
+    names = ("side", "device", "document", "ordinal", "share")
+    return [{name: getattr(each, name) for name in names} for each in origins]
 
 
 def _routing(routing: Routing | None) -> dict[str, Any] | None:

@@ -132,6 +132,20 @@ def test_the_package_gets_log_probabilities(front: Served, client: Any) -> None:
     assert unasked.choices[0].logprobs is None
 
 
+def test_where_a_token_comes_from_is_told_with_it(front: Served) -> None:
+    """Where that is asked for: the device's passages by name, and their shares as they are at the end."""
+    told = [json.loads(line)["choices"] for line in events(front, shares=True)[:-1]]
+    tokens = [part["delta"]["hocket"] for (part,) in told if "content" in part["delta"] and "hocket" in part["delta"]]
+    places = [each["document"] for each in tokens[0]["places"]]
+    whole = post(front).json()["hocket"]
+    for number, source in enumerate(whole["sources"]):
+        shares = [token["shares"][places.index(source["document"])] for token in tokens if source["document"] in places]
+        assert shares == pytest.approx([row[number] for row in whole["shares"]] if shares else [], abs=2e-3)
+    assert places
+    silent = [json.loads(line)["choices"] for line in events(front)[:-1]]
+    assert not any("shares" in part["delta"].get("hocket", {}) and "content" in part["delta"] for (part,) in silent)
+
+
 def test_a_conversation_is_asked_as_one(front: Served) -> None:
     """System and developer lines, earlier turns and parts of text are those of the plain client's messages."""
     said = [

@@ -135,7 +135,7 @@ def test_a_path_leads_to_no_file(front: Served, path: str) -> None:
     assert b"root:" not in answer
 
 
-@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/embeddings"])
+@pytest.mark.parametrize("path", ["/v1/nothing", "/nothing", "/v1/audio/speech"])
 def test_what_there_is_not_is_a_404_in_the_apis_shape(front: Served, path: str) -> None:
     refused = httpx2.post(front.url + path, json={})
     assert (refused.status_code, refused.json()["error"]["type"]) == (404, "invalid_request_error")

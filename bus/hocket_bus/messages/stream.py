@@ -94,7 +94,8 @@ class Ask(Message, frozen=True):
     Its stream is published on `topic`; `deadline_s` is what the client will still wait. `window` is how many events may
     be published beyond those that the client has said it has read. `within` are folders, or documents, of the asked
     side from which alone its passages are; empty: all are searched. `unknown` is what comes of a question that nothing
-    found is about: a sentence that says so, an answer with a notice, or an answer.
+    found is about: a sentence that says so, an answer with a notice, or an answer. With `shares` each token tells where
+    it comes from, as far as this side knows that at once.
     """
 
     request: Id
@@ -109,6 +110,7 @@ class Ask(Message, frozen=True):
     ignore_eos: bool = False
     within: Folders = []
     unknown: Unknown = "say"
+    shares: bool = False
     deadline_s: Seconds = 120.0
     window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
 
@@ -161,6 +163,9 @@ class Token(Message, frozen=True):
 
     `logprobs`, where they were asked for and are known, are the token's own and behind it those of the most likely
     ones in its place, the likeliest first. They are the mixture's that it was drawn from. An end has none.
+
+    Where they were asked for, the first token names the `places` of the passages that were read on the asked side, and
+    each token has their `shares` in it; the last share is that of all passages of the other side together.
     """
 
     request: Id
@@ -171,6 +176,8 @@ class Token(Message, frozen=True):
     source: Source
     t_s: Seconds
     logprobs: Annotated[list[Logprob], Meta(max_length=MAX_LOGPROBS + 1)] = []
+    places: Annotated[list[Origin], Meta(max_length=MAX_ORIGINS)] = []
+    shares: Annotated[list[Share], Meta(max_length=MAX_ORIGINS)] = []
 
 
 class Notice(Message, frozen=True):

@@ -213,9 +213,14 @@ class Drafter:
         self._decoding: _Decoding | None = None
 
     @property
+    def found(self) -> list[Passage]:
+        """The passages; none before the search has answered."""
+        return self.passages.passages if self.passages is not None else []
+
+    @property
     def documents(self) -> int:
         """Passages found; 0 before the search has answered."""
-        return len(self.passages.passages) if self.passages is not None else 0
+        return len(self.found)
 
     @property
     def has_read(self) -> bool:

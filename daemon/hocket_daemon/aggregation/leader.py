@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -32,7 +33,7 @@ from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources
+from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
 from .agreement import agree
 from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Effects
@@ -109,6 +110,7 @@ class Leader(Leading):
 
     def on_read(self) -> None:
         """The question is read; without documents on either side the reader is told."""
+        self._reply.read(places_of(self._services.side, self._drafter.found))
         self._look()
         if self.closed:
             return
@@ -282,7 +284,8 @@ class Leader(Leading):
         traces = self._drafter.dialogue.exchange.traces
         for number, each in enumerate(confirmed, start=1):
             self._steps.append(each)
-            finish = self._reply.add(each.token, each.source, traces[each.step].ranking)
+            trace = traces[each.step]
+            finish = self._reply.add(each.token, each.source, trace.ranking, partial(shares_of, trace))
             if finish is not None:
                 return finish, confirmed[:number]
         return None, confirmed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 from hocket_bus.errors import BadMessage, HocketError, Unavailable
 from hocket_bus.messages import Finish, Message, Outcome, Side, Sources, Standing, other
@@ -21,7 +22,7 @@ from ..serving.mode import Facts
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S
+from ..serving.sources import SOURCES_WAIT_S, Trace, places_of, shares_of
 from .answer import Answer
 from .notice import MODELS_OWN, doubt_of_all, found_by
 from .own_writer import own_writer
@@ -89,6 +90,7 @@ class Leader(Leading):
 
     def on_found(self) -> None:
         """How long the prompt is, is known: decide when each side begins."""
+        self._reply.read(places_of(self._services.side, self._own.passages))
         texts, opening = [passage.text for passage in self._own.passages], self._terms.opening
         prompt, missing = measure(
             self._services.model,
@@ -176,7 +178,8 @@ class Leader(Leading):
             if self.closed:
                 return
         self._answer.add(side, token, now)
-        finish = self._reply.add(token, self._source_of(side), ranking)
+        trace = Trace(float(side == "device"), self._own.part(len(self._answer) - 1))
+        finish = self._reply.add(token, self._source_of(side), ranking, partial(shares_of, trace))
         self._do(actions if finish is not None else together(actions, self._move(now)))
         self._hold_back(side, now)
         self._reply.publish()

@@ -87,7 +87,17 @@ class Stream:
         """Seconds since the request arrived."""
         return time.monotonic() - self.started_s
 
-    def token(self, *, step: int, token: int, text: str, source: Source, logprobs: Sequence[Logprob] = ()) -> float:
+    def token(
+        self,
+        *,
+        step: int,
+        token: int,
+        text: str,
+        source: Source,
+        logprobs: Sequence[Logprob] = (),
+        places: Sequence[Origin] = (),
+        shares: Sequence[float] = (),
+    ) -> float:
         """Publish a token; returns its time in seconds since the request."""
         self._emit(
             Token(
@@ -99,6 +109,8 @@ class Stream:
                 source=source,
                 t_s=(t_s := self.age_s),
                 logprobs=list(logprobs),
+                places=list(places),
+                shares=list(shares),
             )
         )
         return t_s
@@ -150,6 +162,8 @@ class _Piece(NamedTuple):
     text: str
     source: Source
     logprobs: list[Logprob]
+    places: list[Origin]
+    shares: list[float]
 
 
 class Sourced(NamedTuple):
@@ -166,6 +180,11 @@ class Sourced(NamedTuple):
 
 
 UNSOURCED = Sourced()
+
+
+def unshared(_: int) -> list[float]:
+    """Of a token of which nothing is known."""
+    return []
 
 
 class Reply:
@@ -193,6 +212,7 @@ class Reply:
         detokenizer = Detokenizer(model.text, ask.stop, strip=ask.task == "answer")
         self._transcript = Transcript(detokenizer, self._eos, ask.sampling.max_tokens)
         self._waiting: list[_Piece] = []
+        self._places: list[Origin] = []  # of the passages that were read here
 
     @property
     def request(self) -> bytes:
@@ -214,11 +234,23 @@ class Reply:
         """Seconds since the question came."""
         return self._stream.age_s
 
-    def add(self, token: int, source: Source, ranking: Ranking = UNRANKED) -> Finish | None:
-        """The next token of the answer, and how likely it was; how the answer ends, if it ends with it."""
+    def read(self, places: Sequence[Origin]) -> None:
+        """Where the passages stand that were read here; those before the first token count."""
+        if not self.tokens:
+            self._places = list(places)
+
+    def add(
+        self, token: int, source: Source, ranking: Ranking = UNRANKED, shares: Callable[[int], list[float]] = unshared
+    ) -> Finish | None:
+        """The next token of the answer, and how likely it was; how the answer ends, if it ends with it.
+
+        `shares` gives those of so many places that were told, and of what is elsewhere.
+        """
+        places = self._places if self.ask.shares and not self.tokens else []
         logprobs = [Logprob(id=id, piece=self._model.piece(id), logprob=value) for id, value in ranking]
         text = self._transcript.add(token)
-        self._waiting.append(_Piece(token, text, source, [] if token in self._eos else logprobs))
+        told = shares(len(self._places)) if self.ask.shares else []
+        self._waiting.append(_Piece(token, text, source, [] if token in self._eos else logprobs, places, told))
         return self._transcript.finish
 
     def withhold(self, ids: Sequence[int]) -> None:

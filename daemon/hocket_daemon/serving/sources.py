@@ -57,6 +57,17 @@ def table(traces: Sequence[Trace], passages: int) -> Table:
     return rows
 
 
+def places_of(side: Side, passages: Sequence[Passage]) -> list[Origin]:
+    """Where the passages of the asked side stand."""
+    return [_own_origin(side, passage) for passage in passages]
+
+
+def shares_of(trace: Trace, passages: int) -> list[float]:
+    """In one token: of each of this side's passages, and of all of the other side's together."""
+    rows = trace.rows if trace.rows is not None and len(trace.rows) == passages else np.zeros(passages)
+    return [*(trace.part * rows).tolist(), 1.0 - trace.part]
+
+
 def encode(rows: Table) -> bytes:
     """As it travels, to within 2^-16."""
     return np.rint(rows * _SCALE).astype(">u2").tobytes()

@@ -17,7 +17,7 @@ from ..citations import Citation
 from ..gateway import Gateway
 from ..logprobs import entries, wanted_logprobs
 from ..people import Person
-from ..questions import FINISHES, Answer
+from ..questions import FINISHES, Answer, of_token
 from ..refusals import Refusal, unsupported
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
@@ -137,7 +137,7 @@ class _Chunks:
 
     def token(self, token: Token) -> bytes:
         """A chunk with a token."""
-        delta = {"content": token.text, "hocket": {"source": token.source}}
+        delta = {"content": token.text, "hocket": of_token(token)}
         logprobs = {"content": entries([token]), "refusal": None} if self._has_logprobs else None
         return self._chunk({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None})
 

@@ -15,7 +15,7 @@ from ..body import read
 from ..gateway import Gateway
 from ..logprobs import columns
 from ..people import Person
-from ..questions import FINISHES, Answer
+from ..questions import FINISHES, Answer, of_token
 from ..refusals import Refusal, unsupported
 from ..sending import EventStream, json_response, whole
 from ..ways import way_named
@@ -100,7 +100,7 @@ async def _chunks(answer: Answer, wanted: CompletionRequest) -> AsyncGenerator[b
             else:
                 logprobs = None if wanted.logprobs is None else columns([event], begin)
                 begin += sum(map(len, logprobs["tokens"])) if logprobs else 0
-                yield sse(_object(answer, event.text, None, logprobs=logprobs, hocket={"source": event.source}, **tail))
+                yield sse(_object(answer, event.text, None, logprobs=logprobs, hocket=of_token(event), **tail))
         yield DONE
     except Refusal as refusal:
         yield sse(refusal.openai())

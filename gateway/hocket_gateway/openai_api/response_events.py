@@ -12,7 +12,7 @@ from hocket_bus.messages import Done, Token
 
 from ..citations import Citation
 from ..gateway import Gateway
-from ..questions import Answer
+from ..questions import Answer, of_token
 from ..refusals import Refusal
 from .resource import Resource, flat
 from .shapes import DONE
@@ -62,7 +62,7 @@ async def events(gateway: Gateway, answer: Answer, resource: Resource, base: str
         async for event in answer.events():
             if isinstance(event, Token):
                 told = {"delta": event.text, "logprobs": resource.logprobs([event])}
-                yield made.in_part("response.output_text.delta", **told, hocket={"source": event.source})
+                yield made.in_part("response.output_text.delta", **told, hocket=of_token(event))
             elif isinstance(event, Done):
                 citations = await gateway.citations(event, answer, base)
                 whole = resource.ended(event, citations)

@@ -53,6 +53,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
     presence_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
     unknown: Unknown | None = None  # hocket's own: what comes of a question that nothing found is about
+    shares: bool | None = None  # hocket's own: where each token comes from, with the token
 
     @property
     def has_usage(self) -> bool:
@@ -77,6 +78,8 @@ def options_of(wanted: Wanted, *, logprobs: int | None = None) -> Options:
     )
     if wanted.unknown is not None:
         options["unknown"] = wanted.unknown
+    if wanted.shares:
+        options["shares"] = True
     return options
 
 

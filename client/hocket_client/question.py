@@ -194,10 +194,7 @@ def ask_message(
     own: Mapping[str, bool | int | float | str] = MappingProxyType({}),
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
-    """An Ask ready to send; no seed means a random one. For the options see `Options`.
-
-    Raises BadRequest for values out of range.
-    """
+    """An Ask ready to send, by `Options`; no seed means a random one. Raises BadRequest for values out of range."""
     aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
     ask = Ask(
         request=os.urandom(16),

@@ -5,7 +5,7 @@ What is sent is kept as a file in the person's own folder of uploads, and read t
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -121,10 +121,11 @@ async def unwatch(request: Request) -> Response:
     return json_response({"folders": gateway.watching.shown()})
 
 
-async def _added(reading: AsyncIterator[Progress | Ingested], file: Path) -> Response:
-    async for reply in reading:
-        if isinstance(reply, Ingested):
-            return json_response(_outcome(reply, file))
+async def _added(reading: AsyncGenerator[Progress | Ingested], file: Path) -> Response:
+    async with aclosing(reading):
+        async for reply in reading:
+            if isinstance(reply, Ingested):
+                return json_response(_outcome(reply, file))
     raise AssertionError("an ingestion ends with its result, or raises")
 
 

@@ -4,7 +4,8 @@ A word is a run of up to 32 characters without white space; a longer run counts 
 written without spaces, where each character counts. A chunk is an exact slice of the text.
 
 Law: between two chunks lies white space at most, so their words in order are the text's; and no chunk has more words
-than the limit, without exception. A chunk that is a quarter full ends where a heading or a page begins.
+than the limit, without exception. A chunk that is a quarter full ends where a heading or a page begins, and every chunk
+where a row of a table does: a reader of several rows takes one's value for another's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil
+from typing import NamedTuple
 
 DEFAULT_WORDS = 64
 MIN_WORDS = 8
@@ -34,8 +36,18 @@ def chunk(text: str, limit: int = DEFAULT_WORDS) -> list[str]:
     return [text[start:end] for start, end in spans(text, limit)]
 
 
-def spans(text: str, limit: int = DEFAULT_WORDS, borders: Sequence[int] = ()) -> Iterator[tuple[int, int]]:
-    """Where these slices start and end, in their order; `borders`, ascending, are where a slice had better end."""
+class Borders(NamedTuple):
+    """Ascending offsets in a text: where a slice had better end, and where it has to."""
+
+    better: Sequence[int] = ()
+    must: Sequence[int] = ()
+
+
+NO_BORDERS = Borders()
+
+
+def spans(text: str, limit: int = DEFAULT_WORDS, borders: Borders = NO_BORDERS) -> Iterator[tuple[int, int]]:
+    """Where these slices start and end, in their order."""
     return _pack((piece for sentence in sentences(text) for piece in _cut(text, sentence, limit)), limit, borders)
 
 
@@ -64,15 +76,14 @@ def _cut(text: str, sentence: tuple[int, int], limit: int) -> Iterator[tuple[int
         yield words[first][0], words[last - 1][1], last - first
 
 
-def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Sequence[int]) -> Iterator[tuple[int, int]]:
+def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Borders) -> Iterator[tuple[int, int]]:
     """Neighbouring pieces joined as long as they fit, and no border is between them once there are enough."""
     held: tuple[int, int, int] | None = None
-    ahead = deque(borders)
+    better, must = deque(borders.better), deque(borders.must)
     for start, end, words in pieces:
-        at_border = bool(ahead) and ahead[0] <= start
-        while ahead and ahead[0] <= start:
-            ahead.popleft()
-        if held and held[2] + words <= limit and not (at_border and ENOUGH * held[2] >= limit):
+        at_better, at_must = _passed(better, start), _passed(must, start)
+        ends = at_must or (at_better and held is not None and ENOUGH * held[2] >= limit)
+        if held and held[2] + words <= limit and not ends:
             held = held[0], end, held[2] + words
             continue
         if held:
@@ -80,3 +91,11 @@ def _pack(pieces: Iterable[tuple[int, int, int]], limit: int, borders: Sequence[
         held = start, end, words
     if held:
         yield held[:2]
+
+
+def _passed(ahead: deque[int], start: int) -> bool:
+    """Whether one of the offsets ahead is reached; those that are are ahead no more."""
+    reached = bool(ahead) and ahead[0] <= start
+    while ahead and ahead[0] <= start:
+        ahead.popleft()
+    return reached

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from .chunking import Borders
 from .formats.content import MAX_SECTIONS, Section
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 MAX_PLACES = MAX_SECTIONS + 2  # more than one reader makes of a file; a box has many mails
 MAX_PLACE_CHARS = 200
+MAX_ROWS = 2_000  # of a table of which each is a passage of its own
 _PARAGRAPH = "\n\n"
 _ROW = re.compile(r"(?:\A|, )(?P<row>rows? (?P<first>\d+)(?:–(?P<last>\d+))?)\Z")
 
@@ -38,9 +40,14 @@ def joined(sections: Iterable[Section]) -> tuple[str, Outline]:
     return "".join(parts), tuple(outline)
 
 
-def borders(outline: Outline) -> list[int]:
-    """Offsets at which a passage had better end: those of headings, pages, sheets and slides, and not of rows."""
-    return [offset for offset, place in outline if not _ROW.search(place)]
+def borders(outline: Outline) -> Borders:
+    """Where a passage had better end: at headings, pages, sheets and slides; and where it has to: at rows of a table.
+
+    Of a table of more than MAX_ROWS the rows share passages, since each takes a vector.
+    """
+    rows = [offset for offset, place in outline if _ROW.search(place)]
+    better = [offset for offset, place in outline if not _ROW.search(place)]
+    return Borders(better, rows if len(rows) <= MAX_ROWS else ())
 
 
 def place_of(outline: Outline, start: int, end: int) -> str:

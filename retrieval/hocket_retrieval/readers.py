@@ -28,7 +28,7 @@ from .outline import MAX_PLACE_CHARS, joined
 if TYPE_CHECKING:
     from .stores.records import Outline
 
-READING = 2  # grows where other text, or other places, come out of the same file
+READING = 3  # grows where other text, places or passages come out of the same file
 _CODE = """
     bash bat c cc cfg clj conf cpp cs css cxx dart el erl ex f90 fs go gradle groovy h hpp hs ini ipp java jl js json
     jsonl jsx kt lisp lua m ml mm mk pas php pl pm proto ps1 py pyi r rb rs scala sh sql swift tf toml ts tsx v vb vue

@@ -12,7 +12,7 @@ from hocket_retrieval.chunking import ENOUGH, spans
 from hocket_retrieval.collection import Collection
 from hocket_retrieval.formats.content import MAX_SECTIONS, Section
 from hocket_retrieval.formats.headings import MAX_PATH, Headings
-from hocket_retrieval.outline import MAX_PLACES, borders, is_sound, joined, place_of
+from hocket_retrieval.outline import MAX_PLACES, MAX_ROWS, borders, is_sound, joined, place_of
 from hocket_retrieval.readers import READING
 from hocket_retrieval.stores.records import Document, NewChunk, digest
 from hocket_retrieval.stores.sqlite import SqliteStore
@@ -59,12 +59,11 @@ def test_the_place_of_a_passage_is_where_most_of_it_stands() -> None:
 
 
 def test_rows_of_a_table_are_one_place() -> None:
-    """From the first that a passage has to the last, of one table; and they end no passage."""
+    """From the first that a passage has to the last, of one table."""
     _, outline = joined([Section("one", "row 2"), Section("two", "row 3"), Section("three", "rows 4–5")])
     assert place_of(outline, 0, 3) == "row 2"
     assert place_of(outline, 0, 8) == "rows 2–3"
     assert place_of(outline, 0, 12) == "rows 2–5"
-    assert borders(outline) == []
     _, outline = joined([Section("one", "attachment a.csv, row 2"), Section("two", "attachment a.csv, row 3")])
     assert place_of(outline, 0, 8) == "attachment a.csv, rows 2–3"
     _, outline = joined([Section("one", "attachment a.csv, row 9"), Section("two", "attachment b.csv, row 2")])
@@ -75,14 +74,33 @@ def test_rows_of_a_table_are_one_place() -> None:
 def test_a_passage_ends_at_a_heading_once_it_is_long_enough(sizes: list[int], limit: int) -> None:
     """No border lies behind the first quarter of a passage, and no word is lost."""
     text, outline = joined(Section(" ".join([f"w{at}"] * size), f"§ {at}") for at, size in enumerate(sizes))
-    ends = borders(outline)
-    passages = list(spans(text, limit, ends))
+    ends = borders(outline).better
+    passages = list(spans(text, limit, borders(outline)))
     assert " ".join(text[start:end] for start, end in passages).split() == text.split()
     for start, end in passages:
         assert len(text[start:end].split()) <= limit
         for border in ends:
             if start < border < end:
                 assert ENOUGH * len(text[start:border].split()) < limit
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=12), st.integers(8, 64))
+def test_a_row_shares_a_passage_with_no_other(sizes: list[int], limit: int) -> None:
+    """Each passage lies in one row, and no word is lost."""
+    text, outline = joined(Section(" ".join([f"w{at}"] * size), f"row {at + 2}") for at, size in enumerate(sizes))
+    passages = [text[start:end].split() for start, end in spans(text, limit, borders(outline))]
+    assert [word for passage in passages for word in passage] == text.split()
+    assert all(len({*passage}) == 1 and len(passage) <= limit for passage in passages)
+    assert len(passages) == sum(-(-size // limit) for size in sizes)
+
+
+def test_rows_of_a_long_table_share_passages() -> None:
+    """Each would take a vector."""
+    sections = [Section(f"n: {at}", f"row {at}") for at in range(MAX_ROWS + 1)]
+    text, outline = joined(sections)
+    assert len(list(spans(text, 64, borders(outline)))) < MAX_ROWS / 10
+    text, outline = joined(sections[1:])
+    assert len(list(spans(text, 64, borders(outline)))) == MAX_ROWS
 
 
 def test_a_path_has_the_headings_above_and_no_more_than_fits() -> None:

@@ -73,7 +73,7 @@ def test_nothing_leaves_while_it_is_cut(tiny_models: dict[str, Path], mode: str)
         assert len(done.token_ids) == OPTIONS["max_tokens"]
         assert sizes(tap) == before
         status = client.status()
-        assert status.facts["cloud"] == "cut on this device: hocket cloud on"
+        assert status.facts["cloud"] == "cut on this device: hocket alone off"
         assert status.metrics["link_cut"] == 1
 
 
@@ -111,10 +111,10 @@ def test_what_was_cut_stays_cut_for_a_daemon_that_starts_again(tiny_models: dict
 def test_the_command_cuts_and_joins(tiny_models: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     with cuttable(tiny_models) as (made, _):
         (made.folder / "device.toml").write_text(f'endpoint = "{made.endpoint("device")}"\n')
-        for what, words in (("off", "answers alone"), ("on", "is joined")):
-            assert run(["cloud", what, "--home", str(made.folder)]) == 0
+        for what, words in (("on", "answers alone"), ("off", "is joined")):
+            assert run(["alone", what, "--home", str(made.folder)]) == 0
             assert words in capsys.readouterr().out
-            assert made.client().status().metrics["link_cut"] == float(what == "off")
+            assert made.client().status().metrics["link_cut"] == float(what == "on")
 
 
 def test_an_answers_record_has_what_left_for_it(tiny_models: dict[str, Path]) -> None:

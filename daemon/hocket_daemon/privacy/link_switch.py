@@ -7,7 +7,7 @@ from pathlib import Path
 from hocket_bus.errors import Unavailable
 from hocket_bus.private import write_whole
 
-CUT = Unavailable("the link is cut on this device", "connect it again: hocket cloud on")
+CUT = Unavailable("the link is cut on this device", "connect it again: hocket alone off")
 
 
 class LinkSwitch:
@@ -19,7 +19,7 @@ class LinkSwitch:
         self.is_cut = self._file is not None and self._file.exists()
 
     def turn(self, *, cut: bool) -> None:
-        """Be cut, or not. Raises Unavailable where that cannot be written down; it holds until the daemon's end then."""
+        """Be cut, or not. Raises Unavailable where that lasts no longer than the daemon, as it cannot be written."""
         self.is_cut = cut
         if self._file is None:
             return
@@ -29,7 +29,6 @@ class LinkSwitch:
             else:
                 self._file.unlink(missing_ok=True)
         except OSError as error:
-            text = (
-                f"{self._file} cannot be written: {error.strerror}; the link is {'cut' if cut else 'joined'} until then"
-            )
+            how = "cut" if cut else "joined"
+            text = f"the link is {how} until the device daemon ends: {self._file} cannot be written, {error.strerror}"
             raise Unavailable(text, "make its folder writable for the device daemon") from error

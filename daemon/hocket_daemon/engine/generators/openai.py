@@ -46,6 +46,7 @@ def open_server(
     egress: EgressSettings,
     ledger: Ledger,
     side: Side = "device",
+    *,
     switch: LinkSwitch | None = None,
 ) -> OpenAIGenerator | None:
     """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet.

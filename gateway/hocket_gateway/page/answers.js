@@ -52,25 +52,62 @@ export function shown(answer) {
   return answer.sources.filter(({ share }) => share >= MIN_SHARE).sort((one, other) => other.share - one.share);
 }
 
+// The gate's decision, with its number.
+export function gateLine({ decision, metric, threshold, reason }) {
+  const what = decision === "home" ? "stays at home" : "goes beyond home";
+  return `Gate: ${metric.toFixed(3)} against ${threshold.toFixed(3)}, so it ${what}; ${reason}.`;
+}
+
 export function finishOf(answer) {
   return answer.error || (FINISHES[answer.finish] ?? "");
 }
 
-// The text in pieces that are of one token, and either in a passage or in none: {text, source, token, unsupported}.
-// Spans count characters as Python does: by code point.
-export function pieces(answer) {
-  const found = [];
-  let at = 0;
-  answer.tokens.forEach(([text, source], token) => {
-    for (const character of text) {
-      const unsupported = answer.unsupported.some(([start, end]) => start <= at && at < end);
-      const last = found.at(-1);
-      if (last?.token === token && last.unsupported === unsupported) last.text += character;
-      else found.push({ text: character, source, token, unsupported });
-      at += 1;
-    }
+// The tokens from one to before another in pieces that are either in a passage or in none: {text, source, token,
+// unsupported}. `at` counts the characters before the first, as Python counts them: by code point.
+export function pieces(answer, from = 0, to = answer.tokens.length, at = 0) {
+  return answer.tokens.slice(from, to).flatMap(([text, source], index) => {
+    const token = from + index;
+    const start = at;
+    at += lengthOf(text);
+    const spans = answer.unsupported.filter(([first, end]) => first < at && end > start);
+    if (!text || !spans.length) return [{ text, source, token, unsupported: false }];
+    return cut(text, start, spans).map((piece) => ({ ...piece, source, token }));
   });
+}
+
+function cut(text, at, spans) {
+  const found = [];
+  for (const character of text) {
+    const unsupported = spans.some(([start, end]) => start <= at && at < end);
+    if (found.at(-1)?.unsupported === unsupported) found.at(-1).text += character;
+    else found.push({ text: character, unsupported });
+    at += 1;
+  }
   return found;
+}
+
+// Of a text, in code points.
+export function lengthOf(text) {
+  let number = 0;
+  for (const _ of text) number += 1;
+  return number;
+}
+
+// Which devices were asked for an answer, as far as is known: {name, state, why, share}.
+export function devicesOf(answer) {
+  const found = new Map();
+  const be = (name, state, why = "") => found.set(name, { name, state, why, share: 0 });
+  for (const name of answer.routing?.matched ?? []) be(name, "asked");
+  for (const notice of answer.notices) {
+    const [, name, why] = /^(\S+?),? ((?:whose summaries match|has not answered|has gone|knows nothing).*)$/.exec(notice) ?? [];
+    if (name) be(name, why.startsWith("knows nothing") ? "declined" : "absent", why);
+  }
+  for (const { device, share } of answer.sources) {
+    if (!device) continue;
+    be(device, "answered", "");
+    found.get(device).share = answer.sources.filter((each) => each.device === device).reduce((sum, each) => sum + each.share, 0) || share;
+  }
+  return [...found.values()];
 }
 
 // What left this device for an answer, in one line, from what is known of it.
@@ -94,6 +131,6 @@ export function leftBetween(before, after) {
   return Object.fromEntries(grown.filter(([kind, bytes]) => bytes > 0 && kind !== "control"));
 }
 
-function size(bytes) {
+export function size(bytes) {
   return bytes < 1000 ? `${bytes} B` : `${(bytes / 1000).toFixed(1)} kB`;
 }

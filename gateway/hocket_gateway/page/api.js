@@ -53,14 +53,28 @@ export async function documentText(name) {
   return (await get(`documents/${encodeURIComponent(name)}`)).text();
 }
 
+// The record of an answer, as hocket explain has it.
+export async function explanation(id) {
+  return (await (await get(`explanations/${id}`)).json()).record;
+}
+
+export async function cutLink(cut) {
+  return (await post("link", { cut })).json();
+}
+
+// What may follow a text. Aborting `signal` asks no more.
+export async function suggestion(text, signal) {
+  return (await post("composing", text, signal)).json();
+}
+
+async function post(path, body, signal) {
+  const options = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body), signal };
+  return asked(path, options);
+}
+
 // The chunks of an answer as they come. Aborting `signal` closes the connection, which cancels the question.
 export async function* answerChunks(model, messages, signal) {
-  const response = await asked("v1/chat/completions", {
-    method: "POST",
-    headers: headers({ "content-type": "application/json" }),
-    body: JSON.stringify({ model, messages, stream: true }),
-    signal,
-  });
+  const response = await post("v1/chat/completions", { model, messages, stream: true }, signal);
   for await (const data of events(response.body)) {
     if (data === "[DONE]") return;
     const chunk = JSON.parse(data);

@@ -7,17 +7,20 @@ import { made } from "./dom.js";
 import "./composer.js";
 import "./history.js";
 import "./key.js";
+import "./link.js";
 import "./sheet.js";
 import "./strip.js";
 import "./turn.js";
+import "./write.js";
 
+const ALONE = "hocket-alone";
 const AGAIN_MS = 5_000;
 const NEAR_PX = 80;
 const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
 
 class App extends HTMLElement {
   connectedCallback() {
-    for (const part of ["composer", "history", "key", "sheet", "strip"]) this[part] = this.querySelector(`hocket-${part}`);
+    for (const part of ["composer", "history", "key", "link", "sheet", "strip", "write"]) this[part] = this.querySelector(`hocket-${part}`);
     this.log = this.querySelector(".log");
     this.composer.busy = false;
     this.listen();
@@ -27,7 +30,14 @@ class App extends HTMLElement {
 
   listen() {
     const acts = {
-      ask: ({ question, model }) => this.ask(question, model),
+      ask: ({ question, model, turn }) => (turn ? this.replace(turn, question, model) : this.ask(question, model)),
+      again: ({ turn }) => this.replace(turn, turn.question, turn.model),
+      alone: ({ turn }) => this.replace(turn, turn.question, ALONE),
+      edit: ({ turn }) => this.composer.edit(turn),
+      why: ({ turn }) => this.sheet.openWhy(turn),
+      left: ({ turn }) => this.sheet.openLeft(turn),
+      state: ({ cut }) => this.link.show(cut),
+      switched: () => this.strip.refresh(),
       stop: () => this.stopping?.abort(),
       open: (source) => this.sheet.openSource(source),
       key: () => this.connect(),
@@ -39,6 +49,7 @@ class App extends HTMLElement {
       new: () => this.resume(newConversation()),
       documents: () => this.sheet.openList(),
       history: () => this.toggleHistory(this.history.hidden),
+      write: () => this.write.open(),
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
     window.addEventListener("storage", () => this.showHistory());
@@ -74,10 +85,31 @@ class App extends HTMLElement {
     this.composer.busy = false;
     this.conversation = conversation;
     for (const { answer } of conversation.turns) if (!answer.over) Object.assign(answer, { over: true, finish: "cancelled" });
-    this.log.replaceChildren(...conversation.turns.map((turn) => made("hocket-turn").show(turn)));
+    const shown = conversation.turns.map((turn) => made("hocket-turn").show(turn));
+    this.log.replaceChildren(...shown);
     this.scroll();
     this.showHistory();
-    this.composer.field.focus();
+    this.composer.edit(null);
+    this.end(shown);
+  }
+
+  async end(shown) {
+    for (const turn of shown) await turn.end();
+    this.scroll();
+  }
+
+  // Asks in the place of a turn. Where others follow it, that is a new conversation: nothing of this one is lost.
+  replace(turn, question, model) {
+    if (this.composer.busy) return;
+    const { conversation } = this;
+    const at = conversation.turns.indexOf(turn);
+    if (at < conversation.turns.length - 1) {
+      this.resume({ ...newConversation(), turns: conversation.turns.slice(0, at) });
+    } else {
+      conversation.turns.pop();
+      this.log.lastElementChild.remove();
+    }
+    this.ask(question, model);
   }
 
   forget(id) {
@@ -112,7 +144,9 @@ class App extends HTMLElement {
     if (this.stopping === stopping) this.composer.busy = false;
     if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;
-    this.atEnd(() => shown.update());
+    const isThere = this.isAtEnd;
+    await shown.end();
+    if (isThere) this.scroll();
     this.save(conversation);
   }
 
@@ -120,7 +154,7 @@ class App extends HTMLElement {
     try {
       for await (const chunk of chunks) {
         take(answer, chunk);
-        this.atEnd(() => shown.update());
+        this.grow(shown);
       }
     } catch (error) {
       if (error.name === "AbortError") answer.finish = "cancelled";
@@ -135,11 +169,25 @@ class App extends HTMLElement {
     this.showHistory();
   }
 
+  // Once a frame, however many tokens come in one.
+  grow(shown) {
+    if (shown.isGrowing) return;
+    shown.isGrowing = true;
+    requestAnimationFrame(() => {
+      shown.isGrowing = false;
+      this.atEnd(() => shown.update() && this.grow(shown));
+    });
+  }
+
   // Whoever reads at the end stays there while it grows.
   atEnd(grow) {
-    const isThere = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR_PX;
+    const isThere = this.isAtEnd;
     grow();
     if (isThere) this.scroll();
+  }
+
+  get isAtEnd() {
+    return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR_PX;
   }
 
   scroll() {

@@ -1,7 +1,8 @@
 // A sheet beside the conversation: a document, opened at a passage, or the list of this device's documents.
 
-import { documentText, documents } from "./api.js";
+import { documentText, documents, explanation } from "./api.js";
 import { made } from "./dom.js";
+import { left, why } from "./explanation.js";
 import { around } from "./passage.js";
 
 class Sheet extends HTMLElement {
@@ -24,6 +25,23 @@ class Sheet extends HTMLElement {
       return;
     }
     await this.showText(source.document, source.text);
+  }
+
+  openWhy(turn) {
+    return this.openRecord("Why this answer", turn, why);
+  }
+
+  openLeft(turn) {
+    return this.openRecord("What the cloud saw", turn, left);
+  }
+
+  async openRecord(title, turn, parts) {
+    this.begin(title);
+    try {
+      this.content.append(...parts(turn, await explanation(turn.answer.id)));
+    } catch (error) {
+      this.content.append(...parts(turn, null), made("p", { className: "error", textContent: error.message }));
+    }
   }
 
   async openDocument(name) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -32,9 +33,23 @@ def http(front: Served) -> Iterator[httpx2.Client]:
         yield client
 
 
-def compose(http: httpx2.Client, text: str, cursor: int | None = None, **more: object) -> httpx2.Response:
+def compose(http: httpx2.Client, text: str, cursor: int | None = None, **more: object) -> str:
+    """The first suggestion."""
     body = {"id": "a", "text": text, "cursor": len(text) if cursor is None else cursor, **more}
-    return http.post("/composing", json=body)
+    return first(http, body)
+
+
+def first(http: httpx2.Client, body: dict[str, object], headers: dict[str, str] | None = None) -> str:
+    with http.stream("POST", "/composing", json=body, headers=headers or {}) as answer:
+        assert answer.status_code == 200
+        line = next((line for line in answer.iter_lines() if line.startswith("data: ")), "data: {}")
+        return str(json.loads(line.removeprefix("data: ")).get("text", ""))
+
+
+def refused(http: httpx2.Client, body: dict[str, object], headers: dict[str, str] | None = None) -> httpx2.Response:
+    answer = http.post("/composing", json=body, headers=headers or {})
+    assert answer.status_code >= 400
+    return answer
 
 
 def memory_requests(front: Served) -> int:
@@ -49,8 +64,7 @@ def test_a_suggestion_is_that_of_the_client(front: Served, http: httpx2.Client) 
         with front.pair.client().compose(text, cursor, memory=False) as composer:
             found = composer.wait(WAIT_S)
         assert found is not None
-        got = compose(http, text, cursor, alone=True, id=f"b{cursor}")
-        assert (got.status_code, got.json()["text"]) == (200, found.text)
+        assert compose(http, text, cursor, alone=True, id=f"b{cursor}") == found.text
 
 
 def test_alone_the_cloud_is_told_nothing(front: Served, http: httpx2.Client) -> None:
@@ -59,11 +73,11 @@ def test_alone_the_cloud_is_told_nothing(front: Served, http: httpx2.Client) -> 
     before = memory_requests(front)
     key = {"authorization": f"Bearer {people.invite(front.people, 'anna', alone_only=True)}"}
     try:
-        body = {"id": "d", "text": TEXT, "cursor": len(TEXT)}
-        assert http.post("/composing", json=body, headers=key).json()["text"]
+        body: dict[str, object] = {"id": "d", "text": TEXT, "cursor": len(TEXT)}
+        assert first(http, body, key)
     finally:
         front.people.unlink()
-    assert compose(http, TEXT, id="e", alone=True).json()["text"]
+    assert compose(http, TEXT, id="e", alone=True)
     compose(http, f"{TEXT} tano meku relado sina borita kulo namira ditu sola", id="f")  # goes behind those
     until(lambda: memory_requests(front) > before)
     assert memory_requests(front) == before + 1
@@ -72,9 +86,10 @@ def test_alone_the_cloud_is_told_nothing(front: Served, http: httpx2.Client) -> 
 def test_a_key_of_a_folder_composes_nothing(front: Served, http: httpx2.Client) -> None:
     key = {"authorization": f"Bearer {people.invite(front.people, 'ben', folder='letters')}"}
     try:
-        refused = http.post("/composing", json={"id": "a", "text": TEXT, "cursor": 1}, headers=key)
-        assert (refused.status_code, "reads one folder" in refused.text) == (403, True)
-        assert compose(http, TEXT).status_code == 401
+        body: dict[str, object] = {"id": "a", "text": TEXT, "cursor": 1}
+        answer = refused(http, body, key)
+        assert (answer.status_code, "reads one folder" in answer.text) == (403, True)
+        assert refused(http, body).status_code == 401
     finally:
         front.people.unlink()
 
@@ -84,9 +99,9 @@ def test_a_key_of_a_folder_composes_nothing(front: Served, http: httpx2.Client) 
 )
 def test_what_is_no_text_is_refused(http: httpx2.Client, wrong: dict[str, object]) -> None:
     """And the next one is answered."""
-    body = {"id": "g", "text": TEXT, "cursor": 0, **wrong}
-    assert http.post("/composing", json=body).status_code == 400
-    assert compose(http, TEXT, id="g", alone=True).json()["text"]
+    body: dict[str, object] = {"id": "g", "text": TEXT, "cursor": 0, **wrong}
+    assert refused(http, body).status_code == 400
+    assert compose(http, TEXT, id="g", alone=True)
 
 
 def test_only_the_newest_text_is_answered(http: httpx2.Client) -> None:
@@ -94,8 +109,8 @@ def test_only_the_newest_text_is_answered(http: httpx2.Client) -> None:
     texts = [TEXT[:end] for end in range(5, len(TEXT))]
     with ThreadPoolExecutor(len(texts)) as pool:
         found = list(pool.map(lambda text: compose(http, text, id="h", alone=True), texts))
-    assert {each.status_code for each in found} == {200}
-    assert compose(http, TEXT, id="h", alone=True).json()["text"]
+    assert len(found) == len(texts)
+    assert compose(http, TEXT, id="h", alone=True)
 
 
 def test_no_more_texts_are_open_than_a_person_may_have(front: Served, http: httpx2.Client) -> None:
@@ -110,5 +125,16 @@ def _open(client: Client) -> int:
 
 
 def test_a_strange_page_composes_nothing(http: httpx2.Client) -> None:
-    body = {"id": "j", "text": TEXT, "cursor": 1}
-    assert http.post("/composing", json=body, headers={"origin": "https://evil.example"}).status_code == 403
+    body: dict[str, object] = {"id": "j", "text": TEXT, "cursor": 1}
+    assert refused(http, body, {"origin": "https://evil.example"}).status_code == 403
+
+
+def test_it_comes_again_with_newer_memory(http: httpx2.Client) -> None:
+    """In the same stream, which ends as soon as the text is another one."""
+    body: dict[str, object] = {"id": "k", "text": TEXT, "cursor": len(TEXT)}
+    with http.stream("POST", "/composing", json=body) as answer:
+        lines = (line for line in answer.iter_lines() if line.startswith("data: "))
+        assert "text" in next(lines)
+        assert "text" in next(lines)
+        compose(http, TEXT + " tano", id="k")
+        assert all("text" in line for line in lines)

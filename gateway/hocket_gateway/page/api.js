@@ -62,9 +62,14 @@ export async function cutLink(cut) {
   return (await post("link", { cut })).json();
 }
 
-// What may follow a text. Aborting `signal` asks no more.
-export async function suggestion(text, signal) {
-  return (await post("composing", text, signal)).json();
+// What may follow a text, as it comes: {text, sources}. Aborting `signal` asks no more.
+export async function* suggestions(text, signal) {
+  const response = await post("composing", text, signal);
+  for await (const data of events(response.body)) {
+    const found = JSON.parse(data);
+    if (found.error) throw new Refused(200, found.error.message);
+    yield found;
+  }
 }
 
 async function post(path, body, signal) {

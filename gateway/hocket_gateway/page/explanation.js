@@ -6,7 +6,7 @@ import { made, seconds } from "./dom.js";
 const MEANINGS = {
   query: "the question, word for word",
   history: "earlier turns of the conversation that the cloud had read before",
-  targets: "the tokens of the answer",
+  targets: "tokens of the answer, as far as the cloud did not know them",
   drafts: "this device's distributions of the next token, from which the cloud knows each token of the answer",
   control: "where the session stands: greetings and ends, no words",
   memory: "what is new of a text that is composed",
@@ -27,10 +27,11 @@ export function why({ model, answer }, record) {
 }
 
 // What left, by class, in the order in which the classes began.
-export function left({ question, answer }, record) {
+export function left(turn, record) {
   if (!record) return [];
   const rows = record.left ?? [];
   if (!rows.length) return [made("p", { textContent: "Nothing left this device for this answer." })];
+  const told = rows.some((row) => row.class === "drafts") ? "drafts" : "targets"; // what tells the answer
   const whole = rows.reduce((sum, { bytes }) => sum + bytes, 0);
   const end = Math.max(...rows.map(({ to_s }) => to_s));
   const spans = rows.map((row) => ({
@@ -38,15 +39,15 @@ export function left({ question, answer }, record) {
     from: row.from_s,
     to: row.to_s,
     value: `${size(row.bytes)} in ${row.messages === 1 ? "1 message" : `${row.messages} messages`}`,
-    more: meaningOf(row.class, question, answer),
+    more: meaningOf(row.class, told, turn),
   }));
   const intro = `${size(whole)} left for this answer, counted before encryption. Time runs from the first byte to the last, ${seconds(end)} later.`;
   return [made("p", { textContent: intro }), timeLine(spans, end)];
 }
 
-function meaningOf(kind, question, answer) {
+function meaningOf(kind, told, { question, answer }) {
   const meaning = made("p", { textContent: `${MEANINGS[kind] ?? "see docs/privacy.md"}.` });
-  const words = { query: question, drafts: jointText(answer), targets: jointText(answer) }[kind];
+  const words = kind === "query" ? question : kind === told ? jointText(answer) : "";
   return words ? [meaning, made("blockquote", { textContent: words })] : [meaning];
 }
 
@@ -83,7 +84,7 @@ function timeLine(spans, end) {
 function rowOf({ name, from, to, value, more = [] }, end) {
   const bar = made("span", { className: "bar", ariaHidden: "true" });
   const part = (time) => `${end ? Math.min(100, (100 * time) / end) : 0}%`;
-  bar.style.marginLeft = part(from);
+  bar.style.marginLeft = `min(${part(from)}, 100% - 2px)`;
   bar.style.width = part(to - from);
   const shown = value ?? seconds(to - from);
   return made("li", {}, made("span", { className: "name", textContent: name }), made("span", { className: "track" }, bar), made("span", { className: "value", textContent: shown }), ...more);

@@ -1,6 +1,6 @@
 // A text that is written with suggestions: what may follow the cursor stands in grey; Tab takes it, Esc refuses it.
 
-import { suggestion } from "./api.js";
+import { suggestions } from "./api.js";
 import { made } from "./dom.js";
 
 const PAUSE_MS = 30; // behind the last key, so that a fast typist asks once
@@ -8,7 +8,7 @@ const PLACE = "hocket-writing";
 
 class Write extends HTMLElement {
   connectedCallback() {
-    this.id_ = crypto.getRandomValues(new Uint32Array(2)).join("-");
+    this.writing = crypto.getRandomValues(new Uint32Array(2)).join("-");
     this.offered = "";
     this.field = made("textarea", { id: "writing", spellcheck: false, value: localStorage.getItem(PLACE) ?? "" });
     this.ghost = made("div", { className: "ghost", ariaHidden: "true" });
@@ -44,6 +44,7 @@ class Write extends HTMLElement {
     if (event.key === "Tab") this.field.setRangeText(this.offered, this.at, this.at, "end");
     this.offer("", []);
     if (event.key === "Tab") this.changed();
+    else this.refused = true; // until the text is another one
   }
 
   moved() {
@@ -54,6 +55,7 @@ class Write extends HTMLElement {
     localStorage.setItem(PLACE, this.field.value);
     this.offer("", []);
     this.at = this.field.selectionStart;
+    this.refused = false;
     this.asking?.abort();
     clearTimeout(this.timer);
     if (this.field.value.trim() && this.at === this.field.selectionEnd) this.timer = setTimeout(() => this.ask(), PAUSE_MS);
@@ -64,10 +66,12 @@ class Write extends HTMLElement {
     const text = this.field.value;
     const cursor = [...text.slice(0, this.at)].length; // in code points, as the gateway counts
     try {
-      const found = await suggestion({ id: this.id_, text, cursor, alone: this.alone.checked }, asking.signal);
-      if (this.asking === asking && this.dialog.open) this.offer(found.text, found.sources);
+      const wanted = { id: this.writing, text, cursor, alone: this.alone.checked };
+      for await (const { text, sources } of suggestions(wanted, asking.signal)) {
+        if (this.asking === asking && !this.refused) this.offer(text, sources);
+      }
     } catch (error) {
-      if (error.name !== "AbortError") this.line.textContent = error.message;
+      if (error.name !== "AbortError" && this.asking === asking) this.line.textContent = error.message;
     }
   }
 

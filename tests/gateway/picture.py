@@ -1,7 +1,4 @@
-"""Takes the picture of the page for the README: a pair on the documents of the demo, a question, its answer.
-
-`python tests/gateway/picture.py docs/page.png`
-"""
+"""`make picture`: the page for the README, where a pair answers a question about the documents of the demo."""
 
 from __future__ import annotations
 
@@ -13,11 +10,8 @@ from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from PIL import Image
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from browser import ENTER, Browser, browser
+from PIL import Image
 from serving import gateway
 
 from hocket_gateway.settings import ServeSettings
@@ -27,14 +21,14 @@ from hocket_tools.pair.home import Home
 from hocket_tools.pair.temporary import temporary_home
 
 START_S = 300.0
-SIZE = (1200, 760)
+SIZE = (1200, 420)
 MAX_BYTES = 200_000
 OVER = "document.querySelector('hocket-turn:last-child .left')"
 
 
 @contextmanager
 def answered(window: Browser) -> Iterator[Home]:
-    """The page of a pair that has read the demo's documents, with the answer to a question of both sides."""
+    """The page of a pair that has read the demo's documents, and its answer to a question of both sides."""
     samples = resources.files("hocket_tools") / "demo"
     with temporary_home() as home:
         model = next(state.facts["model"] for state in start(home, START_S) if state.name == "device")

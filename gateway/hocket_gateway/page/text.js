@@ -4,8 +4,9 @@
 import { PROPOSED, lengthOf, pieces } from "./answers.js";
 import { made, percent } from "./dom.js";
 
-const PORTION = 200; // tokens that are laid out at once
+const PORTION = 100; // tokens that are laid out at once
 const BLOCK = 100; // tokens at least before the end of a line ends a block, which is laid out by itself
+const LONGEST = 500; // where no end of a line comes for so long, the end of a word does
 const MOST = 3; // sources that a token's title names, with no less than this
 const MIN_SHARE = 0.01;
 
@@ -32,7 +33,8 @@ class Text extends HTMLElement {
   place(span, text) {
     if (!this.block) this.append((this.block = made("div")));
     this.block.append(span);
-    if (text.endsWith("\n") && this.block.childElementCount >= BLOCK) this.block = null;
+    const number = this.block.childElementCount;
+    if ((number >= BLOCK && text.endsWith("\n")) || (number >= LONGEST && /\s$/.test(text))) this.block = null;
   }
 
   // What each token is made of, once that is known.

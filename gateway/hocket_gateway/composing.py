@@ -148,10 +148,10 @@ async def composing(request: Request) -> Response:
     gateway, person = request.app.state.gateway, request.state.person
     wanted = await read(request, ComposingRequest, gateway.settings.max_body_bytes)
     text = await gateway.composing.text(person, wanted)
-    return EventStream(_pieces(text), lambda: None)
+    return EventStream(_events(text), lambda: None)
 
 
-async def _pieces(text: OpenText) -> AsyncGenerator[bytes]:
+async def _events(text: OpenText) -> AsyncGenerator[bytes]:
     try:
         async for found in text.suggestions(text.version):
             sources = [{"side": each.side, "document": each.document} for each in found.sources]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster import started
 from harness import Pair, pair
 
 from hocket_bus.errors import HocketError
@@ -151,3 +152,18 @@ def explained(made: Pair, *, alone: bool) -> dict[str, Any]:
 def test_what_is_not_recorded_is_not_known(tiny_models: dict[str, Path]) -> None:
     with cuttable(tiny_models) as (made, _), pytest.raises(HocketError, match="keeps no records"):
         made.client().explain(bytes(16))
+
+
+def test_no_answer_moves_to_another_cloud_daemon(tiny_models: dict[str, Path]) -> None:
+    """A device with two of them is cut off from both at once: what has left by then is all that leaves."""
+    with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as fleet:
+        fleet.settle()
+        device, client = fleet.devices[0], fleet.clients[0]
+        stream = client.ask(QUESTION, **OPTIONS)  # type: ignore[arg-type]
+        events = iter(stream)
+        assert next(events).source != "solo"
+        client.switch_link(cut=True)
+        left = dict(device.ledger.sums)
+        assert list(events)[-1].source == "solo"
+        assert device.ledger.sums == left
+        assert not any(each.link.up for each in device.cluster.links)

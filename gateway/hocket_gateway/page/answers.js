@@ -96,16 +96,16 @@ export function lengthOf(text) {
 // Which devices were asked for an answer, as far as is known: {name, state, why, share}.
 export function devicesOf(answer) {
   const found = new Map();
-  const be = (name, state, why = "") => found.set(name, { name, state, why, share: 0 });
+  const be = (name, state, why = "") => found.set(name, { name, state, why, share: found.get(name)?.share ?? 0 });
   for (const name of answer.routing?.matched ?? []) be(name, "asked");
   for (const notice of answer.notices) {
-    const [, name, why] = /^(\S+?),? ((?:whose summaries match|has not answered|has gone|knows nothing).*)$/.exec(notice) ?? [];
-    if (name) be(name, why.startsWith("knows nothing") ? "declined" : "absent", why);
+    const [, name, why] = /^(\S+?)(?:, whose summaries match,)? ((?:is not|has not|has gone|knows nothing) .+)$/.exec(notice) ?? [];
+    if (name) be(name, why.startsWith("knows") ? "declined" : "absent", why);
   }
   for (const { device, share } of answer.sources) {
     if (!device) continue;
-    be(device, "answered", "");
-    found.get(device).share = answer.sources.filter((each) => each.device === device).reduce((sum, each) => sum + each.share, 0) || share;
+    be(device, "answered");
+    found.get(device).share += share;
   }
   return [...found.values()];
 }

@@ -4,15 +4,10 @@
 import { made, percent } from "./dom.js";
 
 const SVG = "http://www.w3.org/2000/svg"; // a name, which no browser asks for
-const STATES = {
-  asked: "was asked",
-  answered: "answered",
-  declined: "declined",
-  absent: "was not there",
-};
-const WIDTH = 260;
-const ROW = 34; // between two devices
-const [DEVICE, CLOUD, OTHERS] = [24, 116, 236];
+const WIDTH = 360;
+const ROW = 30; // between two devices
+const [DEVICE, CLOUD, OTHERS] = [24, 116, 220];
+const MOST_CHARS = 16; // of a name beside its circle
 
 class Group extends HTMLElement {
   show(devices) {
@@ -25,8 +20,8 @@ class Group extends HTMLElement {
 }
 
 function lineOf({ name, state, why, share }) {
-  const more = state === "answered" ? `, with ${percent(share)} of the answer` : why && state !== "asked" ? `: ${why}` : "";
-  return `${name} ${STATES[state]}${more}`;
+  if (state === "answered") return `${name} answered, with ${percent(share)} of the answer`;
+  return why ? `${name} ${why}` : `${name} was asked`;
 }
 
 function picture(devices) {
@@ -35,13 +30,13 @@ function picture(devices) {
   const drawn = svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, "aria-hidden": "true" });
   const line = (x, y, toX, toY, kind) => svg("line", { x1: x, y1: y, x2: toX, y2: toY, class: kind });
   const node = (x, y, kind) => svg("circle", { cx: x, cy: y, r: 9, class: kind });
-  const label = (x, y, text) => Object.assign(svg("text", { x, y, "text-anchor": "middle" }), { textContent: text });
+  const label = (x, y, text, anchor = "middle") => Object.assign(svg("text", { x, y, "text-anchor": anchor }), { textContent: text });
   drawn.append(line(DEVICE, middle, CLOUD, middle, "answered"));
-  devices.forEach(({ state, share }, at) => {
+  devices.forEach(({ name, state, share }, at) => {
     const y = (at + 0.5) * (height / devices.length);
     const way = line(CLOUD, middle, OTHERS, y, state);
-    way.setAttribute("stroke-width", String(1.5 + 6 * Math.min(1, share)));
-    drawn.append(way, node(OTHERS, y, state));
+    way.style.strokeWidth = `${1.5 + 5 * Math.min(1, share)}px`;
+    drawn.append(way, node(OTHERS, y, state), label(OTHERS + 16, y + 4, name.slice(0, MOST_CHARS), "start"));
   });
   drawn.append(node(DEVICE, middle, "device"), node(CLOUD, middle, "cloud"));
   drawn.append(label(DEVICE, middle + 24, "here"), label(CLOUD, middle + 24, "cloud"));

@@ -128,8 +128,8 @@ class Composing:
             self._close(key)
 
     def _check(self, person: Person) -> None:
-        if person.folder:
-            text = "a text is composed from all documents of this device, and this key reads one folder"
+        if person.folders:
+            text = "a text is composed from all documents of this device, and this key reads some folders alone"
             raise Refusal(403, text, "use a key without --in", "not_allowed")
         now = time.monotonic()
         bucket = self._buckets.setdefault(person.name, Bucket(A_MINUTE / 60, A_MINUTE, now))

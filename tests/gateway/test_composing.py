@@ -84,11 +84,11 @@ def test_alone_the_cloud_is_told_nothing(front: Served, http: httpx2.Client) -> 
 
 
 def test_a_key_of_a_folder_composes_nothing(front: Served, http: httpx2.Client) -> None:
-    key = {"authorization": f"Bearer {people.invite(front.people, 'ben', folder='letters')}"}
+    key = {"authorization": f"Bearer {people.invite(front.people, 'ben', folders=('letters',))}"}
     try:
         body: dict[str, object] = {"id": "a", "text": TEXT, "cursor": 1}
         answer = refused(http, body, key)
-        assert (answer.status_code, "reads one folder" in answer.text) == (403, True)
+        assert (answer.status_code, "reads some folders alone" in answer.text) == (403, True)
         assert refused(http, body).status_code == 401
     finally:
         front.people.unlink()

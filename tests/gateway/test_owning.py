@@ -54,7 +54,7 @@ def test_what_is_no_answers_number_is_refused(http: httpx2.Client) -> None:
     assert http.post("/link", json={"cut": "perhaps"}).status_code == 400
 
 
-@pytest.mark.parametrize("rights", [{}, {"alone_only": True}, {"folder": "letters"}])
+@pytest.mark.parametrize("rights", [{}, {"alone_only": True}, {"folders": ("letters",)}])
 def test_no_key_may(front: Served, http: httpx2.Client, rights: dict[str, object]) -> None:
     """Nor may a web page of others, which needs none."""
     number = ask(http)["id"]

@@ -238,12 +238,12 @@ def test_a_suggestion_within_a_text_stands_below_it(page: Browser) -> None:
 
 
 def test_a_key_of_a_folder_is_told_why_it_writes_alone(front: Served, window: Browser) -> None:
-    key = people.invite(front.people, "anna", folder="letters")
+    key = people.invite(front.people, "anna", folders=("letters",))
     try:
         opened_with(window, front, key)
         window.click("[data-does=write]")
         window.type("#writing", WRITTEN)
-        window.until("document.querySelector('.offer').textContent.includes('reads one folder')")
+        window.until("document.querySelector('.offer').textContent.includes('reads some folders alone')")
         assert window.run("return document.querySelector('hocket-link').hidden") is True
         window.type("#writing", ESCAPE)
         ask(window)

@@ -63,13 +63,15 @@ def test_a_running_answer_goes_on_alone_with_its_prefix(tiny_models: dict[str, P
 
 @pytest.mark.parametrize("mode", ["aggregation", "auto", "dispatch", "graph"])
 def test_nothing_leaves_while_it_is_cut(tiny_models: dict[str, Path], mode: str) -> None:
-    """No byte and no connection, in any mode; the question is answered, and the status says how it is."""
+    """No byte and no connection, in any mode, also where the machine has slept or the daemon reads its keys again."""
     with cuttable(tiny_models) as (made, tap):
         client = made.client()
         client.ask(QUESTION, **OPTIONS).result()  # type: ignore[arg-type]
         client.switch_link(cut=True)
         before = sizes(tap)
         assert sum(before) > 0
+        assert made.device is not None
+        made.device.bus.post(made.device.reload, *(each.link.on_wake for each in made.device.cluster.links))
         done = client.ask(QUESTION, mode=mode, **OPTIONS).result()  # type: ignore[arg-type]
         assert len(done.token_ids) == OPTIONS["max_tokens"]
         assert sizes(tap) == before

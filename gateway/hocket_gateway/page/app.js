@@ -14,6 +14,7 @@ import "./turn.js";
 import "./write.js";
 
 const ALONE = "hocket-alone";
+const ANOTHER = { temperature: 0.7 }; // without one the same question has the same answer
 const AGAIN_MS = 5_000;
 const NEAR_PX = 80;
 const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
@@ -31,7 +32,7 @@ class App extends HTMLElement {
   listen() {
     const acts = {
       ask: ({ question, model, turn }) => (turn ? this.replace(turn, question, model) : this.ask(question, model)),
-      again: ({ turn }) => this.replace(turn, turn.question, turn.model),
+      again: ({ turn }) => this.replace(turn, turn.question, turn.model, ANOTHER),
       alone: ({ turn }) => this.replace(turn, turn.question, ALONE),
       edit: ({ turn }) => this.composer.edit(turn),
       why: ({ turn }) => this.sheet.openWhy(turn),
@@ -99,7 +100,7 @@ class App extends HTMLElement {
   }
 
   // Asks in the place of a turn. Where others follow it, that is a new conversation: nothing of this one is lost.
-  replace(turn, question, model) {
+  replace(turn, question, model, drawing = {}) {
     if (this.composer.busy) return;
     const { conversation } = this;
     const at = conversation.turns.indexOf(turn);
@@ -109,7 +110,7 @@ class App extends HTMLElement {
       conversation.turns.pop();
       this.log.lastElementChild.remove();
     }
-    this.ask(question, model);
+    this.ask(question, model, drawing);
   }
 
   forget(id) {
@@ -127,7 +128,7 @@ class App extends HTMLElement {
     this.history.show(all(), this.conversation.id);
   }
 
-  async ask(question, model) {
+  async ask(question, model, drawing = {}) {
     const { conversation } = this;
     const messages = [...messagesOf(conversation.turns, textOf), { role: "user", content: question }];
     const turn = { question, model, answer: newAnswer() };
@@ -140,7 +141,7 @@ class App extends HTMLElement {
     this.composer.busy = true;
     this.save(conversation);
     const before = await this.strip.refresh();
-    await this.follow(turn.answer, shown, answerChunks(model, messages, stopping.signal));
+    await this.follow(turn.answer, shown, answerChunks(model, messages, drawing, stopping.signal));
     if (this.stopping === stopping) this.composer.busy = false;
     if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;

@@ -13,7 +13,7 @@ export function setKey(key) {
   sessionStorage.setItem(KEY, key);
 }
 
-function headers(more = {}) {
+export function headers(more = {}) {
   const key = sessionStorage.getItem(KEY);
   return key ? { ...more, authorization: `Bearer ${key}` } : more;
 }
@@ -47,6 +47,10 @@ export async function status() {
 
 export async function documents(offset = 0) {
   return (await get(`documents?offset=${offset}`)).json();
+}
+
+export async function removeDocument(name) {
+  await asked(`documents/${encodeURIComponent(name)}`, { method: "DELETE", headers: headers() });
 }
 
 export async function documentText(name) {

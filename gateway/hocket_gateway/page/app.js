@@ -3,26 +3,23 @@
 import { answerChunks, documents, models } from "./api.js";
 import { leftBetween, newAnswer, take, textOf } from "./answers.js";
 import { all, messagesOf, newConversation, put, remove } from "./conversations.js";
-import { made } from "./dom.js";
 import "./composer.js";
 import "./history.js";
 import "./key.js";
 import "./link.js";
+import "./log.js";
 import "./sheet.js";
 import "./strip.js";
-import "./turn.js";
 import "./write.js";
 
 const ALONE = "hocket-alone";
 const ANOTHER = { temperature: 0.7 }; // without one the same question has the same answer
 const AGAIN_MS = 5_000;
-const NEAR_PX = 80;
 const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
 
 class App extends HTMLElement {
   connectedCallback() {
-    for (const part of ["composer", "history", "key", "link", "sheet", "strip", "write"]) this[part] = this.querySelector(`hocket-${part}`);
-    this.log = this.querySelector(".log");
+    for (const part of ["composer", "history", "key", "link", "log", "sheet", "strip", "write"]) this[part] = this.querySelector(`hocket-${part}`);
     this.composer.busy = false;
     this.listen();
     this.resume(newConversation());
@@ -39,6 +36,7 @@ class App extends HTMLElement {
       left: ({ turn }) => this.sheet.openLeft(turn),
       state: ({ cut }) => this.link.show(cut),
       switched: () => this.strip.refresh(),
+      changed: () => this.countDocuments(),
       stop: () => this.stopping?.abort(),
       open: (source) => this.sheet.openSource(source),
       key: () => this.connect(),
@@ -54,6 +52,15 @@ class App extends HTMLElement {
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
     window.addEventListener("storage", () => this.showHistory());
+    window.addEventListener("dragover", (event) => event.preventDefault());
+    window.addEventListener("drop", (event) => this.drop(event));
+  }
+
+  // Wherever it is dropped: the browser would leave the page for the file.
+  drop(event) {
+    event.preventDefault();
+    const { files } = event.dataTransfer;
+    if (files.length) this.sheet.add([...files]);
   }
 
   buttonOf(name) {
@@ -86,17 +93,9 @@ class App extends HTMLElement {
     this.composer.busy = false;
     this.conversation = conversation;
     for (const { answer } of conversation.turns) if (!answer.over) Object.assign(answer, { over: true, finish: "cancelled" });
-    const shown = conversation.turns.map((turn) => made("hocket-turn").show(turn));
-    this.log.replaceChildren(...shown);
-    this.scroll();
+    this.log.show(conversation.turns);
     this.showHistory();
     this.composer.edit(null);
-    this.end(shown);
-  }
-
-  async end(shown) {
-    for (const turn of shown) await turn.end();
-    this.scroll();
   }
 
   // Asks in the place of a turn. Where others follow it, that is a new conversation: nothing of this one is lost.
@@ -108,7 +107,7 @@ class App extends HTMLElement {
       this.resume({ ...newConversation(), turns: conversation.turns.slice(0, at) });
     } else {
       conversation.turns.pop();
-      this.log.lastElementChild.remove();
+      this.log.removeLast();
     }
     this.ask(question, model, drawing);
   }
@@ -132,10 +131,8 @@ class App extends HTMLElement {
     const { conversation } = this;
     const messages = [...messagesOf(conversation.turns, textOf), { role: "user", content: question }];
     const turn = { question, model, answer: newAnswer() };
-    const shown = made("hocket-turn").show(turn);
     conversation.turns.push(turn);
-    this.log.append(shown);
-    this.scroll();
+    const shown = this.log.add(turn);
     const stopping = new AbortController();
     this.stopping = stopping;
     this.composer.busy = true;
@@ -145,9 +142,7 @@ class App extends HTMLElement {
     if (this.stopping === stopping) this.composer.busy = false;
     if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;
-    const isThere = this.isAtEnd;
-    await shown.end();
-    if (isThere) this.scroll();
+    await this.log.end(shown);
     this.save(conversation);
   }
 
@@ -155,7 +150,7 @@ class App extends HTMLElement {
     try {
       for await (const chunk of chunks) {
         take(answer, chunk);
-        this.grow(shown);
+        this.log.grow(shown);
       }
     } catch (error) {
       if (error.name === "AbortError") answer.finish = "cancelled";
@@ -168,31 +163,6 @@ class App extends HTMLElement {
     conversation.at = Date.now();
     put(conversation);
     this.showHistory();
-  }
-
-  // Once a frame, however many tokens come in one.
-  grow(shown) {
-    if (shown.isGrowing) return;
-    shown.isGrowing = true;
-    requestAnimationFrame(() => {
-      shown.isGrowing = false;
-      this.atEnd(() => shown.update() && this.grow(shown));
-    });
-  }
-
-  // Whoever reads at the end stays there while it grows.
-  atEnd(grow) {
-    const isThere = this.isAtEnd;
-    grow();
-    if (isThere) this.scroll();
-  }
-
-  get isAtEnd() {
-    return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR_PX;
-  }
-
-  scroll() {
-    this.log.scrollTop = this.log.scrollHeight;
   }
 }
 

@@ -93,6 +93,24 @@ def test_the_switch_cuts_the_link_in_the_middle_of_an_answer(tiny_models: dict[s
         assert window.complaints() == []
 
 
+def test_the_bars_grow_while_the_answer_is_written(tiny_models: dict[str, Path], window: Browser) -> None:
+    """This device's passages by name, the cloud's in one; together they are the whole at every moment."""
+    bars = "return [...document.querySelectorAll('.bar')].map(e => parseFloat(e.style.width))"
+    with served(tiny_models, hold_s=0.05, max_tokens=60) as slow:
+        opened(window, slow)
+        window.type("#question", QUESTION + ENTER)
+        window.until("document.querySelectorAll('.bar').length > 1")
+        before = window.run(bars)
+        assert window.run("return document.querySelector('hocket-composer').busy") is True
+        assert {"device-0", "device-1"} & {name.partition(",")[0] for name in window.texts(".source .name")}
+        until(lambda: bool(window.run(bars) != before))
+        assert 98 < sum(before) < 102
+        over(window)
+        assert 98 < sum(window.run(bars)) < 102
+        assert any(name.startswith("cloud-") for name in window.texts(".source .name"))
+        assert window.complaints() == []
+
+
 def test_the_strip_says_that_the_link_was_cut_elsewhere(front: Served, page: Browser) -> None:
     """As soon as the page looks again."""
     with front.pair.client() as client:

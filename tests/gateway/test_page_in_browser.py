@@ -225,6 +225,7 @@ def test_an_answer_is_stopped(tiny_models: dict[str, Path], window: Browser, how
         until(lambda: slow.in_work() == 0)
         window.until(OVER)
         assert window.texts(".finish") == ["stopped"]
+        assert window.texts(".source .name")
         assert window.run(TEXT)
         assert window.complaints() == []
 

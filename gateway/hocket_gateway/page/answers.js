@@ -15,7 +15,7 @@ const FINISHES = {
 const MIN_SHARE = 0.0005;
 
 export function newAnswer() {
-  return { tokens: [], notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, over: false };
+  return { tokens: [], notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
 }
 
 export function textOf(answer) {
@@ -24,16 +24,32 @@ export function textOf(answer) {
 
 export function take(answer, chunk) {
   const { delta = {} } = chunk.choices[0] ?? {};
-  const { source, notice, step, shares } = delta.hocket ?? {};
+  const { source, notice, step, places, shares } = delta.hocket ?? {};
   if (source) answer.tokens.push([delta.content, source]);
   if (notice) answer.notices.push(notice);
-  if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
+  if (source && shares) comesFrom(answer, places, shares);
+  else if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
   if (chunk.hocket) end(answer, chunk.hocket, chunk.search_results ?? []);
+}
+
+// While it is written: the sum of each passage's shares so far. The last one is what the cloud has, which names its
+// passages at the end.
+function comesFrom(answer, places, shares) {
+  answer.live ??= { places: [...(places ?? []), { side: "cloud", device: "", document: "", ordinal: 0 }], sums: [], number: 0 };
+  shares.forEach((share, at) => (answer.live.sums[at] = (answer.live.sums[at] ?? 0) + share));
+  answer.live.number += 1;
+}
+
+// The passages of an answer that is being written, with their shares so far.
+export function liveSources({ live }) {
+  if (!live) return [];
+  const named = live.places.map((place, at) => ({ ...place, share: live.sums[at] / live.number, ...resultOf(place, []) }));
+  return named.filter(({ share }) => share >= MIN_SHARE);
 }
 
 function end(answer, facts, results) {
   const { id, finish, routing, unsupported, notices } = facts;
-  Object.assign(answer, { id, finish, routing, unsupported, notices });
+  Object.assign(answer, { id, finish, routing, unsupported, notices, live: null });
   answer.sources = facts.sources.map((source) => ({ ...source, ...resultOf(source, results) }));
 }
 

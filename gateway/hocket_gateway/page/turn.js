@@ -1,7 +1,7 @@
 // A question and its answer, with its notices, its finish, what left, and what can be done with it. Tells `again`, `edit`,
 // `alone` and `why` with the turn, and `left` likewise.
 
-import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, shown } from "./answers.js";
+import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown } from "./answers.js";
 import { made, tell } from "./dom.js";
 import "./group.js";
 import "./sources.js";
@@ -29,6 +29,7 @@ export class Turn extends HTMLElement {
     const { answer } = this.turn;
     const more = this.text.grow();
     if (this.notices.childElementCount !== answer.notices.length) this.news(answer);
+    if (answer.live) this.sources.show(liveSources(answer));
     this.text.ariaBusy = String(!answer.over);
     return more;
   }
@@ -44,7 +45,7 @@ export class Turn extends HTMLElement {
     await this.text.finish();
     this.news(answer);
     this.text.ariaBusy = String(!answer.over);
-    this.sources.show(shown(answer));
+    this.sources.show(answer.live ? liveSources(answer) : shown(answer)); // the former where it was stopped
     const { routing, id } = answer;
     const finish = finishOf(answer);
     const lines = [

@@ -75,8 +75,10 @@ class Stub(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         told = tokens(lines=asked["model"] == "lines")
         self._head("text/event-stream")
+        places = {"places": [{"side": "device", "device": "", "document": name, "ordinal": 0} for name in "ab"]}
         for text, source in told:
-            self._chunk({"content": text, "hocket": {"source": source}})
+            self._chunk({"content": text, "hocket": {"source": source, "shares": [0.6, 0.3, 0.1], **places}})
+            places = {}
         for step in range(0, LONG, 500):
             self._chunk({"hocket": {"step": step, "shares": [[0.6, 0.4]] * 500}})
         sources = [

@@ -191,7 +191,8 @@ def record_in(message: Explained) -> dict[str, Any]:
 def reply_of(message: Message | None, kind: type[T], waited_s: float) -> T:
     """The reply that came; None where none did. Raises DeadlineExceeded, or the daemon's error."""
     if message is None:
-        raise DeadlineExceeded(f"no {kind.__name__} within {waited_s:g} s", "look at the daemon's log")
+        what = "status" if kind is Status else "answer"
+        raise DeadlineExceeded(f"no {what} within {waited_s:g} s", "look at the daemon's log")
     if isinstance(message, Error):
         raise raised(message)
     assert isinstance(message, kind)

@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo test test-slow test-long test-again test-vllm bench-smoke check install install-vllm install-units lock check-lock clean
+.PHONY: help demo picture test test-slow test-long test-again test-vllm bench-smoke check install install-vllm install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -49,6 +49,9 @@ test-again: install ## run the test suite ten times, in other orders, five times
 
 bench-smoke: install ## run every headline's benchmark in small: whether it runs, not what it measures
 	$(BIN)/hocket bench smoke
+
+picture: install ## take the picture of the page that README.md shows; needs chromium and chromedriver
+	PYTHONPATH=tests:tests/pair $(BIN)/python tests/gateway/picture.py docs/page.png
 
 check: install ## check style and types
 	$(BIN)/ruff check .

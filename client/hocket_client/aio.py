@@ -6,14 +6,27 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from hocket_bus.deadline import Deadline
-from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Status, StatusRequest, Token, Turn
+from hocket_bus.messages import (
+    SUGGESTED,
+    Done,
+    Explain,
+    Explained,
+    LinkSwitched,
+    Message,
+    Notice,
+    Status,
+    StatusRequest,
+    SwitchLink,
+    Token,
+    Turn,
+)
 from hocket_bus.paths import default_endpoint
 
 from .composer import AsyncComposer, EditedText
-from .connection import Connection, Reader, status_of
+from .connection import Connection, Reader, Request, T, record_in, reply_of
 from .conversation import Chat
 from .inbox import Inbox
 from .question import Options, checked
@@ -80,15 +93,28 @@ class AsyncClient:
     @checked
     async def status(self, wait_s: float = 5.0) -> Status:
         """How the daemon is; see Client.status."""
+        return await self._asked(StatusRequest(request=os.urandom(16)), Status, wait_s)
+
+    @checked
+    async def switch_link(self, *, cut: bool, wait_s: float = 5.0) -> None:
+        """Cut the device off from the cloud, or let it connect again; see Client.switch_link."""
+        await self._asked(SwitchLink(request=os.urandom(16), cut=cut), LinkSwitched, wait_s)
+
+    @checked
+    async def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
+        """The record of a request; see Client.explain."""
+        return record_in(await self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
+
+    async def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
         if self._connection is None:
             raise RuntimeError("use AsyncClient inside 'async with'")
-        request, inbox = os.urandom(16), Inbox[Message]()
-        self._connection.expect(request, inbox.put)
+        inbox = Inbox[Message]()
+        self._connection.expect(message.request, inbox.put)
         try:
-            self._connection.send(StatusRequest(request=request))
-            return status_of(await inbox.get(wait_s), wait_s)
+            self._connection.send(message)
+            return reply_of(await inbox.get(wait_s), kind, wait_s)
         finally:
-            self._connection.forget(request)
+            self._connection.forget(message.request)
 
 
 class AsyncStream(Reader):

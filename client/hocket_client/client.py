@@ -8,13 +8,26 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import TIMEOUT_MAX
-from typing import Unpack
+from typing import Any, Unpack
 
-from hocket_bus.messages import SUGGESTED, Done, Message, Notice, Status, StatusRequest, Token, Turn
+from hocket_bus.messages import (
+    SUGGESTED,
+    Done,
+    Explain,
+    Explained,
+    LinkSwitched,
+    Message,
+    Notice,
+    Status,
+    StatusRequest,
+    SwitchLink,
+    Token,
+    Turn,
+)
 from hocket_bus.paths import default_endpoint
 
 from .composer import Composer, EditedText
-from .connection import Connection, Reader, status_of
+from .connection import Connection, Reader, Request, T, record_in, reply_of
 from .conversation import Chat
 from .question import Options, checked
 
@@ -70,16 +83,28 @@ class Client:
     @checked
     def status(self, wait_s: float = 5.0) -> Status:
         """How the daemon is. Raises BadRequest, DeadlineExceeded, Cancelled after `close`, or the daemon's error."""
-        request = os.urandom(16)
+        return self._asked(StatusRequest(request=os.urandom(16)), Status, wait_s)
+
+    @checked
+    def switch_link(self, *, cut: bool, wait_s: float = 5.0) -> None:
+        """Cut the device off from the cloud, or let it connect again. Raises as `status` does."""
+        self._asked(SwitchLink(request=os.urandom(16), cut=cut), LinkSwitched, wait_s)
+
+    @checked
+    def explain(self, number: bytes, wait_s: float = 5.0) -> dict[str, Any]:
+        """The record of the request with this number, as `hocket explain --json` has it. Raises as `status` does."""
+        return record_in(self._asked(Explain(request=os.urandom(16), number=number), Explained, wait_s))
+
+    def _asked(self, message: Request, kind: type[T], wait_s: float) -> T:
         inbox: SimpleQueue[Message] = SimpleQueue()
-        self._connection.expect(request, inbox.put)
+        self._connection.expect(message.request, inbox.put)
         try:
-            self._connection.send(StatusRequest(request=request))
-            return status_of(inbox.get(timeout=min(wait_s, TIMEOUT_MAX)), wait_s)
+            self._connection.send(message)
+            return reply_of(inbox.get(timeout=min(wait_s, TIMEOUT_MAX)), kind, wait_s)
         except Empty:
-            return status_of(None, wait_s)
+            return reply_of(None, kind, wait_s)
         finally:
-            self._connection.forget(request)
+            self._connection.forget(message.request)
 
     def close(self) -> None:
         """Close the connection, from any thread; streams in work are cancelled and end in Cancelled at once."""

@@ -11,6 +11,9 @@ import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import Cancelled, DeadlineExceeded, HocketError, ProtocolError, Unavailable
@@ -21,14 +24,19 @@ from hocket_bus.messages import (
     Cancel,
     Done,
     Error,
+    Explain,
+    Explained,
     Failed,
     Hello,
+    LinkSwitched,
     Lost,
     Message,
     Notice,
     Remembered,
     Status,
+    StatusRequest,
     Suggestion,
+    SwitchLink,
     Token,
 )
 from hocket_bus.sockets import Bus, Event, LinkDown, LinkUp, Received
@@ -37,10 +45,15 @@ from .assembly import SILENCE_S, Assembly, StreamEvent
 from .pace import Pace
 from .question import Options, ask_message
 
+T = TypeVar("T", bound=Message)
+Request = StatusRequest | SwitchLink | Explain  # what has one reply
 Receiver = Callable[[Message], None]
 Nudge = Callable[[], list[Message]]
 
-TAKEN = (Accepted, Error, Lost, Token, Notice, Done, Failed, Status, Behind, Suggestion, Remembered)
+TAKEN = (
+    *(Accepted, Error, Lost, Token, Notice, Done, Failed),
+    *(Status, LinkSwitched, Explained, Behind, Suggestion, Remembered),
+)
 CLOSED = ("the client was closed", "ask with an open one")
 
 
@@ -167,13 +180,22 @@ class Connection:
                 receiver(message)
 
 
-def status_of(message: Message | None, waited_s: float) -> Status:
-    """The status that came; None where none did. Raises DeadlineExceeded, or the daemon's error."""
+def record_in(message: Explained) -> dict[str, Any]:
+    """A decision record. Raises ProtocolError for what is none."""
+    try:
+        return msgspec.json.decode(message.record, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ProtocolError("the daemon's record is no JSON", "install the same hocket on both ends") from error
+
+
+def reply_of(message: Message | None, kind: type[T], waited_s: float) -> T:
+    """The reply that came; None where none did. Raises DeadlineExceeded, or the daemon's error."""
     if message is None:
-        raise DeadlineExceeded(f"no status within {waited_s:g} s", "look at the daemon's log")
+        what = "status" if kind is Status else "answer"
+        raise DeadlineExceeded(f"no {what} within {waited_s:g} s", "look at the daemon's log")
     if isinstance(message, Error):
         raise raised(message)
-    assert isinstance(message, Status)
+    assert isinstance(message, kind)
     return message
 
 

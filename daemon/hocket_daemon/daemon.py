@@ -51,6 +51,7 @@ from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
 from .serving.decisions import Decisions
+from .serving.explaining import Explaining
 from .serving.gatherer import Gatherer
 from .serving.mode import Peer
 from .serving.requests import Requests
@@ -132,6 +133,7 @@ class Daemon:
             opened.callback(model.stored.close)
         decisions = Decisions(Path(settings.decisions) if settings.decisions else None)
         opened.callback(decisions.close)
+        self._explaining = Explaining(decisions, self.ledger, self.server, self.bus.post)
         compute = self._parts.compute(self.bus.post, model.read)
         opened.callback(compute.close)
         server = self.open_server()
@@ -150,7 +152,7 @@ class Daemon:
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
         self.modes = modes(self.services, settings, self._parts)
-        self.sessions = Sessions(self.services.admission, self._silence_s, decisions.keep)
+        self.sessions = Sessions(self.services.admission, self._silence_s, self._explaining.keep)
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
         )
@@ -162,6 +164,7 @@ class Daemon:
 
     def _route(self) -> None:
         self._requests.add_to(self.at_server)
+        self._explaining.add_to(self.at_server)
         self.at_server.add([StatusRequest], self._on_status_request)
         self._at_retrieval.add([Chunks, Error], self._background.on_reply)
         self._at_retrieval.add([*ANSWERS, Error], self.services.retrieval.on_reply)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -11,9 +12,10 @@ from msgspec import structs
 from hocket_bus import config, log, paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, HocketError, ProtocolError, Unavailable
+from hocket_bus.faults import error_message
 from hocket_bus.keys import Keys
-from hocket_bus.messages import End, Hello
-from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp
+from hocket_bus.messages import End, Hello, LinkSwitched, Message, SwitchLink
+from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
 
 from .config import DeviceSettings
 from .daemon import Daemon
@@ -28,6 +30,7 @@ from .modes import composing, composition
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
 from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
+from .privacy.link_switch import CUT, LinkSwitch
 from .profiling.decode_times import link_fact, network_facts
 from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
 from .serving.mode import Peer
@@ -45,6 +48,7 @@ class DeviceDaemon(Daemon):
         self._egress = settings.egress
         self._own_settings = settings
         self.cluster = Cluster()
+        self._switch = LinkSwitch(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._members: MemberList | None = None  # as last read
         self._missed: dict[str, str] = {}  # why the cloud was not there last, as it was logged, by endpoint
         if settings.cloud not in ("", BY_LIST):
@@ -76,6 +80,7 @@ class DeviceDaemon(Daemon):
         services = self._composing(name, why)
         self._composition = composition(self, services, self.server, self.sessions, self._own_settings, why=why)
         self._composition.add_to(self.at_server)
+        self.at_server.add([SwitchLink], self._on_switch)
         for mode in self.modes.peers.values():
             self.at_peer.add(mode.answers, self.sessions.on_answer)
         self.board.add_for_users(facts=[self._cloud_facts])
@@ -98,7 +103,7 @@ class DeviceDaemon(Daemon):
 
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
-        return open_server(self.settings.server, self.bus.post, self._egress, self.ledger)
+        return open_server(self.settings.server, self.bus.post, self._egress, self.ledger, switch=self._switch)
 
     def memory_peer(self) -> Peer | None:
         """The same, for what may be asked of it while a text is composed."""
@@ -135,7 +140,36 @@ class DeviceDaemon(Daemon):
     def _dialled(self, member: CloudMember) -> Link:
         hello = Hello(role="device", tokenizer=self.services.model.fingerprint, name=self.settings.name)
         gate = PeerGate(self._egress, member.endpoint, self.ledger)
-        return self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)
+        link = self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)
+        if self._switch.is_cut:
+            self.bus.post(partial(link.cut, CUT))  # in the loop's next turn, before it connects
+        return link
+
+    def _on_switch(self, event: Received) -> None:
+        request = event.message
+        assert isinstance(request, SwitchLink)
+        logger.info("link cut" if request.cut else "link joined")
+        reply: Message = LinkSwitched(request=request.request, cut=request.cut)
+        try:
+            self._switch.turn(cut=request.cut)
+        except Unavailable as error:
+            reply = error_message(error, request.request)
+        if request.cut:
+            self._cut_links()
+        else:
+            self._join_links()
+        self.server.send(event.route, reply)
+
+    def _cut_links(self) -> None:
+        links = [each.link for each in self.cluster.links]
+        for link in links:
+            link.up = False  # before the first is cut, so that no session moves to another one
+        for link in links:
+            link.cut(CUT)
+
+    def _join_links(self) -> None:
+        for each in self.cluster.links:
+            each.link.join()
 
     def _candidates(self) -> list[CloudMember]:
         """The configured cloud, whose key the peers have, or those of the list. Raises BadConfiguration."""
@@ -203,6 +237,8 @@ class DeviceDaemon(Daemon):
         links = sorted((each.link for each in self.cluster.links), key=lambda link: not link.up)
         if not links:
             return "not used" if self._cloud else "none configured"
+        if self._switch.is_cut:
+            return "cut on this device: hocket alone off"
         if user:
             return "connected" if links[0].up else "not connected"
         first, *others = links
@@ -211,10 +247,11 @@ class DeviceDaemon(Daemon):
     def _cloud_metrics(self) -> dict[str, float]:
         sums = dict(self.ledger.sums)
         sent = {labelled("sent_bytes_total", **{"class": kind}): float(size) for kind, size in sums.items()}
-        link = self.cluster.peer().link if self.cluster.links else None
-        if link is None or not link.up:
+        if not self.cluster.links:
             return sent
-        return sent | {"rtt_s": link.rtt_s, "rtt_average_s": link.round_trip.average}
+        link = self.cluster.peer().link
+        sent["link_cut"] = float(self._switch.is_cut)
+        return sent | ({"rtt_s": link.rtt_s, "rtt_average_s": link.round_trip.average} if link.up else {})
 
 
 def _fact(link: Link) -> str:

@@ -16,8 +16,9 @@ from starlette.routing import Route
 
 from hocket_bus.errors import HocketError
 
-from . import documents, overview
+from . import documents, overview, owning
 from .chat_page import ChatPage
+from .composing import composing
 from .gateway import Gateway
 from .guard import PAGE, Guard, PersonGuard
 from .mcp_tools import McpEndpoint
@@ -66,6 +67,9 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route(f"{PAGE}{{name:path}}", page.file),
         Route("/health", _here),
         Route("/status", overview.status),
+        Route("/link", owning.link, methods=["POST"]),
+        Route("/explanations/{number}", owning.explanation),
+        Route("/composing", composing, methods=["POST"]),
         Route("/documents", documents.listing),
         Route("/documents/{name:path}", documents.text),
         Route("/documents/{name:path}", documents.add, methods=["PUT"]),

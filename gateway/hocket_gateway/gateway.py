@@ -8,6 +8,7 @@ from pathlib import Path
 from hocket_bus.messages import Document, Done, Status
 
 from .citations import Citation, cited, named
+from .composing import Composing
 from .openai_api.background import BackgroundResponses
 from .people import People, Person
 from .questions import Answer, Questions
@@ -34,6 +35,7 @@ class Gateway:
         self.watching = Watching(Path(settings.watched) if settings.watched else None, self.documents)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.background = BackgroundResponses()
+        self.composing = Composing(self.upstream)
         self.questions = Questions(settings, self.upstream, people)
 
     async def behind(self) -> dict[str, str]:
@@ -61,6 +63,7 @@ class Gateway:
         """Answers in work end with a reason."""
         await self.background.close()
         await self.watching.close()
+        self.composing.close()
         self.documents.close()
         if self.responses is not None:
             self.responses.close()

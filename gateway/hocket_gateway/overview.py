@@ -16,7 +16,10 @@ _LABELLED = re.compile(r'(\w+)\{\w+="([^"]*)"\}')
 
 
 async def status(request: Request) -> Response:
-    """Facts and figures of the device daemon; bytes that left are for those alone who need no key."""
+    """Facts and figures of the device daemon.
+
+    Bytes that left, and whether the link is cut, are for those alone who need no key.
+    """
     gateway: Gateway = request.app.state.gateway
     person: Person = request.state.person
     found = await gateway.upstream.status()
@@ -26,6 +29,7 @@ async def status(request: Request) -> Response:
         "round_trip_s": found.metrics.get("rtt_s"),
         "acceptance": _acceptance(found.metrics),
         "left": _by_label(found.metrics, "sent_bytes_total") if person == NOBODY else None,
+        "cut": _is_cut(found.metrics) if person == NOBODY else None,
     }
     return json_response({"running": True, **gateway.shown(found), **figures})
 
@@ -35,6 +39,11 @@ def _acceptance(metrics: Mapping[str, float]) -> dict[str, float]:
     written = _by_label(metrics, "tokens_total")
     joint = sum(written.values()) - written.get("solo", 0.0)
     return {side: count / joint for side, count in _by_label(metrics, "accepted_total").items() if joint}
+
+
+def _is_cut(metrics: Mapping[str, float]) -> bool | None:
+    """Whether the link is cut; None where there is none."""
+    return bool(metrics["link_cut"]) if "link_cut" in metrics else None
 
 
 def _by_label(metrics: Mapping[str, float], name: str) -> dict[str, float]:

@@ -16,6 +16,7 @@ from hocket_daemon.engine.generators.generator import TextRequest
 from hocket_daemon.engine.generators.openai import OpenAIGenerator, ServerText, open_server
 from hocket_daemon.engine.settings import ServerSettings
 from hocket_daemon.privacy.egress import EgressSettings, Ledger
+from hocket_daemon.privacy.link_switch import LinkSwitch
 
 KEY, PROMPT = "sk-very-secret-0123", "Where is the red boat?"
 ALL_LEAVES = EgressSettings()
@@ -51,8 +52,9 @@ class World:
         key.write_text(f"{KEY}\n")
         key.chmod(0o600)
         told = {"url": url, "model": "m", "key_file": str(key), **settings}
-        self.main, self.ledger = MainThread(), Ledger(folder / "ledger")
-        made = open_server(ServerSettings(**told), self.main.post, egress, self.ledger)  # type: ignore[arg-type]
+        self.main, self.ledger, self.switch = MainThread(), Ledger(folder / "ledger"), LinkSwitch()
+        server = ServerSettings(**told)  # type: ignore[arg-type]
+        made = open_server(server, self.main.post, egress, self.ledger, switch=self.switch)
         assert made is not None
         self.generator: OpenAIGenerator = made
 

@@ -15,6 +15,7 @@ from hocket_bus.errors import (
     BadRequest,
     Busy,
     Forbidden,
+    Unavailable,
 )
 from hocket_bus.messages import Sampling, Task
 from hocket_daemon.engine.generators.completions import Streamed
@@ -66,6 +67,21 @@ def test_every_byte_that_leaves_is_in_the_ledger(tmp_path: Path, prefix: str, ta
         world.ledger.write()
         written = {(each.peer, each.session, each.kind, each.size_bytes) for each in read(tmp_path / "ledger")}
         assert written == {("127.0.0.1", "01" * 16, kind, size_bytes) for kind, size_bytes in expected.items()}
+
+
+def test_while_the_link_is_cut_a_server_elsewhere_is_asked_nothing(tmp_path: Path) -> None:
+    """No connection is made; one on this machine answers, and the other does again once the link is joined."""
+    with serving(fixed(PLAIN, piece("x", finish="stop"), DONE)) as server:
+        world = World(server.url, tmp_path)
+        world.switch.turn(cut=True)
+        assert world.hear().ends == ["eos"]
+        world.generator.is_here = False
+        (end,) = world.hear().ends
+        assert isinstance(end, Unavailable)
+        assert "cut on this device" in str(end)
+        assert len(server.requests) == 1
+        world.switch.turn(cut=False)
+        assert world.hear().ends == ["eos"]
 
 
 @pytest.mark.parametrize("api", ["completions", "chat"])

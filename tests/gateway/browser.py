@@ -51,6 +51,11 @@ class Browser:
     def type(self, selector: str, text: str) -> None:
         self._post(f"element/{self._found(selector)}/value", text=text)
 
+    def press(self, key: str) -> None:
+        """A key, wherever the focus is."""
+        keys = [{"type": kind, "value": key} for kind in ("keyDown", "keyUp")]
+        self._post("actions", actions=[{"type": "key", "id": "keyboard", "actions": keys}])
+
     def resize(self, width: int, height: int) -> None:
         """The page's own size, which a window on a desk cannot have when it is narrow."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

@@ -138,7 +138,11 @@ def served(
         made.start_cloud(hold_s=hold_s)
         egress = EgressSettings(ledger=str(made.folder / "ledger"))
         made.start_device(
-            link=made.endpoint("tap" if tapped else "cloud"), hold_s=hold_s, egress=egress, max_sessions=max_sessions
+            link=made.endpoint("tap" if tapped else "cloud"),
+            hold_s=hold_s,
+            egress=egress,
+            max_sessions=max_sessions,
+            decisions=str(made.folder / "decisions.db"),
         )
         settings = ServeSettings(
             port=0,

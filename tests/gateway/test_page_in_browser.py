@@ -158,7 +158,7 @@ def test_documents_are_listed_and_their_text_is_text(page: Browser) -> None:
     page.until("document.querySelector('[data-does=documents]').textContent === 'Documents (2)'")
     page.click("[data-does=documents]")
     page.until("document.querySelectorAll('.documents li').length")
-    assert page.texts(".documents li") == ["device-0\n1 passage", "a\nletters/\n1 passage"]
+    assert page.texts(".documents li") == ["device-0\n1 passage\nRemove", "a\nletters/\n1 passage\nRemove"]
     page.click(".documents button")
     page.until("document.querySelector('dialog pre')?.textContent === '<script>'")
     page.click(".head button")
@@ -225,6 +225,7 @@ def test_an_answer_is_stopped(tiny_models: dict[str, Path], window: Browser, how
         until(lambda: slow.in_work() == 0)
         window.until(OVER)
         assert window.texts(".finish") == ["stopped"]
+        assert window.texts(".source .name")
         assert window.run(TEXT)
         assert window.complaints() == []
 

@@ -69,6 +69,19 @@ def test_status_shows_every_daemon(home: Home, capsys: pytest.CaptureFixture[str
     assert "ready" in capsys.readouterr().out
 
 
+def test_a_device_that_is_cut_off_says_so(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """In its status, and to whoever starts it; joined again it is as before."""
+    where = ["--home", str(home.at)]
+    for what, line in (("on", "hocket alone off"), ("off", "all is well: ")):
+        assert run(["alone", what, *where]) == 0
+        until(lambda: daemon_state(home, "device").settled)
+        capsys.readouterr()
+        assert run(["status", *where]) == 0
+        assert line in capsys.readouterr().out
+        assert run(["up", *where]) == 0
+        assert ("cut on this device" in capsys.readouterr().out) == (what == "on")
+
+
 def test_documents_go_in_are_listed_and_removed(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ingesting twice changes nothing; a file that cannot be read is named; an unknown name is an error."""
     (tmp_path / "note.md").write_text("# Note\n\nThe key lies under the blue stone.\n")

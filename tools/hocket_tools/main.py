@@ -18,6 +18,7 @@ from typer.exceptions import Abort, TyperException
 from hocket_bus import log
 from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 from hocket_tools.commands import (
+    alone,
     ask,
     audit,
     chat,
@@ -72,7 +73,7 @@ TASKS = {
     "Ask and write": (ask, chat, compose, lsp, explain, forget),
     "Documents": (documents, watch, search, store, graph),
     "Other programs": (gateway,),
-    "The pair": (pair, machines, keys, members),
+    "The pair": (pair, alone, machines, keys, members),
     "Models": (model, train),
     "Look": (top, audit, profile),
     "One daemon in the foreground": (serve,),

@@ -39,7 +39,22 @@ from .composition import (
     Suggestion,
     Takeaway,
 )
-from .control import Drain, Drained, Error, Hello, Ping, Pong, Status, StatusRequest, Subscribed, Welcome
+from .control import (
+    Drain,
+    Drained,
+    Error,
+    Explain,
+    Explained,
+    Hello,
+    LinkSwitched,
+    Ping,
+    Pong,
+    Status,
+    StatusRequest,
+    Subscribed,
+    SwitchLink,
+    Welcome,
+)
 from .dispatch import (
     Dispatch,
     DispatchOptions,
@@ -224,6 +239,8 @@ __all__ = [
     "Error",
     "Evidence",
     "Expire",
+    "Explain",
+    "Explained",
     "Extract",
     "Extracted",
     "Failed",
@@ -236,6 +253,7 @@ __all__ = [
     "Ingest",
     "Ingested",
     "Keep",
+    "LinkSwitched",
     "ListChunks",
     "ListDocuments",
     "ListHeld",
@@ -305,6 +323,7 @@ __all__ = [
     "Summaries",
     "SummariesHeld",
     "Summary",
+    "SwitchLink",
     "Sync",
     "Takeaway",
     "Target",

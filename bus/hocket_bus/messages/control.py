@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from hocket_bus.errors import Code
 
-from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Line, Message, Name, Role, Seconds
+from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Line, Message, Name, Role, Seconds, Text
 
 
 class Hello(Message, frozen=True):
@@ -100,6 +100,34 @@ class Drained(Message, frozen=True):
     ended: Count
 
 
+class SwitchLink(Message, frozen=True):
+    """Cuts the device daemon off from the cloud, and from every server elsewhere, or lets it connect again."""
+
+    request: Id
+    cut: bool
+
+
+class LinkSwitched(Message, frozen=True):
+    """So it is from now on. Nothing leaves behind this answer while it is `cut`."""
+
+    request: Id
+    cut: bool
+
+
+class Explain(Message, frozen=True):
+    """Asks what was decided for the request with this number, and what left for it."""
+
+    request: Id
+    number: Id
+
+
+class Explained(Message, frozen=True):
+    """A decision record, as one JSON object."""
+
+    request: Id
+    record: Text
+
+
 CONVERSATION = Conversation(
     codes=range(1, 16),
     entries=(
@@ -113,5 +141,9 @@ CONVERSATION = Conversation(
         Entry(8, Status, "control", "never"),
         Entry(9, Drain, "control", "drain"),
         Entry(10, Drained, "control", "never"),
+        Entry(11, SwitchLink, "control", "drain"),
+        Entry(12, LinkSwitched, "control", "never"),
+        Entry(13, Explain, "control", "watch"),
+        Entry(14, Explained, "answer", "never"),
     ),
 )

@@ -75,6 +75,7 @@ class Link:
         self._takes = takes
         self._key = key
         self._connected = False
+        self._is_cut = False
         self._resolver = Resolver(endpoint)
         self._liveness_s = LIVENESS_S if is_tcp(endpoint) else LOCAL_LIVENESS_S
         self._address = endpoint  # with the host by its address
@@ -92,7 +93,7 @@ class Link:
     @property
     def due_s(self) -> float:
         """When `tick` is next needed."""
-        return min(self._due_s, self._look_s)
+        return inf if self._is_cut else min(self._due_s, self._look_s)
 
     @property
     def rtt_s(self) -> float:
@@ -116,6 +117,8 @@ class Link:
 
     def tick(self, now: float) -> None:
         """Connect, greet and ping when it is time; give up an end that is silent."""
+        if self._is_cut:
+            return
         if now >= self._look_s:
             self._look(now)
         if now < self._due_s:
@@ -163,6 +166,16 @@ class Link:
         """Have nothing more to do with the other end."""
         self._drop_subscriber()
         self._fail(reason, 0.0)
+
+    def cut(self, reason: HocketError) -> None:
+        """Be down, for this reason, until `join`: no byte leaves meanwhile. In the loop only."""
+        self._is_cut = True
+        self._drop_subscriber()
+        self._fail(reason, 0.0)
+
+    def join(self) -> None:
+        """Connect again. In the loop only."""
+        self._is_cut, self._failures, self._due_s = False, 0, 0.0
 
     def _try_open(self) -> None:
         """A key that was revoked, or no descriptor left: the link is down, and its loop goes on."""

@@ -88,6 +88,7 @@ class Leader(Leading):
         self._steps: list[Confirmed] = []
         self._account = AnswerSummary()
         self._begun_anew = False
+        self._sessions: list[str] = []  # all that it had: one more where it was begun anew
         self._open(scorer)
 
     @property
@@ -135,6 +136,7 @@ class Leader(Leading):
 
     def _open(self, scorer: str) -> None:
         self._begin = self._terms.opening(scorer)
+        self._sessions.append(self.id.hex())
         terms = self._terms
         self._drafter = Drafter(self._services, self._begin, self, terms.scheduler, guard=terms.guard)
         self._known = _Known()
@@ -352,4 +354,5 @@ class Leader(Leading):
 
     def record(self) -> Facts:
         """For `hocket explain`; the question stays on the machine where it was asked."""
-        return self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
+        facts = self._account.of_leader(self._reply, self._drafter, self._steps, self._known.ready, self.rtt_s)
+        return {**facts, "sessions": self._sessions}

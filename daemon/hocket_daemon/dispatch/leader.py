@@ -320,6 +320,7 @@ class Leader(Leading):
             "question": self._reply.ask.prompt.query,
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
+            "sessions": [self.id.hex()],
             **self._books.facts(self._own, self._cloud, self._answer.migrations),
             "times_s": {
                 "search": self._own.work.retrieval_s,

@@ -163,6 +163,7 @@ def _of_questions(settings: EgressSettings) -> str:
 MAX_ROWS = 50_000  # about 5 MB; beyond, the sessions of the oldest days become one line
 MAX_PENDING = 10_000  # the same for what cannot be written
 FOLDED = "older"
+MAX_TRAILS = 256  # sessions that are followed; more are not in work at once
 
 _TABLE = """CREATE TABLE IF NOT EXISTS sent (
     day TEXT, peer TEXT, session TEXT, class TEXT, messages INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -188,6 +189,20 @@ class Entry(NamedTuple):
     size_bytes: int
 
 
+class Stretch(NamedTuple):
+    """What left of one class in one session, and when the first and the last of it did, on the monotonic clock."""
+
+    kind: str
+    first_s: float
+    last_s: float
+    messages: int
+    size_bytes: int
+
+    def more(self, now_s: float, size_bytes: int) -> Stretch:
+        """With one message more."""
+        return Stretch(self.kind, self.first_s, now_s, self.messages + 1, self.size_bytes + size_bytes)
+
+
 class Ledger:
     """Counts in memory, from any thread, and writes down what came together; without a file it keeps sums alone."""
 
@@ -196,18 +211,33 @@ class Ledger:
         self.path = path
         self._lock = threading.Lock()
         self._pending: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._trails: dict[str, dict[str, Stretch]] = {}  # of the latest sessions, by class
         self._failing = False
 
     def count(self, peer: str, session: str, kind: str, size_bytes: int) -> None:
         """One message more."""
         with self._lock:
             self.sums[kind] = self.sums.get(kind, 0) + size_bytes
+            if session:
+                self._follow(session, kind, size_bytes)
             if self.path is None:
                 return
             if len(self._pending) >= MAX_PENDING:
                 session = FOLDED if session else session
             messages, total = self._pending.get((peer, session, kind), (0, 0))
             self._pending[peer, session, kind] = messages + 1, total + size_bytes
+
+    def trail(self, sessions: Sequence[str]) -> list[Stretch]:
+        """What left in these sessions, by class, in the order in which the classes began; it is forgotten here."""
+        with self._lock:
+            found = [self._trails.pop(session, {}) for session in sessions]
+        return sorted((each for trail in found for each in trail.values()), key=lambda each: each.first_s)
+
+    def _follow(self, session: str, kind: str, size_bytes: int) -> None:
+        trail, now_s = self._trails.setdefault(session, {}), time.monotonic()
+        trail[kind] = trail.get(kind, Stretch(kind, now_s, now_s, 0, 0)).more(now_s, size_bytes)
+        if len(self._trails) > MAX_TRAILS:
+            del self._trails[next(iter(self._trails))]
 
     def write(self) -> None:
         """Write down what was counted. A file that cannot be written is logged once, and nothing is lost meanwhile."""

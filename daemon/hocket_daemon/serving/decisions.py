@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import structlog
 
-from hocket_bus.errors import BadConfiguration, BadRequest, Unavailable
+from hocket_bus.errors import BadConfiguration, BadRequest, HocketError, Unavailable
 
 from ..database import read_only, written
 from .mode import Facts
@@ -59,6 +59,18 @@ class Decisions:
         decision = DecisionRecord(number.hex(), at, mode, record())
         self._waiting += 1
         self._writer.submit(self._write, self._path, decision)
+
+    def find(self, number: bytes, found: Callable[[DecisionRecord | HocketError], None]) -> None:
+        """Read a record, behind all that were kept before; `found` is called on another thread."""
+        self._writer.submit(lambda: found(self._found(number.hex())))
+
+    def _found(self, number: str) -> DecisionRecord | HocketError:
+        try:
+            if self._path is None:
+                return Unavailable("this daemon keeps no records", "set decisions in its file")
+            return named(self._path, number)
+        except HocketError as error:
+            return error
 
     def close(self) -> None:
         """Finish what is to be written."""

@@ -15,7 +15,7 @@ const FINISHES = {
 const MIN_SHARE = 0.0005;
 
 export function newAnswer() {
-  return { tokens: [], notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, over: false };
+  return { tokens: [], notices: [], shares: [], sources: [], unsupported: [], finish: "", error: "", id: "", left: null, live: null, over: false };
 }
 
 export function textOf(answer) {
@@ -24,16 +24,32 @@ export function textOf(answer) {
 
 export function take(answer, chunk) {
   const { delta = {} } = chunk.choices[0] ?? {};
-  const { source, notice, step, shares } = delta.hocket ?? {};
+  const { source, notice, step, places, shares } = delta.hocket ?? {};
   if (source) answer.tokens.push([delta.content, source]);
   if (notice) answer.notices.push(notice);
-  if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
+  if (source && shares) comesFrom(answer, places, shares);
+  else if (shares) shares.forEach((each, at) => (answer.shares[step + at] = each));
   if (chunk.hocket) end(answer, chunk.hocket, chunk.search_results ?? []);
+}
+
+// While it is written: the sum of each passage's shares so far. The last one is what the cloud has, which names its
+// passages at the end.
+function comesFrom(answer, places, shares) {
+  answer.live ??= { places: [...(places ?? []), { side: "cloud", device: "", document: "", ordinal: 0 }], sums: [], number: 0 };
+  shares.forEach((share, at) => (answer.live.sums[at] = (answer.live.sums[at] ?? 0) + share));
+  answer.live.number += 1;
+}
+
+// The passages of an answer that is being written, with their shares so far.
+export function liveSources({ live }) {
+  if (!live) return [];
+  const named = live.places.map((place, at) => ({ ...place, share: live.sums[at] / live.number, ...resultOf(place, []) }));
+  return named.filter(({ share }) => share >= MIN_SHARE);
 }
 
 function end(answer, facts, results) {
   const { id, finish, routing, unsupported, notices } = facts;
-  Object.assign(answer, { id, finish, routing, unsupported, notices });
+  Object.assign(answer, { id, finish, routing, unsupported, notices, live: null });
   answer.sources = facts.sources.map((source) => ({ ...source, ...resultOf(source, results) }));
 }
 
@@ -52,25 +68,62 @@ export function shown(answer) {
   return answer.sources.filter(({ share }) => share >= MIN_SHARE).sort((one, other) => other.share - one.share);
 }
 
+// The gate's decision, with its number.
+export function gateLine({ decision, metric, threshold, reason }) {
+  const what = decision === "home" ? "stays at home" : "goes beyond home";
+  return `Gate: ${metric.toFixed(3)} against ${threshold.toFixed(3)}, so it ${what}; ${reason}.`;
+}
+
 export function finishOf(answer) {
   return answer.error || (FINISHES[answer.finish] ?? "");
 }
 
-// The text in pieces that are of one token, and either in a passage or in none: {text, source, token, unsupported}.
-// Spans count characters as Python does: by code point.
-export function pieces(answer) {
-  const found = [];
-  let at = 0;
-  answer.tokens.forEach(([text, source], token) => {
-    for (const character of text) {
-      const unsupported = answer.unsupported.some(([start, end]) => start <= at && at < end);
-      const last = found.at(-1);
-      if (last?.token === token && last.unsupported === unsupported) last.text += character;
-      else found.push({ text: character, source, token, unsupported });
-      at += 1;
-    }
+// The tokens from one to before another in pieces that are either in a passage or in none: {text, source, token,
+// unsupported}. `at` counts the characters before the first, as Python counts them: by code point.
+export function pieces(answer, from = 0, to = answer.tokens.length, at = 0) {
+  return answer.tokens.slice(from, to).flatMap(([text, source], index) => {
+    const token = from + index;
+    const start = at;
+    at += lengthOf(text);
+    const spans = answer.unsupported.filter(([first, end]) => first < at && end > start);
+    if (!text || !spans.length) return [{ text, source, token, unsupported: false }];
+    return cut(text, start, spans).map((piece) => ({ ...piece, source, token }));
   });
+}
+
+function cut(text, at, spans) {
+  const found = [];
+  for (const character of text) {
+    const unsupported = spans.some(([start, end]) => start <= at && at < end);
+    if (found.at(-1)?.unsupported === unsupported) found.at(-1).text += character;
+    else found.push({ text: character, unsupported });
+    at += 1;
+  }
   return found;
+}
+
+// Of a text, in code points.
+export function lengthOf(text) {
+  let number = 0;
+  for (const _ of text) number += 1;
+  return number;
+}
+
+// Which devices were asked for an answer, as far as is known: {name, state, why, share}.
+export function devicesOf(answer) {
+  const found = new Map();
+  const be = (name, state, why = "") => found.set(name, { name, state, why, share: found.get(name)?.share ?? 0 });
+  for (const name of answer.routing?.matched ?? []) be(name, "asked");
+  for (const notice of answer.notices) {
+    const [, name, why] = /^(\S+?)(?:, whose summaries match,)? ((?:is not|has not|has gone|knows nothing) .+)$/.exec(notice) ?? [];
+    if (name) be(name, why.startsWith("knows") ? "declined" : "absent", why);
+  }
+  for (const { device, share } of answer.sources) {
+    if (!device) continue;
+    be(device, "answered");
+    found.get(device).share += share;
+  }
+  return [...found.values()];
 }
 
 // What left this device for an answer, in one line, from what is known of it.
@@ -94,6 +147,6 @@ export function leftBetween(before, after) {
   return Object.fromEntries(grown.filter(([kind, bytes]) => bytes > 0 && kind !== "control"));
 }
 
-function size(bytes) {
+export function size(bytes) {
   return bytes < 1000 ? `${bytes} B` : `${(bytes / 1000).toFixed(1)} kB`;
 }

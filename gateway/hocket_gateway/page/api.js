@@ -13,7 +13,7 @@ export function setKey(key) {
   sessionStorage.setItem(KEY, key);
 }
 
-function headers(more = {}) {
+export function headers(more = {}) {
   const key = sessionStorage.getItem(KEY);
   return key ? { ...more, authorization: `Bearer ${key}` } : more;
 }
@@ -49,18 +49,42 @@ export async function documents(offset = 0) {
   return (await get(`documents?offset=${offset}`)).json();
 }
 
+export async function removeDocument(name) {
+  await asked(`documents/${encodeURIComponent(name)}`, { method: "DELETE", headers: headers() });
+}
+
 export async function documentText(name) {
   return (await get(`documents/${encodeURIComponent(name)}`)).text();
 }
 
-// The chunks of an answer as they come. Aborting `signal` closes the connection, which cancels the question.
-export async function* answerChunks(model, messages, signal) {
-  const response = await asked("v1/chat/completions", {
-    method: "POST",
-    headers: headers({ "content-type": "application/json" }),
-    body: JSON.stringify({ model, messages, stream: true }),
-    signal,
-  });
+// The record of an answer, as hocket explain has it.
+export async function explanation(id) {
+  return (await (await get(`explanations/${id}`)).json()).record;
+}
+
+export async function cutLink(cut) {
+  return (await post("link", { cut })).json();
+}
+
+// What may follow a text, as it comes: {text, sources}. Aborting `signal` asks no more.
+export async function* suggestions(text, signal) {
+  const response = await post("composing", text, signal);
+  for await (const data of events(response.body)) {
+    const found = JSON.parse(data);
+    if (found.error) throw new Refused(200, found.error.message);
+    yield found;
+  }
+}
+
+async function post(path, body, signal) {
+  const options = { method: "POST", headers: headers({ "content-type": "application/json" }), body: JSON.stringify(body), signal };
+  return asked(path, options);
+}
+
+// The chunks of an answer as they come; `drawing` says how its tokens are drawn. Aborting `signal` closes the connection,
+// which cancels the question.
+export async function* answerChunks(model, messages, drawing, signal) {
+  const response = await post("v1/chat/completions", { model, messages, ...drawing, shares: true, stream: true }, signal);
   for await (const data of events(response.body)) {
     if (data === "[DONE]") return;
     const chunk = JSON.parse(data);

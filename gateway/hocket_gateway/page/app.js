@@ -3,22 +3,23 @@
 import { answerChunks, documents, models } from "./api.js";
 import { leftBetween, newAnswer, take, textOf } from "./answers.js";
 import { all, messagesOf, newConversation, put, remove } from "./conversations.js";
-import { made } from "./dom.js";
 import "./composer.js";
 import "./history.js";
 import "./key.js";
+import "./link.js";
+import "./log.js";
 import "./sheet.js";
 import "./strip.js";
-import "./turn.js";
+import "./write.js";
 
+const ALONE = "hocket-alone";
+const ANOTHER = { temperature: 0.7 }; // without one the same question has the same answer
 const AGAIN_MS = 5_000;
-const NEAR_PX = 80;
 const NARROW = matchMedia("(max-width: 40rem)"); // as in style.css: there the history covers the conversation
 
 class App extends HTMLElement {
   connectedCallback() {
-    for (const part of ["composer", "history", "key", "sheet", "strip"]) this[part] = this.querySelector(`hocket-${part}`);
-    this.log = this.querySelector(".log");
+    for (const part of ["composer", "history", "key", "link", "log", "sheet", "strip", "write"]) this[part] = this.querySelector(`hocket-${part}`);
     this.composer.busy = false;
     this.listen();
     this.resume(newConversation());
@@ -27,7 +28,15 @@ class App extends HTMLElement {
 
   listen() {
     const acts = {
-      ask: ({ question, model }) => this.ask(question, model),
+      ask: ({ question, model, turn }) => (turn ? this.replace(turn, question, model) : this.ask(question, model)),
+      again: ({ turn }) => this.replace(turn, turn.question, turn.model, ANOTHER),
+      alone: ({ turn }) => this.replace(turn, turn.question, ALONE),
+      edit: ({ turn }) => this.composer.edit(turn),
+      why: ({ turn }) => this.sheet.openWhy(turn),
+      left: ({ turn }) => this.sheet.openLeft(turn),
+      state: ({ cut }) => this.link.show(cut),
+      switched: () => this.strip.refresh(),
+      changed: () => this.countDocuments(),
       stop: () => this.stopping?.abort(),
       open: (source) => this.sheet.openSource(source),
       key: () => this.connect(),
@@ -39,9 +48,19 @@ class App extends HTMLElement {
       new: () => this.resume(newConversation()),
       documents: () => this.sheet.openList(),
       history: () => this.toggleHistory(this.history.hidden),
+      write: () => this.write.open(),
     };
     for (const [name, act] of Object.entries(buttons)) this.buttonOf(name).addEventListener("click", act);
     window.addEventListener("storage", () => this.showHistory());
+    window.addEventListener("dragover", (event) => event.preventDefault());
+    window.addEventListener("drop", (event) => this.drop(event));
+  }
+
+  // Wherever it is dropped: the browser would leave the page for the file.
+  drop(event) {
+    event.preventDefault();
+    const { files } = event.dataTransfer;
+    if (files.length) this.sheet.add([...files]);
   }
 
   buttonOf(name) {
@@ -74,10 +93,23 @@ class App extends HTMLElement {
     this.composer.busy = false;
     this.conversation = conversation;
     for (const { answer } of conversation.turns) if (!answer.over) Object.assign(answer, { over: true, finish: "cancelled" });
-    this.log.replaceChildren(...conversation.turns.map((turn) => made("hocket-turn").show(turn)));
-    this.scroll();
+    this.log.show(conversation.turns);
     this.showHistory();
-    this.composer.field.focus();
+    this.composer.edit(null);
+  }
+
+  // Asks in the place of a turn. Where others follow it, that is a new conversation: nothing of this one is lost.
+  replace(turn, question, model, drawing = {}) {
+    if (this.composer.busy) return;
+    const { conversation } = this;
+    const at = conversation.turns.indexOf(turn);
+    if (at < conversation.turns.length - 1) {
+      this.resume({ ...newConversation(), turns: conversation.turns.slice(0, at) });
+    } else {
+      conversation.turns.pop();
+      this.log.removeLast();
+    }
+    this.ask(question, model, drawing);
   }
 
   forget(id) {
@@ -95,24 +127,22 @@ class App extends HTMLElement {
     this.history.show(all(), this.conversation.id);
   }
 
-  async ask(question, model) {
+  async ask(question, model, drawing = {}) {
     const { conversation } = this;
     const messages = [...messagesOf(conversation.turns, textOf), { role: "user", content: question }];
     const turn = { question, model, answer: newAnswer() };
-    const shown = made("hocket-turn").show(turn);
     conversation.turns.push(turn);
-    this.log.append(shown);
-    this.scroll();
+    const shown = this.log.add(turn);
     const stopping = new AbortController();
     this.stopping = stopping;
     this.composer.busy = true;
     this.save(conversation);
     const before = await this.strip.refresh();
-    await this.follow(turn.answer, shown, answerChunks(model, messages, stopping.signal));
+    await this.follow(turn.answer, shown, answerChunks(model, messages, drawing, stopping.signal));
     if (this.stopping === stopping) this.composer.busy = false;
     if (!turn.answer.error) turn.answer.left = leftBetween(before, await this.strip.refresh());
     turn.answer.over = true;
-    this.atEnd(() => shown.update());
+    await this.log.end(shown);
     this.save(conversation);
   }
 
@@ -120,7 +150,7 @@ class App extends HTMLElement {
     try {
       for await (const chunk of chunks) {
         take(answer, chunk);
-        this.atEnd(() => shown.update());
+        this.log.grow(shown);
       }
     } catch (error) {
       if (error.name === "AbortError") answer.finish = "cancelled";
@@ -133,17 +163,6 @@ class App extends HTMLElement {
     conversation.at = Date.now();
     put(conversation);
     this.showHistory();
-  }
-
-  // Whoever reads at the end stays there while it grows.
-  atEnd(grow) {
-    const isThere = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR_PX;
-    grow();
-    if (isThere) this.scroll();
-  }
-
-  scroll() {
-    this.log.scrollTop = this.log.scrollHeight;
   }
 }
 

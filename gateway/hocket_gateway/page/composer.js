@@ -1,4 +1,5 @@
-// Where a question is typed. Tells `ask` with the question and the model, and `stop`.
+// Where a question is typed, or changed. Tells `ask` with the question, the model and the turn that it takes the place
+// of, if there is one, and `stop`.
 
 import { made, tell } from "./dom.js";
 
@@ -20,7 +21,8 @@ class Composer extends HTMLElement {
       this.button,
       made("div", { className: "choice" }, made("label", { htmlFor: "model", textContent: "Way" }), this.model, this.about),
     );
-    this.append(form);
+    this.editing = made("p", { className: "editing", hidden: true, role: "status", textContent: "You change a question. Esc leaves it as it was." });
+    this.append(this.editing, form);
     document.addEventListener("keydown", (event) => this.onEscape(event));
   }
 
@@ -40,6 +42,14 @@ class Composer extends HTMLElement {
     this.button.title = busy ? "Stop the answer (Esc)" : "Send (Enter; Shift+Enter begins a line)";
   }
 
+  // The question of a turn, to be changed and asked in its place.
+  edit(turn) {
+    this.turn = turn;
+    this.editing.hidden = !turn;
+    this.field.value = turn?.question ?? "";
+    this.field.focus();
+  }
+
   get busy() {
     return this.classList.contains("busy");
   }
@@ -56,7 +66,9 @@ class Composer extends HTMLElement {
   }
 
   onEscape(event) {
-    if (event.key === "Escape" && this.busy && !document.querySelector("dialog[open]")) tell(this, "stop");
+    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+    if (this.busy) tell(this, "stop");
+    else if (this.turn) this.edit(null);
   }
 
   onSubmit(event) {
@@ -68,8 +80,9 @@ class Composer extends HTMLElement {
   ask() {
     const question = this.field.value.trim();
     if (!question || !this.model.value) return;
-    this.field.value = "";
-    tell(this, "ask", { question, model: this.model.value });
+    const { turn } = this;
+    this.edit(null);
+    tell(this, "ask", { question, model: this.model.value, turn });
   }
 }
 

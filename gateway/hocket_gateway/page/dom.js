@@ -16,6 +16,10 @@ export function tell(element, name, detail = {}) {
   element.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
 }
 
+export function seconds(time) {
+  return time < 1 ? `${Math.round(1000 * time)} ms` : `${time.toFixed(2)} s`;
+}
+
 export function percent(share) {
   return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

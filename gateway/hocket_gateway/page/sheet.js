@@ -1,8 +1,10 @@
 // A sheet beside the conversation: a document, opened at a passage, or the list of this device's documents.
 
-import { documentText, documents } from "./api.js";
+import { documentText, explanation } from "./api.js";
 import { made } from "./dom.js";
+import { left, why } from "./explanation.js";
 import { around } from "./passage.js";
+import "./shelf.js";
 
 class Sheet extends HTMLElement {
   connectedCallback() {
@@ -12,6 +14,7 @@ class Sheet extends HTMLElement {
     const head = made("div", { className: "head" }, this.heading, close);
     this.dialog = made("dialog", { "aria-labelledby": "sheet-heading" }, head, this.content);
     this.append(this.dialog);
+    this.addEventListener("show", ({ detail }) => this.openDocument(detail.name));
   }
 
   // A source of an answer. The text is there where it is this device's.
@@ -26,6 +29,23 @@ class Sheet extends HTMLElement {
     await this.showText(source.document, source.text);
   }
 
+  openWhy(turn) {
+    return this.openRecord("Why this answer", turn, why);
+  }
+
+  openLeft(turn) {
+    return this.openRecord("What the cloud saw", turn, left);
+  }
+
+  async openRecord(title, turn, parts) {
+    this.begin(title);
+    try {
+      this.content.append(...parts(turn, await explanation(turn.answer.id)));
+    } catch (error) {
+      this.content.append(...parts(turn, null), made("p", { className: "error", textContent: error.message }));
+    }
+  }
+
   async openDocument(name) {
     this.begin(name);
     await this.showText(name, "");
@@ -33,9 +53,15 @@ class Sheet extends HTMLElement {
 
   async openList() {
     this.begin("Documents");
-    const list = made("ul", { className: "documents" });
-    this.content.append(list);
-    await this.showPage(list, 0);
+    this.shelf = made("hocket-shelf");
+    this.content.append(this.shelf);
+    await this.orSayWhy(() => this.shelf.fill());
+  }
+
+  // Files that were dropped somewhere on the page.
+  async add(files) {
+    if (!this.shelf?.isConnected || !this.dialog.open) await this.openList();
+    await this.shelf.add(files);
   }
 
   async showText(name, passage) {
@@ -48,22 +74,6 @@ class Sheet extends HTMLElement {
       shown.replaceChildren(...(found ? [before, mark, after] : [mark, passage && "\n\n", before]));
       mark.scrollIntoView({ block: "center" });
     });
-  }
-
-  async showPage(list, offset) {
-    await this.orSayWhy(async () => {
-      const page = await documents(offset);
-      list.append(...page.documents.map((each) => this.entry(each)));
-      if (page.next !== null) await this.showPage(list, page.next);
-      else if (!list.childElementCount) this.content.append("There are none: hocket ingest --side device FOLDER");
-    });
-  }
-
-  entry({ name, title, passages }) {
-    const [, folder, file] = /^(.*\/)?(.*)$/s.exec(name);
-    const open = made("button", { type: "button", title: name, onclick: () => this.openDocument(name) });
-    open.append(title || file, made("small", { textContent: folder ?? "" }));
-    return made("li", {}, open, made("span", { textContent: passages === 1 ? "1 passage" : `${passages} passages` }));
   }
 
   async orSayWhy(act) {

@@ -1,7 +1,7 @@
-// How the pair is, in one line; asked for again now and then while the page is seen.
+// How the pair is, in one line; asked for again now and then while the page is seen. Tells `state` with what it found.
 
 import { status } from "./api.js";
-import { made, percent } from "./dom.js";
+import { made, percent, tell } from "./dom.js";
 
 const EVERY_MS = 10_000;
 
@@ -21,6 +21,7 @@ class Strip extends HTMLElement {
       const found = await status();
       this.isLetIn = true;
       this.show(partsOf(found));
+      tell(this, "state", found);
       return found;
     } catch (error) {
       this.isLetIn = error.status !== 401;
@@ -37,7 +38,8 @@ class Strip extends HTMLElement {
 function partsOf(found) {
   if (!found.running) return [["down", "the pair does not run", "hocket up"]];
   const isUp = found.cloud?.startsWith("connected");
-  const parts = [[isUp ? "up" : "down", isUp ? "cloud connected" : "no cloud", found.cloud ?? ""]];
+  const line = isUp ? "cloud connected" : found.cut ? "the link is cut: this device answers alone" : "no cloud";
+  const parts = [[isUp ? "up" : "down", line, found.cloud ?? ""]];
   if (isUp && found.round_trip_s) parts.push(["", `${(1000 * found.round_trip_s).toFixed(1)} ms`, "round trip to the cloud"]);
   const accepted = Object.entries(found.acceptance).map(([side, part]) => `${side} ${percent(part)}`);
   if (accepted.length) parts.push(["", `accepted: ${accepted.join(", ")}`, "drafts taken of each side, since the start"]);

@@ -1,62 +1,88 @@
-// A question and its answer: tokens coloured by who proposed them, the notices, the finish, and what left.
+// A question and its answer, with its notices, its finish, what left, and what can be done with it. Tells `again`, `edit`,
+// `alone` and `why` with the turn, and `left` likewise.
 
-import { PROPOSED, finishOf, leftLine, pieces, shown } from "./answers.js";
-import { made, percent } from "./dom.js";
+import { PROPOSED, devicesOf, finishOf, gateLine, leftLine, liveSources, shown } from "./answers.js";
+import { made, tell } from "./dom.js";
+import "./group.js";
 import "./sources.js";
+import "./text.js";
 
-const MOST = 3; // sources that a token's title names, with no less than this
-const MIN_SHARE = 0.01;
+const ALONE = "hocket-alone";
 
 export class Turn extends HTMLElement {
-  // Shows a turn of a conversation; `update` follows as its answer grows.
+  // Shows a turn of a conversation; `update` follows as its answer grows, and `end` once it is over.
   show(turn) {
     this.turn = turn;
-    this.number = 0; // of tokens that are shown
-    this.text = made("p", { className: "text" });
+    this.text = made("hocket-text", { className: "text" }).show(turn.answer);
     this.notices = made("ul", { className: "notices" });
+    this.group = made("hocket-group");
     this.facts = made("div", { className: "facts" });
-    this.sources = made("hocket-sources");
-    const answer = made("div", { className: "answer" }, this.text, this.notices, this.facts);
+    this.sources = made("hocket-sources", { hidden: true });
+    const answer = made("div", { className: "answer" }, this.text, this.notices, this.group, this.facts);
     this.append(made("h2", { className: "question", textContent: turn.question }), answer, this.sources);
     this.update();
     return this;
   }
 
+  // Whether there is more to lay out.
   update() {
     const { answer } = this.turn;
-    const tokens = answer.tokens.slice(this.number);
-    this.text.append(...tokens.map(([text, source]) => made("span", { className: source, textContent: text })));
-    this.number = answer.tokens.length;
-    this.notices.replaceChildren(...answer.notices.map((notice) => made("li", { textContent: notice })));
+    const more = this.text.grow();
+    if (this.notices.childElementCount !== answer.notices.length) this.news(answer);
+    if (answer.live) this.sources.show(liveSources(answer));
     this.text.ariaBusy = String(!answer.over);
-    if (answer.over) this.end(answer);
+    return more;
   }
 
-  end(answer) {
-    this.text.replaceChildren(...pieces(answer).map((piece) => spanOf(piece, answer)));
-    this.sources.show(shown(answer));
+  news(answer) {
+    this.notices.replaceChildren(...answer.notices.map((notice) => made("li", { textContent: notice })));
+    this.group.show(devicesOf(answer));
+  }
+
+  async end() {
+    const { turn } = this;
+    const { answer, model } = turn;
+    await this.text.finish();
+    this.news(answer);
+    this.text.ariaBusy = String(!answer.over);
+    this.sources.show(answer.live ? liveSources(answer) : shown(answer)); // the former where it was stopped
     const { routing, id } = answer;
     const finish = finishOf(answer);
     const lines = [
       finish && made("p", { className: answer.error ? "finish error" : "finish", textContent: finish }),
       answer.tokens.length && legend(answer),
       routing && made("p", { className: "way", textContent: `Way: ${routing.way}; ${routing.why}.` }),
-      made("p", { className: "left", textContent: leftLine(this.turn.model, answer) }),
-      id && made("p", {}, `${this.turn.model} · `, made("code", { textContent: `hocket explain ${id}` })),
+      routing?.gate && made("p", { className: "gate", textContent: gateLine(routing.gate) }),
+      this.left(turn),
+      id && made("p", {}, `${model} · `, made("code", { textContent: `hocket explain ${id}` })),
+      this.actions(turn),
     ];
     this.facts.replaceChildren(...lines.filter(Boolean));
   }
-}
 
-function spanOf({ text, source, token, unsupported }, answer) {
-  const shares = (answer.shares[token] ?? [])
-    .map((share, at) => [share, answer.sources[at]?.name])
-    .filter(([share, name]) => share >= MIN_SHARE && name)
-    .sort(([one], [other]) => other - one)
-    .slice(0, MOST);
-  const from = shares.map(([share, name]) => `${percent(share)} ${name}`);
-  const title = [unsupported ? "in no passage" : "", PROPOSED[source], ...from].filter(Boolean).join("\n");
-  return made("span", { className: unsupported ? `${source} unsupported` : source, title, textContent: text });
+  // What left, which is opened where its record may be seen.
+  left(turn) {
+    const { answer, model } = turn;
+    const line = leftLine(model, answer);
+    if (answer.left === null || !answer.id) return made("p", { className: "left", textContent: line });
+    return made("button", { type: "button", className: "left", title: "What the cloud saw, class by class", textContent: line, onclick: () => tell(this, "left", { turn }) });
+  }
+
+  actions(turn) {
+    const act = (name, text, title) =>
+      made("button", { type: "button", className: name, textContent: text, title, onclick: () => tell(this, name, { turn }) });
+    const { answer, model } = turn;
+    return made(
+      "div",
+      { className: "actions", role: "group", ariaLabel: "What to do with this answer" },
+      ...[
+        answer.id && act("why", "Why?", "How it was decided, and where the time went"),
+        act("again", "Ask again", "Another answer in the place of this one"),
+        model !== ALONE && act("alone", "Without the cloud", "The same question, answered by this device alone"),
+        act("edit", "Edit", "Change the question, and ask it again"),
+      ].filter(Boolean),
+    );
+  }
 }
 
 function legend(answer) {

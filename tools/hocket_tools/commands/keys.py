@@ -74,7 +74,7 @@ def allow(
     --at and --may it may pair: lead sessions of its questions, as a laptop does on its server.
 
     pair: sessions; ask: questions, and their answers; documents: ingest, remove, list and read them; watch: status and
-    metrics, as far as they are its own; drain: end the daemon.
+    metrics, as far as they are its own; drain: end the daemon, or cut a device off from its cloud.
     """
     from hocket_bus.keys import fingerprint, listed, read_peers, write_peers
 

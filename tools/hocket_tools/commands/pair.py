@@ -83,13 +83,13 @@ def up(
 
 def _facts(states: list[DaemonState], flag: str) -> Iterator[str]:
     """What the daemons say that whoever starts them should know."""
-    from hocket_tools.pair.state import NO_CLOUD
+    from hocket_tools.pair.state import CUT, NO_CLOUD
 
     for state in states:
         cloud = state.facts.get("cloud", "")
         if cloud == NO_CLOUD:
             yield f"no cloud:   this device answers alone until it is paired: hocket pair{flag}"
-        elif not state.settled:
+        elif not state.settled or cloud.startswith(CUT):
             yield f"cloud:      {cloud}"
         if LEAVES in state.facts:
             yield f"{LEAVES}: {state.facts[LEAVES]}; see: hocket audit{flag}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hocket_tools.pair.hints import shortened
 from hocket_tools.pair.home import GATEWAY, NAMES, Home, side_of
-from hocket_tools.pair.state import NO_CLOUD, UNCONNECTED, DaemonState, daemon_state
+from hocket_tools.pair.state import CUT, NO_CLOUD, UNCONNECTED, DaemonState, daemon_state
 
 SERVICES = Path("/etc/hocket")
 
@@ -49,6 +49,12 @@ class Health:
     line: str
 
 
+_ALONE = {  # by how the device daemon tells of its cloud
+    NO_CLOUD: "; this device has no cloud and answers alone: hocket pair",
+    CUT: "; this device is cut off from its cloud and answers alone: hocket alone off",
+}
+
+
 def health(states: Sequence[DaemonState]) -> Health:
     """How the daemons are together; what must be mended first is said first."""
     silent = [state for state in states if not state.answering]
@@ -61,9 +67,8 @@ def health(states: Sequence[DaemonState]) -> Health:
     clouds = [state.facts.get("cloud", "") for state in states]
     if lost := next((cloud for cloud in clouds if cloud.startswith(UNCONNECTED)), ""):
         return Health(False, f"this device answers alone: its cloud is {lost}")
-    if NO_CLOUD in clouds:
-        return Health(True, "all is well; this device has no cloud and answers alone: hocket pair")
-    return Health(True, f"all is well: {', '.join(state.name for state in states)}")
+    alone = next((line for start, line in _ALONE.items() if any(cloud.startswith(start) for cloud in clouds)), "")
+    return Health(True, f"all is well{alone or ': ' + ', '.join(state.name for state in states)}")
 
 
 def _states(home: Home, connect_s: float) -> list[DaemonState]:

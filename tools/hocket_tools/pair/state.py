@@ -15,6 +15,7 @@ from hocket_tools.pair.home import Home
 from hocket_tools.pair.processes import last_error, running
 
 NO_CLOUD = "none configured"  # how the device daemon says that it has none
+CUT = "cut on this device"  # and that it was cut off from it here
 UNCONNECTED = "not connected"  # how the device daemon tells of its cloud; why, in brackets, where the cloud refuses it
 
 

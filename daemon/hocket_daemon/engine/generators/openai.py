@@ -25,6 +25,7 @@ from hocket_bus.web.dialect import PLAIN, Dialect
 from hocket_bus.web.server_address import ServerAddress, is_here
 
 from ...privacy.egress import EgressSettings, Ledger, PeerGate
+from ...privacy.link_switch import CUT, LinkSwitch
 from ..runtime.compute import Post
 from ..settings import ServerSettings
 from .completions import Body, Streamed, body_of, continues, error_of
@@ -40,24 +41,41 @@ log = structlog.get_logger(__name__)
 
 
 def open_server(
-    settings: ServerSettings, post: Post, egress: EgressSettings, ledger: Ledger, side: Side = "device"
+    settings: ServerSettings,
+    post: Post,
+    egress: EgressSettings,
+    ledger: Ledger,
+    side: Side = "device",
+    *,
+    switch: LinkSwitch | None = None,
 ) -> OpenAIGenerator | None:
-    """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet."""
+    """The generator behind [server], or None where there is none. Raises BadConfiguration; connects to nothing yet.
+
+    While `switch` is cut, a server elsewhere is asked nothing.
+    """
     server = server_of(settings)
     if server is None:
         return None
-    return OpenAIGenerator(server, settings, post, PeerGate(egress, server.host, ledger, side))
+    return OpenAIGenerator(server, settings, post, PeerGate(egress, server.host, ledger, side), switch)
 
 
 class OpenAIGenerator:
     """The TextGenerator of a server. Each text has a connection of its own, whose end the server takes for its end."""
 
-    def __init__(self, server: ServerAddress, settings: ServerSettings, post: Post, gate: PeerGate) -> None:
+    def __init__(
+        self,
+        server: ServerAddress,
+        settings: ServerSettings,
+        post: Post,
+        gate: PeerGate,
+        switch: LinkSwitch | None = None,
+    ) -> None:
         self.continues, self.is_here, self.place = continues(settings.api), is_here(server.host), server.place
         self._server = server
         self._settings = settings
         self._post = post
         self._gate = gate
+        self._switch = switch or LinkSwitch()
         self._free = threading.BoundedSemaphore(MAX_TEXTS)
         self._dialect = PLAIN
         self._context = ssl.create_default_context() if server.is_encrypted else None  # reads all authorities: once
@@ -100,6 +118,8 @@ class OpenAIGenerator:
 
     def _refusal(self, request: TextRequest) -> HocketError | None:
         """Why nothing is sent; where this is None, a thread has been taken."""
+        if self._switch.is_cut and not self.is_here:
+            return CUT
         try:
             self._gate.require("query", "question")
             if request.turns:

@@ -1,0 +1,56 @@
+// The turns of a conversation, laid out a frame at a time. Whoever reads at the end stays there while it grows.
+
+import { made } from "./dom.js";
+import "./turn.js";
+
+const NEAR_PX = 80;
+
+class Log extends HTMLElement {
+  // The turns of a conversation in the place of those before; what was looked at last is in sight.
+  async show(turns) {
+    const shown = turns.map((turn) => made("hocket-turn").show(turn));
+    this.replaceChildren(...shown);
+    this.toEnd();
+    for (const turn of shown) await turn.end();
+    this.toEnd();
+  }
+
+  add(turn) {
+    const shown = made("hocket-turn").show(turn);
+    this.append(shown);
+    this.toEnd();
+    return shown;
+  }
+
+  removeLast() {
+    this.lastElementChild.remove();
+  }
+
+  // Once a frame, however many tokens come in one.
+  grow(shown) {
+    if (shown.isGrowing) return;
+    shown.isGrowing = true;
+    requestAnimationFrame(() => {
+      shown.isGrowing = false;
+      const isThere = this.isAtEnd;
+      if (shown.update()) this.grow(shown);
+      if (isThere) this.toEnd();
+    });
+  }
+
+  async end(shown) {
+    const isThere = this.isAtEnd;
+    await shown.end();
+    if (isThere) this.toEnd();
+  }
+
+  get isAtEnd() {
+    return this.scrollHeight - this.scrollTop - this.clientHeight < NEAR_PX;
+  }
+
+  toEnd() {
+    this.scrollTop = this.scrollHeight;
+  }
+}
+
+customElements.define("hocket-log", Log);

@@ -154,6 +154,7 @@ class Options(TypedDict, total=False):
     documents: int  # passages a side
     within: str | tuple[str, ...]  # folders, or documents, of the asked side from which alone its passages are
     unknown: Unknown  # what comes of a question that nothing found is about: say (so), mark (the answer), answer
+    asker: str  # for whom a program asks, for the asked side's records
     shares: bool  # each token tells the shares of the passages read here, as soon as they are known
     stop: str | tuple[str, ...]  # texts before which the answer ends
     ignore_eos: bool
@@ -185,6 +186,7 @@ def ask_message(
     within: str | tuple[str, ...] = (),
     unknown: Unknown = DEFAULTS.unknown,
     shares: bool = DEFAULTS.shares,
+    asker: str = DEFAULTS.asker,
     stop: str | tuple[str, ...] = (),
     ignore_eos: bool = False,
     require_cloud: bool = False,
@@ -208,6 +210,7 @@ def ask_message(
         within=[within] if within and isinstance(within, str) else list(within),
         unknown=unknown,
         shares=shares,
+        asker=asker,
         stop=[stop] if isinstance(stop, str) else list(stop),
         ignore_eos=ignore_eos,
         deadline_s=deadline_s,

@@ -21,7 +21,7 @@ from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
 from .serving.follow_up import search_text
-from .serving.mode import Facts, Peer, Session
+from .serving.mode import Facts, Peer, Session, question_of
 from .serving.reply import Reply, late
 from .serving.routing import Route
 from .serving.services import Services
@@ -180,7 +180,7 @@ class Gating:
 
     def record(self) -> Facts:
         """Of what it became."""
-        return self._inner.record() if self._inner is not None else {"question": self._ask.prompt.query}
+        return self._inner.record() if self._inner is not None else question_of(self._ask)
 
     def _close(self) -> None:
         self._closed = True

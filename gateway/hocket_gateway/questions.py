@@ -174,6 +174,7 @@ class Questions:
         full["mode"], full["alone"] = way.mode, way.alone
         full["deadline_s"] = self._settings.deadline_s
         full.setdefault("max_tokens", self._settings.max_tokens)
+        full["asker"] = person.name
         if person.folders:
             full["within"] = person.folders
         return full

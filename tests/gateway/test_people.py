@@ -182,6 +182,25 @@ def test_keys_are_made_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert People(file).are_asked_for_keys
 
 
+def test_a_record_names_whose_question_it_was(front: Served, names: Iterator[str]) -> None:
+    """And the cloud is told no name."""
+    name = f"canary-{next(names)}"
+    key = people.invite(front.people, name)
+    body = {"model": "hocket", "messages": USER, **SHORT}
+    head = {"authorization": f"Bearer {key}"}
+    assert front.tap is not None
+    asked = httpx2.post(f"{front.url}/v1/chat/completions", json=body, headers=head, timeout=WAIT_S)
+    number = asked.json()["hocket"]["id"]
+    front.people.unlink()
+    until(lambda: httpx2.get(f"{front.url}/explanations/{number}", timeout=WAIT_S).status_code == 200)
+    record = httpx2.get(f"{front.url}/explanations/{number}", timeout=WAIT_S).json()["record"]
+    assert (record["asked by"], record["question"]) == (name, USER[0]["content"])
+    assert {each["class"] for each in record["left"]} >= {"query"}
+    frames = [frame for recorded in front.tap.recorded() for each in messages(recorded) for frame in each]
+    assert any(USER[0]["content"].encode() in frame for frame in frames)
+    assert not [frame for frame in frames if name.encode() in frame]
+
+
 def test_a_name_is_checked(tmp_path: Path) -> None:
     """It stands in logs."""
     for name in ("", "a b", "x" * 65, "a\n"):

@@ -95,7 +95,8 @@ class Ask(Message, frozen=True):
     be published beyond those that the client has said it has read. `within` are folders, or documents, of the asked
     side from which alone its passages are; empty: all are searched. `unknown` is what comes of a question that nothing
     found is about: a sentence that says so, an answer with a notice, or an answer. With `shares` each token tells where
-    it comes from, as far as this side knows that at once.
+    it comes from, as far as this side knows that at once. `asker` is for whom a program asks: it stands in this side's
+    record of the answer, and goes nowhere else.
     """
 
     request: Id
@@ -111,6 +112,7 @@ class Ask(Message, frozen=True):
     within: Folders = []
     unknown: Unknown = "say"
     shares: bool = False
+    asker: Name = ""
     deadline_s: Seconds = 120.0
     window: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 512
 

@@ -9,7 +9,7 @@ import msgspec
 
 from hocket_bus.messages import AggregationOutcome, Method, Ready, Side
 
-from ..serving.mode import Facts
+from ..serving.mode import Facts, question_of
 from ..serving.reply import Reply, Sourced
 from ..serving.sources import PeerSources, sourced
 from .drafter import Drafter
@@ -46,7 +46,7 @@ class AnswerSummary:
         """The record of a session on the side that was asked; `ready` is what the other side said of itself."""
         outcome = outcome_of(drafter, steps)
         return {
-            "question": reply.ask.prompt.query,
+            **question_of(reply.ask),
             "ended": reply.finished,
             "tokens": len(reply.tokens),
             **_routed(reply),

@@ -18,7 +18,7 @@ from ..engine.sampling.ranking import UNRANKED, Ranking
 from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, is_about
 from ..serving.leading import Leading
-from ..serving.mode import Facts
+from ..serving.mode import Facts, question_of
 from ..serving.prefix import PrefixChain
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
@@ -317,7 +317,7 @@ class Leader(Leading):
     def record(self) -> Facts:
         """For `hocket explain`."""
         return {
-            "question": self._reply.ask.prompt.query,
+            **question_of(self._reply.ask),
             "ended": self._reply.finished,
             "tokens": len(self._reply.tokens),
             "sessions": [self.id.hex()],

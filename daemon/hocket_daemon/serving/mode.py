@@ -17,6 +17,11 @@ from .reply import Reply
 Facts = dict[str, Any]  # what JSON has: of one session, for its decision record
 
 
+def question_of(ask: Ask) -> Facts:
+    """What a record says of who asked what."""
+    return {"question": ask.prompt.query, **({"asked by": ask.asker} if ask.asker else {})}
+
+
 class Peer(Protocol):
     """The other side, one record for both roles."""
 

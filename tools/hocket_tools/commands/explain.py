@@ -63,10 +63,11 @@ def _list(found: list[DecisionRecord], json_object: bool) -> None:
         return
     from hocket_tools import console
 
-    table = _table("ID", "at", "mode", "ended", "tokens", "question")
+    names = ("ended", "tokens", "asked by", "question")
+    table = _table("ID", "at", "mode", *names)
     for each in found:
-        ended, tokens, question = (str(each.record.get(name, "")) for name in ("ended", "tokens", "question"))
-        _add_row(table, [each.id[:8], _time(each), each.mode, ended, tokens, " ".join(question.split())[:60]])
+        *facts, question = (str(each.record.get(name, "")) for name in names)
+        _add_row(table, [each.id[:8], _time(each), each.mode, *facts, " ".join(question.split())[:60]])
     console.out().print(table)
 
 

@@ -28,7 +28,7 @@ from hocket_bus.messages import (
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.people import People
-from hocket_gateway.server import listener, server
+from hocket_gateway.server import GatewayServer, listener, server
 from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap
 from waiting import WAIT_S, until
@@ -110,19 +110,26 @@ class QuotingRetrieval(ListRetrieval):
 
 
 @contextmanager
-def gateway(settings: ServeSettings) -> Iterator[int]:
-    """The port of a gateway that runs on a thread of its own."""
+def running_gateway(settings: ServeSettings) -> Iterator[tuple[int, GatewayServer]]:
+    """A gateway that runs on a thread of its own, and its port."""
     sock = listener(settings, People(Path(settings.people) if settings.people else None))
     running = server(settings)
     thread = threading.Thread(target=lambda: asyncio.run(running.serve([sock])), name="gateway", daemon=True)
     thread.start()
     try:
         until(lambda: running.started)
-        yield sock.getsockname()[1]
+        yield sock.getsockname()[1], running
     finally:
         running.should_exit = True
         thread.join(WAIT_S)
         sock.close()
+
+
+@contextmanager
+def gateway(settings: ServeSettings) -> Iterator[int]:
+    """The port of a gateway that runs on a thread of its own."""
+    with running_gateway(settings) as (port, _):
+        yield port
 
 
 @contextmanager

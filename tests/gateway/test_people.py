@@ -11,7 +11,7 @@ import pytest
 from serving import SHORT, USER, Served, served
 
 from hocket_bus.errors import BadConfiguration
-from hocket_gateway import people
+from hocket_gateway import guesses, people
 from hocket_gateway.people import People
 from hocket_gateway.server import listener
 from hocket_gateway.settings import ServeSettings
@@ -58,6 +58,31 @@ def test_nobody_asks_without_a_key_where_there_are_keys(front: Served, names: It
     assert (tags.status_code, list(tags.json())) == (401, ["error"])
     assert httpx2.get(f"{front.url}/documents/device-0").status_code == 401
     assert httpx2.get(f"{front.url}/health").status_code == 200
+
+
+def test_wrong_keys_of_an_address_are_few_and_hold_up_no_right_one(tiny_models: dict[str, Path]) -> None:
+    """Who guesses is refused from some guess on; a person at the same address is not, nor is another address."""
+    with served(tiny_models) as front:
+        key, url = people.invite(front.people, "anna"), f"{front.url}/v1/models"
+        with httpx2.Client(timeout=WAIT_S) as client:
+            got = [client.get(url, headers=bearer(f"hk-{number}")) for number in range(2 * guesses.A_MINUTE)]
+            assert client.get(url, headers=bearer(key)).status_code == 200
+            assert client.get(url).status_code == 401
+        statuses = [each.status_code for each in got]
+        assert statuses[: guesses.A_MINUTE] == [401] * guesses.A_MINUTE
+        assert statuses.count(429) >= guesses.A_MINUTE / 2
+        last = next(each for each in reversed(got) if each.status_code == 429)
+        assert (last.json()["error"]["code"], int(last.headers["retry-after"]) >= 1) == ("too_many_guesses", True)
+        with httpx2.Client(transport=httpx2.HTTPTransport(local_address="127.0.0.2"), timeout=WAIT_S) as other:
+            assert other.get(url, headers=bearer("hk-0")).status_code == 401
+
+
+def test_addresses_that_guessed_are_forgotten_before_they_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guesses, "MAX_ADDRESSES", 4)
+    counted = guesses.Guesses()
+    for number in range(100):
+        counted.count(f"2001:db8::{number:x}")
+    assert len(counted._buckets) == 4
 
 
 def test_the_file_tells_no_key(front: Served, names: Iterator[str]) -> None:

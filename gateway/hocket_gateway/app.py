@@ -24,6 +24,7 @@ from .guard import PAGE, Guard, PersonGuard
 from .mcp_tools import McpEndpoint
 from .ollama_api import listing, talk
 from .openai_api import catalogue, chat, completions, open_responses
+from .openapi import openapi
 from .pages import document
 from .people import People
 from .refusals import Refusal
@@ -68,6 +69,7 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/", page.index),
         Route(f"{PAGE}{{name:path}}", page.file),
         Route("/health", _here),
+        Route("/openapi.json", openapi),
         Route("/status", overview.status),
         Route("/documents", overview.documents),
         Route("/documents/{name:path}", document),

@@ -19,7 +19,7 @@ from .refusals import Refusal
 from .settings import ServeSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-OPEN = ("/", "/health")  # what tells nothing but that hocket is here
+OPEN = ("/", "/health", "/openapi.json")  # what tells nothing but that hocket is here
 PAGE = "/page/"  # nor do the files of the page
 
 

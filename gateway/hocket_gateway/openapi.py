@@ -1,0 +1,127 @@
+"""`/openapi.json`: what every path takes and gives. Bodies are described by the records that they are decoded into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .ollama_api.listing import ShowRequest
+from .ollama_api.talk import MessagesRequest, PromptRequest
+from .openai_api.chat import ChatRequest
+from .openai_api.completions import CompletionRequest
+from .openai_api.resource import ResponseRequest
+from .refusals import OLLAMA
+from .sending import json_response
+
+JSON, EVENTS, LINES, PLAIN, HTML = (
+    *("application/json", "text/event-stream", "application/x-ndjson"),
+    *("text/plain", "text/html"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path: what it does, the record that its body is, the types of its answer, its query."""
+
+    method: str
+    path: str
+    about: str
+    body: type[Struct] | None = None
+    gives: tuple[str, ...] = (JSON,)
+    query: tuple[tuple[str, str], ...] = ()  # names, and their types
+
+
+_FOLLOW = (("stream", "boolean"), ("starting_after", "integer"))
+OPERATIONS = (
+    Operation("get", "/", "The page for browsers.", gives=(HTML,)),
+    Operation("get", "/health", "Whether the gateway runs.", gives=(PLAIN,)),
+    Operation("get", "/status", "How the pair is."),
+    Operation("get", "/documents", "A page of this device's documents.", query=(("offset", "integer"),)),
+    Operation("get", "/documents/{name}", "The text of one.", gives=(PLAIN,)),
+    Operation("get", "/v1/models", "The ways of answering."),
+    Operation("get", "/v1/models/{name}", "One of them."),
+    Operation("post", "/v1/chat/completions", "A conversation is answered.", ChatRequest, (JSON, EVENTS)),
+    Operation("post", "/v1/completions", "A text is gone on with.", CompletionRequest, (JSON, EVENTS)),
+    Operation("post", "/v1/responses", "An input is answered.", ResponseRequest, (JSON, EVENTS)),
+    Operation("get", "/v1/responses/{id}", "One that is stored, or goes on.", None, (JSON, EVENTS), _FOLLOW),
+    Operation("delete", "/v1/responses/{id}", "One is forgotten."),
+    Operation("post", "/v1/responses/{id}/cancel", "One in the background ends."),
+    Operation("get", "/api/version", "The version of Ollama's API."),
+    Operation("get", "/api/tags", "The ways of answering, as Ollama lists them."),
+    Operation("get", "/api/ps", "The same, where the device daemon answers."),
+    Operation("post", "/api/show", "One of them.", ShowRequest),
+    Operation("post", "/api/chat", "A conversation is answered.", MessagesRequest, (JSON, LINES)),
+    Operation("post", "/api/generate", "A prompt is answered, or gone on with.", PromptRequest, (JSON, LINES)),
+)
+_TEXT = {"type": "string"}
+_ERRORS = {
+    "OpenAIError": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["message", "type", "param", "code"],
+                "properties": {"message": _TEXT, "type": _TEXT}
+                | {name: {"type": ["string", "null"]} for name in ("param", "code")},
+            }
+        },
+    },
+    "OllamaError": {"type": "object", "required": ["error"], "properties": {"error": _TEXT}},
+}
+
+
+async def openapi(_: Request) -> Response:
+    """The whole description."""
+    return json_response(description())
+
+
+def description() -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    bodies = [each.body for each in OPERATIONS if each.body is not None]
+    schemas, records = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
+    named = dict(zip(bodies, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for each in OPERATIONS:
+        paths.setdefault(each.path, {})[each.method] = _operation(each, named)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hocket", "version": version("hocket"), "license": {"name": "Apache-2.0"}},
+        "paths": paths,
+        "components": {
+            "schemas": {**records, **_ERRORS},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _operation(of: Operation, named: dict[type[Struct], dict[str, Any]]) -> dict[str, Any]:
+    error = "OllamaError" if of.path.startswith(OLLAMA) else "OpenAIError"
+    refused = {JSON: {"schema": {"$ref": f"#/components/schemas/{error}"}}}
+    given = {kind: {"schema": {"type": "object" if kind == JSON else "string"}} for kind in of.gives}
+    made: dict[str, Any] = {
+        "summary": of.about,
+        "parameters": _parameters(of),
+        "responses": {
+            "200": {"description": "The answer.", "content": given},
+            "default": {"description": "Why there is none.", "content": refused},
+        },
+    }
+    if of.body is not None:
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": named[of.body]}}}
+    return made
+
+
+def _parameters(of: Operation) -> list[dict[str, Any]]:
+    in_path = [part[1:-1] for part in of.path.split("/") if part.startswith("{")]
+    return [
+        *({"name": name, "in": "path", "required": True, "schema": _TEXT} for name in in_path),
+        *({"name": name, "in": "query", "schema": {"type": kind}} for name, kind in of.query),
+    ]

@@ -18,11 +18,13 @@ from .openai_api.completions import CompletionRequest
 from .openai_api.resource import ResponseRequest
 from .refusals import OLLAMA
 from .sending import json_response
+from .ways import LATEST, WAYS
 
 JSON, EVENTS, LINES, PLAIN, HTML = (
     *("application/json", "text/event-stream", "application/x-ndjson"),
     *("text/plain", "text/html"),
 )
+MODELS = [way.id + tag for tag in ("", LATEST) for way in WAYS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ OPERATIONS = (
     Operation("post", "/api/generate", "A prompt is answered, or gone on with.", PromptRequest, (JSON, LINES)),
 )
 _TEXT = {"type": "string"}
+_NAMES = {"/v1/models/{name}": _TEXT | {"enum": MODELS}}
 _ERRORS = {
     "OpenAIError": {
         "type": "object",
@@ -87,6 +90,9 @@ def description() -> dict[str, Any]:
     bodies = [each.body for each in OPERATIONS if each.body is not None]
     schemas, records = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
     named = dict(zip(bodies, schemas, strict=True))
+    for record in records.values():
+        if "model" in record.get("required", ()):
+            record["properties"]["model"]["enum"] = MODELS
     paths: dict[str, dict[str, Any]] = {}
     for each in OPERATIONS:
         paths.setdefault(each.path, {})[each.method] = _operation(each, named)
@@ -122,6 +128,6 @@ def _operation(of: Operation, named: dict[type[Struct], dict[str, Any]]) -> dict
 def _parameters(of: Operation) -> list[dict[str, Any]]:
     in_path = [part[1:-1] for part in of.path.split("/") if part.startswith("{")]
     return [
-        *({"name": name, "in": "path", "required": True, "schema": _TEXT} for name in in_path),
+        *({"name": name, "in": "path", "required": True, "schema": _NAMES.get(of.path, _TEXT)} for name in in_path),
         *({"name": name, "in": "query", "schema": {"type": kind}} for name, kind in of.query),
     ]

@@ -10,7 +10,7 @@ from typing import Any
 import structlog
 from msgspec.structs import asdict
 
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import Done, Finish, Notice, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
@@ -28,6 +28,7 @@ FINISHES: Mapping[Finish, str] = {  # the words of both APIs
     "unknown": "stop",
     "length": "length",
 }
+KEPT_S = 5.0  # clients that retry come back sooner
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)
@@ -117,6 +118,7 @@ class Limits:
         self._at_once = at_once
         self._a_minute = a_minute
         self._in_work: Counter[str] = Counter()
+        self._waiting: dict[str, float] = {}  # whom the daemon had no place for, and until when one is kept
         self._buckets: dict[str, Bucket] = {}
 
     def enter(self, person: Person) -> None:
@@ -124,6 +126,8 @@ class Limits:
         now, most = time.monotonic(), person.at_once or self._at_once
         if self._in_work[person.name] >= most:
             raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
+        if self._is_kept_for_another(person, now):
+            raise Refusal(429, "another key waits that has fewer in work", "wait a moment", "busy", retry_after_s=1.0)
         rate = self._a_minute / 60
         bucket = self._buckets.setdefault(person.name, Bucket(rate, self._a_minute, now))
         if (left := bucket.spend(1, now)) < 0:
@@ -131,6 +135,19 @@ class Limits:
             text = f"this key asked {self._a_minute} questions within a minute"
             raise Refusal(429, text, "ask less often", "busy", retry_after_s=-left / rate)
         self._in_work[person.name] += 1
+
+    def wait(self, person: Person) -> None:
+        """The daemon was full: for a while nobody with more in work takes a place before this person."""
+        self._waiting[person.name] = time.monotonic() + KEPT_S
+
+    def begun(self, person: Person) -> None:
+        """The daemon had a place."""
+        self._waiting.pop(person.name, None)
+
+    def _is_kept_for_another(self, person: Person, now: float) -> bool:
+        self._waiting = {name: until_s for name, until_s in self._waiting.items() if until_s > now}
+        own = self._in_work[person.name]
+        return any(self._in_work[name] < own for name in self._waiting if name != person.name)
 
     def leave(self, person: Person) -> None:
         """One question has ended."""
@@ -153,9 +170,12 @@ class Questions:
             stream = await self._begin(self._completed(person, way, options), question)
         except BaseException as error:
             self._limits.leave(person)
+            if isinstance(error, Busy):
+                self._limits.wait(person)
             if isinstance(error, HocketError):
                 raise Refusal.of(error) from error
             raise
+        self._limits.begun(person)
         return Answer(stream, self._limits, self._people, person, way)
 
     def _completed(self, person: Person, way: Way, options: Options) -> Options:

@@ -54,7 +54,12 @@ class TimedProtocol(H11Protocol):
                 oldest.transport.abort()
         super().connection_made(transport)
         self.began_s = self.loop.time()
-        self.loop.call_later(HEAD_S, self._look, None, 0)
+        self._next = self.loop.call_later(HEAD_S, self._look, None, 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As uvicorn's."""
+        self._next.cancel()  # it would keep the connection in memory
+        super().connection_lost(exc)
 
     @property
     def is_asking(self) -> bool:
@@ -72,7 +77,7 @@ class TimedProtocol(H11Protocol):
         if left == unread if left else (self._has_no_request and self.cycle is last):
             self.transport.abort()
         elif left or not self.transport.is_closing():
-            self.loop.call_later(HEAD_S, self._look, self.cycle, left)
+            self._next = self.loop.call_later(HEAD_S, self._look, self.cycle, left)
 
 
 def _began(connection: TimedProtocol) -> float:

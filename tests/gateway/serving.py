@@ -47,6 +47,7 @@ class Served:
     people: Path
     tap: Tap | None = None
     retrieval: QuotingRetrieval | None = None
+    server: GatewayServer | None = None
 
     @property
     def url(self) -> str:
@@ -155,5 +156,5 @@ def served(
             responses=str(made.folder / "responses.db"),
             **options,  # type: ignore[arg-type]
         )
-        with gateway(settings) as port:
-            yield Served(port, made, made.folder / "people.json", tap, retrieval)
+        with running_gateway(settings) as (port, running):
+            yield Served(port, made, made.folder / "people.json", tap, retrieval, running)

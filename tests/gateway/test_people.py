@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -157,6 +158,29 @@ def test_a_key_asks_so_many_at_once(front: Served, names: Iterator[str]) -> None
         assert int(refused.headers["retry-after"]) >= 1
         assert post(front, other).status_code == 200
     until(lambda: front.in_work() == 0)
+
+
+def test_a_key_that_fills_the_daemon_leaves_the_next_place_to_another(tiny_models: dict[str, Path]) -> None:
+    """Who was refused since the daemon was full comes before whoever has more in work."""
+    with served(tiny_models, hold_s=0.05, max_sessions=2) as front, ExitStack() as stack:
+        one, other = (people.invite(front.people, name) for name in ("one", "other"))
+        asked = {"model": "hocket-alone", "messages": USER, "max_tokens": 200, "stream": True}
+        streams = [
+            stack.enter_context(
+                httpx2.stream("POST", front.url + CHAT, json=asked, headers=bearer(one), timeout=WAIT_S)
+            )
+            for _ in range(2)
+        ]
+        lines = [stream.iter_lines() for stream in streams]  # each ends its answer when it is let go
+        for each in lines:
+            next(line for line in each if "source" in line)
+        assert post(front, other, model="hocket-alone").json()["error"]["code"] == "busy"
+        streams[0].close()
+        until(lambda: front.in_work() == 1)
+        refused = post(front, one, model="hocket-alone")
+        assert (refused.status_code, "another key waits" in refused.text) == (429, True)
+        assert post(front, other, model="hocket-alone").status_code == 200
+        assert post(front, one, model="hocket-alone").status_code == 200
 
 
 def test_a_key_asks_so_many_a_minute(tiny_models: dict[str, Path]) -> None:

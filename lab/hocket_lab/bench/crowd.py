@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -42,6 +42,7 @@ class Settings:
     slow: Annotated[int, Option("Connections that read slowly.", min=0)] = 10
     silent: Annotated[int, Option("Connections with half a request.", min=0)] = 100
     quiet: Annotated[int, Option("Questions of the neighbour before the crowd comes.", min=2)] = 40
+    a_minute: Annotated[int, Option("Questions of one key a minute.", min=1)] = 100_000
     tokens: Annotated[int, Option("Tokens that are asked for.", min=2)] = 64
 
 
@@ -60,12 +61,16 @@ def run(settings: Settings, json_path: Path | None) -> bool:
     report = Report(asdict(settings), json_path)
     if report.find(phase="crowd") is None:
         report.rows.clear()
-        with bench_pair() as pair, gateway_before(pair.endpoint("device"), people=True) as front:
+        with bench_pair() as pair, _front(pair, settings) as front:
             ingest(pair)
             _Crowd(report, pair, front, settings).run()
     report.claims.clear()
     _claim(report)
     return report.finish()
+
+
+def _front(pair: BenchPair, settings: Settings) -> AbstractContextManager[Front]:
+    return gateway_before(pair.endpoint("device"), people=True, a_minute=settings.a_minute)
 
 
 class _Crowd:
@@ -99,8 +104,9 @@ class _Crowd:
             time.sleep(AGAIN_S)
 
     def _note(self, phase: str, seen: Seen, streams: int = 0) -> None:
-        row: Row = {"phase": phase, "streams": streams, "first_p50_ms": percentile(seen.first_s, 0.5) * 1000}
-        row |= {"first_p95_ms": percentile(seen.first_s, 0.95) * 1000, "asked": len(seen.first_s)}
+        came_s = seen.first_s or [WAIT_S]
+        row: Row = {"phase": phase, "streams": streams, "asked": len(seen.first_s)}
+        row |= {"first_p50_ms": percentile(came_s, 0.5) * 1000, "first_p95_ms": percentile(came_s, 0.95) * 1000}
         row |= {"refused": seen.refused, "failed": seen.failed, "crowd_refused": self._crowd.refused}
         sizes: Row = {"gateway_mib": memory_mib(self._front.pid), "device_mib": memory_mib(self._pair.pid("device"))}
         self._report.add(row | sizes | {"crowd_failed": self._crowd.failed})

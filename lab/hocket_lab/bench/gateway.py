@@ -78,12 +78,12 @@ class Front:
 
 
 @contextmanager
-def gateway_before(endpoint: str, *, people: bool = False) -> Iterator[Front]:
+def gateway_before(endpoint: str, *, people: bool = False, a_minute: int = 100_000) -> Iterator[Front]:
     """A gateway before the daemon at an endpoint, a process of its own; with `people` it reads a file of keys."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         home = Home(Path(folder))
         port, keys = random.SystemRandom().choice(FIRST_PORTS), home.at / "people.json"
-        lines = [f'device = "{endpoint}"', f"port = {port}", "a_minute = 100000", 'log_level = "warning"']
+        lines = [f'device = "{endpoint}"', f"port = {port}", f"a_minute = {a_minute}", 'log_level = "warning"']
         lines += [f'people = "{keys}"'] * people
         home.config(GATEWAY).write_text("\n".join(lines), encoding="utf-8")
         try:

@@ -126,7 +126,7 @@ class Limits:
         now, most = time.monotonic(), person.at_once or self._at_once
         if self._in_work[person.name] >= most:
             raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
-        if self._is_kept_for_another(person, now):
+        if self._comes_behind(person, now):
             raise Refusal(429, "another key waits that has fewer in work", "wait a moment", "busy", retry_after_s=1.0)
         rate = self._a_minute / 60
         bucket = self._buckets.setdefault(person.name, Bucket(rate, self._a_minute, now))
@@ -144,10 +144,11 @@ class Limits:
         """The daemon had a place."""
         self._waiting.pop(person.name, None)
 
-    def _is_kept_for_another(self, person: Person, now: float) -> bool:
-        self._waiting = {name: until_s for name, until_s in self._waiting.items() if until_s > now}
+    def _comes_behind(self, person: Person, now: float) -> bool:
+        """Whether somebody waits who has fewer in work."""
         own = self._in_work[person.name]
-        return any(self._in_work[name] < own for name in self._waiting if name != person.name)
+        waiting = (name for name, until_s in self._waiting.items() if until_s > now)
+        return any(self._in_work[name] < own for name in waiting)
 
     def leave(self, person: Person) -> None:
         """One question has ended."""

@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from front_herd import GATEWAY, FrontHerd
 from herd import started
+from response_schema import check_event
 
 from waiting import WAIT_S, until
 
@@ -130,6 +131,9 @@ def check(reader: Reader, whole: str, name: str) -> None:
     """It has the text that is undisturbed, up to where it ends or the device goes on alone."""
     joint = "".join(reader.texts[: reader.alone_from])
     assert whole.startswith(joint)
+    for event in reader.events:
+        if "sequence_number" in event:
+            check_event(event)
     numbers = [event["sequence_number"] for event in reader.events if "sequence_number" in event]
     assert numbers == list(range(len(numbers)))
     if reader.end == "done":

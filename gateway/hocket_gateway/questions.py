@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
@@ -28,7 +29,8 @@ FINISHES: Mapping[Finish, str] = {  # the words of both APIs
     "unknown": "stop",
     "length": "length",
 }
-KEPT_S = 5.0  # clients that retry come back sooner
+KEPT_S = 5.0  # a place that is waited for; clients that retry come back sooner
+AGAIN_S = 0.05
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)
@@ -140,6 +142,10 @@ class Limits:
         """The daemon was full: for a while nobody with more in work takes a place before this person."""
         self._waiting[person.name] = time.monotonic() + KEPT_S
 
+    def has_fewer(self, person: Person) -> bool:
+        """Whether somebody has more in work."""
+        return max(self._in_work.values(), default=0) > self._in_work[person.name]
+
     def begun(self, person: Person) -> None:
         """The daemon had a place."""
         self._waiting.pop(person.name, None)
@@ -168,15 +174,12 @@ class Questions:
         """The answer, which the daemon has begun; `options` are what was said of it. Raises Refusal."""
         self._limits.enter(person)
         try:
-            stream = await self._begin(self._completed(person, way, options), question)
+            stream = await self._begin_in_turn(person, self._completed(person, way, options), question)
         except BaseException as error:
             self._limits.leave(person)
-            if isinstance(error, Busy):
-                self._limits.wait(person)
             if isinstance(error, HocketError):
                 raise Refusal.of(error) from error
             raise
-        self._limits.begun(person)
         return Answer(stream, self._limits, self._people, person, way)
 
     def _completed(self, person: Person, way: Way, options: Options) -> Options:
@@ -188,6 +191,21 @@ class Questions:
         if person.folder:
             full["within"] = person.folder
         return full
+
+    async def _begin_in_turn(self, person: Person, options: Options, question: str | None) -> AsyncStream:
+        """Where the daemon is full and another key has more in work, the next place is waited for."""
+        until_s = time.monotonic() + KEPT_S
+        while True:
+            try:
+                stream = await self._begin(options, question)
+            except Busy:
+                self._limits.wait(person)
+                if time.monotonic() > until_s or not self._limits.has_fewer(person):
+                    raise
+                await asyncio.sleep(AGAIN_S)
+            else:
+                self._limits.begun(person)
+                return stream
 
     async def _begin(self, options: Options, question: str | None) -> AsyncStream:
         stream = (await self._upstream.client()).ask(question, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -10,6 +11,8 @@ import msgspec
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
+
+from hocket_client.conversation import ROLES
 
 from .ollama_api.listing import ShowRequest
 from .ollama_api.talk import MessagesRequest, PromptRequest
@@ -29,7 +32,7 @@ MODELS = [way.id + tag for tag in ("", LATEST) for way in WAYS]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path: what it does, the record that its body is, the types of its answer, its query."""
+    """One method of one path: what it does, its body's record, its answer's types, its query, a body as example."""
 
     method: str
     path: str
@@ -37,8 +40,15 @@ class Operation:
     body: type[Struct] | None = None
     gives: tuple[str, ...] = (JSON,)
     query: tuple[tuple[str, str], ...] = ()  # names, and their types
+    example: Mapping[str, Any] | None = None
 
 
+_SAID = {"messages": [{"role": "user", "content": "Where did I park?"}]}
+_CHAT = {"model": "hocket", "max_tokens": 64, **_SAID}
+_PROMPT = {"model": "hocket", "max_tokens": 64, "prompt": "I parked in"}
+_INPUT = {"model": "hocket", "max_output_tokens": 64, "input": "Where did I park?"}
+_OLLAMA = {"model": "hocket:latest", "options": {"num_predict": 64}}
+_GENERATE = _OLLAMA | {"prompt": "Where did I park?"}
 _FOLLOW = (("stream", "boolean"), ("starting_after", "integer"))
 OPERATIONS = (
     Operation("get", "/", "The page for browsers.", gives=(HTML,)),
@@ -48,18 +58,26 @@ OPERATIONS = (
     Operation("get", "/documents/{name}", "The text of one.", gives=(PLAIN,)),
     Operation("get", "/v1/models", "The ways of answering."),
     Operation("get", "/v1/models/{name}", "One of them."),
-    Operation("post", "/v1/chat/completions", "A conversation is answered.", ChatRequest, (JSON, EVENTS)),
-    Operation("post", "/v1/completions", "A text is gone on with.", CompletionRequest, (JSON, EVENTS)),
-    Operation("post", "/v1/responses", "An input is answered.", ResponseRequest, (JSON, EVENTS)),
+    Operation("post", "/v1/chat/completions", "A conversation is answered.", ChatRequest, (JSON, EVENTS), (), _CHAT),
+    Operation("post", "/v1/completions", "A text is gone on with.", CompletionRequest, (JSON, EVENTS), (), _PROMPT),
+    Operation("post", "/v1/responses", "An input is answered.", ResponseRequest, (JSON, EVENTS), (), _INPUT),
     Operation("get", "/v1/responses/{id}", "One that is stored, or goes on.", None, (JSON, EVENTS), _FOLLOW),
     Operation("delete", "/v1/responses/{id}", "One is forgotten."),
     Operation("post", "/v1/responses/{id}/cancel", "One in the background ends."),
     Operation("get", "/api/version", "The version of Ollama's API."),
     Operation("get", "/api/tags", "The ways of answering, as Ollama lists them."),
     Operation("get", "/api/ps", "The same, where the device daemon answers."),
-    Operation("post", "/api/show", "One of them.", ShowRequest),
-    Operation("post", "/api/chat", "A conversation is answered.", MessagesRequest, (JSON, LINES)),
-    Operation("post", "/api/generate", "A prompt is answered, or gone on with.", PromptRequest, (JSON, LINES)),
+    Operation("post", "/api/show", "One of them.", ShowRequest, example={"model": "hocket"}),
+    Operation("post", "/api/chat", "A conversation is answered.", MessagesRequest, (JSON, LINES), (), _OLLAMA | _SAID),
+    Operation(
+        "post",
+        "/api/generate",
+        "A prompt is answered.",
+        PromptRequest,
+        (JSON, LINES),
+        (),
+        _OLLAMA | {"prompt": "Where did I park?"},
+    ),
 )
 _TEXT = {"type": "string"}
 _NAMES = {"/v1/models/{name}": _TEXT | {"enum": MODELS}}
@@ -91,8 +109,9 @@ def description() -> dict[str, Any]:
     schemas, records = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
     named = dict(zip(bodies, schemas, strict=True))
     for record in records.values():
-        if "model" in record.get("required", ()):
-            record["properties"]["model"]["enum"] = MODELS
+        for name, values in (("model", MODELS), ("role", list(ROLES))):
+            if name in record.get("required", ()):
+                record["properties"][name]["enum"] = values
     paths: dict[str, dict[str, Any]] = {}
     for each in OPERATIONS:
         paths.setdefault(each.path, {})[each.method] = _operation(each, named)
@@ -121,7 +140,8 @@ def _operation(of: Operation, named: dict[type[Struct], dict[str, Any]]) -> dict
         },
     }
     if of.body is not None:
-        made["requestBody"] = {"required": True, "content": {JSON: {"schema": named[of.body]}}}
+        content = {"schema": named[of.body], "example": of.example}
+        made["requestBody"] = {"required": True, "content": {JSON: content}}
     return made
 
 

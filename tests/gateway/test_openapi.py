@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import jsonschema
 import pytest
-from serving import USER, gateway
+from serving import Served, gateway
 from starlette.routing import Route
 
 from hocket_gateway.app import application
@@ -17,14 +17,7 @@ from hocket_gateway.settings import ServeSettings
 from waiting import WAIT_S
 
 ELSEWHERE = {"/mcp", "/openapi.json", "/page/{name}"}  # a protocol of its own, itself, and files
-BODIES = {
-    "/v1/chat/completions": {"model": "hocket", "messages": USER, "stream": True, "stop": ["a"], "more": 1},
-    "/v1/completions": {"model": "hocket", "prompt": "kala"},
-    "/v1/responses": {"model": "hocket", "input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}]},
-    "/api/show": {"name": "hocket"},
-    "/api/chat": {"model": "hocket", "messages": USER, "options": {"seed": 1}},
-    "/api/generate": {"model": "hocket", "prompt": "kala", "think": False},
-}
+EXAMPLES = {each.path: each.example for each in OPERATIONS if each.example is not None}
 
 
 def schema_of(path: str) -> dict[str, object]:
@@ -45,14 +38,17 @@ def test_every_path_is_described_and_no_other() -> None:
     assert there == {(each.method, each.path) for each in OPERATIONS}
 
 
-@pytest.mark.parametrize("path", BODIES)
-def test_a_body_that_is_taken_fits(path: str) -> None:
-    """And one of another type does not."""
-    schema = schema_of(path)
-    jsonschema.validate(BODIES[path], schema)
-    for wrong in ([], {**BODIES[path], "model": 3}):
+@pytest.mark.parametrize("path", EXAMPLES)
+def test_an_example_fits_and_is_answered(front: Served, path: str) -> None:
+    """One of another type does neither; nor does a name that no model has."""
+    schema, example = schema_of(path), dict(EXAMPLES[path] or {})
+    jsonschema.validate(example, schema)
+    assert httpx2.post(front.url + path, json=example, timeout=WAIT_S).status_code == 200
+    for wrong in ([], example | {"model": 3}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(wrong, schema)
+        assert httpx2.post(front.url + path, json=wrong, timeout=WAIT_S).status_code == 400
+    assert httpx2.post(front.url + path, json=example | {"model": "other"}, timeout=WAIT_S).status_code == 404
 
 
 def test_it_is_there_without_a_key(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 @pytest.mark.skipif(not SCHEMATHESIS.exists(), reason="schemathesis is not installed: make fuzz")
 def test_no_request_makes_the_gateway_fail(tiny_models: dict[str, Path], tmp_path: Path) -> None:
     """Also where a request breaks the description."""
-    options = ["--checks", CHECKS, "--max-examples", "700", "--request-timeout", str(HANGS_S), "--seed", "1"]
+    options = ["--checks", CHECKS, "--max-examples", "850", "--request-timeout", str(HANGS_S), "--seed", "1"]
     options += ["--phases", "examples,coverage,fuzzing", "--continue-on-failure", "--no-color"]
     with served(tiny_models, at_once=64, a_minute=1_000_000, max_tokens=4, deadline_s=60.0) as front:
         command = [str(SCHEMATHESIS), "run", f"{front.url}/openapi.json", *options]

@@ -109,21 +109,24 @@ def in_work(home: Home) -> int:
         return int(client.status(WAIT_S).facts["requests in work"])
 
 
-def test_a_question_its_sources_a_follow_up_and_a_stop(home: Home, chat: Browser, tmp_path: Path) -> None:
-    """As a person has it; pictures lie in the test's folder."""
+def test_a_question_its_sources_a_follow_up_and_a_stop(
+    home: Home, chat: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As a person has it; pictures stay in pytest's folder."""
+    pictures = tmp_path_factory.mktemp("pictures")
     assert "Oakhaven" in ask(chat, QUESTION)
     chat.click(SOURCES)
     chat.until("document.querySelectorAll('[id^=source-]').length >= 2")
     shown = chat.texts(".chat-assistant")[-1]
     assert "saturday.md" in shown
     assert "oakhaven-town.md" in shown
-    (tmp_path / "sources.png").write_bytes(chat.screenshot())
+    (pictures / "sources.png").write_bytes(chat.screenshot())
     assert ask(chat, "And how high is the lighthouse there?")
-    (tmp_path / "follow-up.png").write_bytes(chat.screenshot())
+    (pictures / "follow-up.png").write_bytes(chat.screenshot())
     chat.type("#chat-input", "Tell me everything about the marsh heron and the ferry." + ENTER)
     chat.until(f"!({IDLE})")
     chat.run("document.querySelector('button[aria-label=Stop]')?.click()")
     chat.until(IDLE)
     until(lambda: in_work(home) == 0)
-    (tmp_path / "stopped.png").write_bytes(chat.screenshot())
+    (pictures / "stopped.png").write_bytes(chat.screenshot())
     assert len(chat.texts(".chat-assistant")) == 3

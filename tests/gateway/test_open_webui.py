@@ -15,9 +15,12 @@ from browser import ENTER, Browser
 from test_started import set_port
 
 from hocket_client import Client
+from hocket_lab.rehearsal.daemon import PROGRAM as PROGRAM_HELD
+from hocket_lab.rehearsal.daemon import Rehearsal
 from hocket_tools.main import run
 from hocket_tools.pair import front, processes
 from hocket_tools.pair.home import GATEWAY, NAMES, Home
+from hocket_tools.pair.up import bring_up
 from ports import free_port
 from processes import guarded
 from waiting import WAIT_S, until
@@ -31,6 +34,7 @@ pytestmark = [
     pytest.mark.skipif(not PROGRAM.exists(), reason="Open WebUI is not installed: make open-webui"),
     pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY),
 ]
+STEP_S = 0.3  # so that an answer can be stopped
 QUESTION = "What is the town like where Linnea Varga lives?"
 ANSWERS = "document.querySelectorAll('.chat-assistant')"
 IDLE = "!document.querySelector('button[aria-label=Stop]')"
@@ -54,13 +58,15 @@ OFFLINE = {  # nothing is fetched, and nothing is asked that the test did not as
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """A pair with the samples of `hocket demo`, its models as they come, and its gateway."""
+    """A pair with the samples of `hocket demo` and its gateway; a decode step of the device takes STEP_S at least."""
     made = Home(tmp_path_factory.mktemp("hk") / "pair")
     made.prepare()
     front.configure(made)
     set_port(made, free_port(1))
     try:
-        assert run(["up", "--home", str(made.at)]) == 0
+        Rehearsal(decode_s=STEP_S).save(made.config("device"))
+        bring_up(made, WAIT_S, lambda _: None, start=start)
+        front.bring_up_gateway(made, WAIT_S)
         for side in ("device", "cloud"):
             assert run(["ingest", "--home", str(made.at), "--side", side, str(SAMPLES / side)]) == 0
         yield made
@@ -89,6 +95,10 @@ def chat(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Brows
             window.run("[...document.querySelectorAll('button')].find(e => e.innerText.includes('Okay')).click()")
             yield window
         running.terminate()
+
+
+def start(home: Home, name: str) -> int:
+    return processes.start(home, name, PROGRAM_HELD if name == "device" else processes.PROGRAM)
 
 
 def is_up(url: str) -> bool:
@@ -123,10 +133,11 @@ def test_a_question_its_sources_a_follow_up_and_a_stop(
     (pictures / "sources.png").write_bytes(chat.screenshot())
     assert ask(chat, "And how high is the lighthouse there?")
     (pictures / "follow-up.png").write_bytes(chat.screenshot())
-    chat.type("#chat-input", "Tell me everything about the marsh heron and the ferry." + ENTER)
-    chat.until(f"!({IDLE})")
-    chat.run("document.querySelector('button[aria-label=Stop]')?.click()")
+    chat.type("#chat-input", QUESTION + ENTER)
+    chat.until(f"!({IDLE}) && {ANSWERS}.length === 3")
+    until(lambda: in_work(home) == 1)
+    chat.click("button[aria-label=Stop]")
     chat.until(IDLE)
     until(lambda: in_work(home) == 0)
+    assert '"finish": "left"' in home.log(GATEWAY).read_text(encoding="utf-8").splitlines()[-1]
     (pictures / "stopped.png").write_bytes(chat.screenshot())
-    assert len(chat.texts(".chat-assistant")) == 3

@@ -80,6 +80,10 @@ OPERATIONS = (
     ),
 )
 _TEXT = {"type": "string"}
+_SHAPES = {
+    JSON: {"type": "object"},
+    EVENTS: {"type": "object", "required": ["data"], "properties": {"data": _TEXT}},  # of each event
+}
 _NAMES = {"/v1/models/{name}": _TEXT | {"enum": MODELS}}
 _ERRORS = {
     "OpenAIError": {
@@ -130,7 +134,7 @@ def description() -> dict[str, Any]:
 def _operation(of: Operation, named: dict[type[Struct], dict[str, Any]]) -> dict[str, Any]:
     error = "OllamaError" if of.path.startswith(OLLAMA) else "OpenAIError"
     refused = {JSON: {"schema": {"$ref": f"#/components/schemas/{error}"}}}
-    given = {kind: {"schema": {"type": "object" if kind == JSON else "string"}} for kind in of.gives}
+    given = {kind: {"schema": _SHAPES.get(kind, _TEXT)} for kind in of.gives}
     made: dict[str, Any] = {
         "summary": of.about,
         "parameters": _parameters(of),

@@ -13,7 +13,7 @@ import pytest
 from serving import SHORT, USER, Served, served
 
 from hocket_bus.errors import BadConfiguration
-from hocket_gateway import guesses, people
+from hocket_gateway import guesses, people, questions
 from hocket_gateway.people import People
 from hocket_gateway.server import listener
 from hocket_gateway.settings import ServeSettings
@@ -161,8 +161,11 @@ def test_a_key_asks_so_many_at_once(front: Served, names: Iterator[str]) -> None
     until(lambda: front.in_work() == 0)
 
 
-def test_a_key_that_fills_the_daemon_leaves_the_next_place_to_another(tiny_models: dict[str, Path]) -> None:
+def test_a_key_that_fills_the_daemon_leaves_the_next_place_to_another(
+    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who has fewer questions in work waits for it, and is answered; meanwhile whoever has more takes none."""
+    monkeypatch.setattr(questions, "KEPT_S", WAIT_S)
     with served(tiny_models, hold_s=0.05, max_sessions=2) as front, ExitStack() as stack, ThreadPoolExecutor() as pool:
         one, other = (people.invite(front.people, name) for name in ("one", "other"))
         asked = {"model": "hocket-alone", "messages": USER, "max_tokens": 200, "stream": True}
@@ -185,6 +188,7 @@ def test_a_key_that_fills_the_daemon_leaves_the_next_place_to_another(tiny_model
         until(is_told_to_wait)
         streams[0].close()
         assert waiting.result(WAIT_S).status_code == 200
+        until(lambda: front.in_work() <= 1)
         assert post(front, one, model="hocket-alone").status_code == 200
 
 

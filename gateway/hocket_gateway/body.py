@@ -17,7 +17,7 @@ READ_S = 30.0  # from the first byte to the last
 
 async def read(request: Request, kind: type[T], max_bytes: int) -> T:
     """The body as `kind`; fields that are not known are left out. Raises Refusal."""
-    raw = await _whole(request, max_bytes)
+    raw = await whole_body(request, max_bytes)
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
@@ -27,7 +27,8 @@ async def read(request: Request, kind: type[T], max_bytes: int) -> T:
         raise Refusal(400, f"the body is no JSON: {error}"[:500], "send one JSON object", "bad_request") from error
 
 
-async def _whole(request: Request, max_bytes: int) -> bytes:
+async def whole_body(request: Request, max_bytes: int) -> bytes:
+    """All its bytes. Raises Refusal where there are too many, or they take too long."""
     too_long = Refusal(413, f"the request has more than {max_bytes} bytes", "shorten it", "too_long")
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced[:20]) > max_bytes:

@@ -13,11 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hocket_bus.endpoints import ANY
 
+from .guesses import Guesses
 from .people import People, Person
 from .refusals import Refusal
 from .settings import LOOPBACK, ServeSettings
 
-OPEN = ("/", "/health")  # what tells nothing but that hocket is here
+OPEN = ("/", "/health", "/openapi.json")  # what tells nothing but that hocket is here
 PAGE = "/page/"  # nor do the files of the page
 
 
@@ -79,6 +80,7 @@ class PersonGuard:
     def __init__(self, app: ASGIApp, people: People) -> None:
         self._app = app
         self._people = people
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises nothing, as above."""
@@ -86,12 +88,18 @@ class PersonGuard:
             await self._app(scope, receive, send)
             return
         try:
-            scope.setdefault("state", {})["person"] = self._person(Headers(scope=scope))
+            scope.setdefault("state", {})["person"] = self._person(Headers(scope=scope), (scope["client"] or ("",))[0])
         except Refusal as refusal:
             await refusal.response(scope["path"])(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _person(self, headers: Headers) -> Person:
+    def _person(self, headers: Headers, address: str) -> Person:
         scheme, _, key = headers.get("authorization", "").partition(" ")
-        return self._people.of(key.strip() if scheme.lower() == "bearer" else "")
+        key = key.strip() if scheme.lower() == "bearer" else ""
+        try:
+            return self._people.of(key)
+        except Refusal as refusal:
+            if key and refusal.status == 401:
+                self._guesses.count(address)
+            raise

@@ -13,11 +13,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import Field
 from starlette.requests import Request
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from hocket_bus.errors import HocketError
 from hocket_client import Options
 
+from .body import whole_body
 from .gateway import Gateway
 from .people import Person
 from .refusals import Refusal
@@ -46,6 +47,7 @@ class McpEndpoint:
         server = MCPServer("hocket", instructions=INSTRUCTIONS)
         for tool in (ask, search, documents, status):
             server.add_tool(tool)
+        self._max_body_bytes = max_body_bytes
         server.streamable_http_app(
             stateless_http=True,  # nothing of a person's is kept between two requests
             max_request_body_size=max_body_bytes,
@@ -54,8 +56,14 @@ class McpEndpoint:
         self.manager: StreamableHTTPSessionManager = server.session_manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As the SDK has it."""
-        await self.manager.handle_request(scope, receive, send)
+        """As the SDK has it, once the body is whole: the SDK waits for it without an end. Raises Refusal."""
+        body = await whole_body(Request(scope, receive), self._max_body_bytes)
+        parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay() -> Message:
+            return parts.pop() if parts else await receive()
+
+        await self.manager.handle_request(scope, replay, send)
 
 
 async def ask(question: Question, context: Context[Any], model: Model = "") -> dict[str, Any]:

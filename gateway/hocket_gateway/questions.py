@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import Any
 import structlog
 from msgspec.structs import asdict
 
-from hocket_bus.errors import HocketError, Unavailable
+from hocket_bus.errors import Busy, HocketError, Unavailable
 from hocket_bus.messages import Done, Finish, Notice, Origin, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
@@ -28,6 +29,8 @@ FINISHES: Mapping[Finish, str] = {  # the words of both APIs
     "unknown": "stop",
     "length": "length",
 }
+KEPT_S = 5.0  # a place that is waited for; clients that retry come back sooner
+AGAIN_S = 0.05
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)
@@ -127,6 +130,7 @@ class Limits:
         self._at_once = at_once
         self._a_minute = a_minute
         self._in_work: Counter[str] = Counter()
+        self._waiting: dict[str, float] = {}  # whom the daemon had no place for, and until when one is kept
         self._buckets: dict[str, Bucket] = {}
 
     def enter(self, person: Person) -> None:
@@ -134,6 +138,8 @@ class Limits:
         now, most = time.monotonic(), person.at_once or self._at_once
         if self._in_work[person.name] >= most:
             raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
+        if self._comes_behind(person, now):
+            raise Refusal(429, "another key waits that has fewer in work", "wait a moment", "busy", retry_after_s=1.0)
         rate = self._a_minute / 60
         bucket = self._buckets.setdefault(person.name, Bucket(rate, self._a_minute, now))
         if (left := bucket.spend(1, now)) < 0:
@@ -141,6 +147,24 @@ class Limits:
             text = f"this key asked {self._a_minute} questions within a minute"
             raise Refusal(429, text, "ask less often", "busy", retry_after_s=-left / rate)
         self._in_work[person.name] += 1
+
+    def wait(self, person: Person) -> None:
+        """The daemon was full: for a while nobody with more in work takes a place before this person."""
+        self._waiting[person.name] = time.monotonic() + KEPT_S
+
+    def has_fewer(self, person: Person) -> bool:
+        """Whether somebody has more in work."""
+        return max(self._in_work.values(), default=0) > self._in_work[person.name]
+
+    def begun(self, person: Person) -> None:
+        """The daemon had a place."""
+        self._waiting.pop(person.name, None)
+
+    def _comes_behind(self, person: Person, now: float) -> bool:
+        """Whether somebody waits who has fewer in work."""
+        own = self._in_work[person.name]
+        waiting = (name for name, until_s in self._waiting.items() if until_s > now)
+        return any(self._in_work[name] < own for name in waiting)
 
     def leave(self, person: Person) -> None:
         """One question has ended."""
@@ -160,7 +184,7 @@ class Questions:
         """The answer, which the daemon has begun; `options` are what was said of it. Raises Refusal."""
         self._limits.enter(person)
         try:
-            stream = await self._begin(self._completed(person, way, options), question)
+            stream = await self._begin_in_turn(person, self._completed(person, way, options), question)
         except BaseException as error:
             self._limits.leave(person)
             if isinstance(error, HocketError):
@@ -178,6 +202,21 @@ class Questions:
         if person.folders:
             full["within"] = person.folders
         return full
+
+    async def _begin_in_turn(self, person: Person, options: Options, question: str | None) -> AsyncStream:
+        """Where the daemon is full and another key has more in work, the next place is waited for."""
+        until_s = time.monotonic() + KEPT_S
+        while True:
+            try:
+                stream = await self._begin(options, question)
+            except Busy:
+                self._limits.wait(person)
+                if time.monotonic() > until_s or not self._limits.has_fewer(person):
+                    raise
+                await asyncio.sleep(AGAIN_S)
+            else:
+                self._limits.begun(person)
+                return stream
 
     async def _begin(self, options: Options, question: str | None) -> AsyncStream:
         stream = (await self._upstream.client()).ask(question, **options)

@@ -20,8 +20,8 @@ from .app import application
 from .people import People
 from .settings import LOOPBACK, ServeSettings
 
-MAX_CONNECTIONS = 512  # more get 503
-HEAD_S = 20.0
+MAX_CONNECTIONS = 512  # more get 503, where no connection can give way
+HEAD_S = 20.0  # also how long a client may leave what is sent to it unread
 DRAIN_S = 10  # what answers in work have at the end
 LONGEST_SILENCE_S = 3_600.0
 
@@ -39,20 +39,48 @@ def run(settings: ServeSettings) -> None:
 
 
 class TimedProtocol(H11Protocol):
-    """Ends a connection on which a request is not whole in time; uvicorn waits without an end for its head."""
+    """Ends a connection whose client lets the gateway wait: for a whole request, or until it reads what was sent.
+
+    uvicorn waits without an end for both. Where all connections are taken, the one that has waited longest for a whole
+    request gives way to a new one.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """As uvicorn's."""
+        if len(self.connections) >= MAX_CONNECTIONS - 1:
+            asking = (each for each in self.connections if isinstance(each, TimedProtocol) and each.is_asking)
+            if oldest := min(asking, key=_began, default=None):
+                oldest.transport.abort()
         super().connection_made(transport)
-        self.loop.call_later(HEAD_S, self._look, None)
+        self.began_s = self.loop.time()
+        self._next = self.loop.call_later(HEAD_S, self._look, None, 0)
 
-    def _look(self, last: object) -> None:
-        """`last` is the request of the look before: a new one, or one in work, is waited for."""
-        is_waiting = self.cycle is None or self.cycle.response_complete
-        if is_waiting and self.cycle is last:
-            self.transport.close()
-        elif not self.transport.is_closing():
-            self.loop.call_later(HEAD_S, self._look, self.cycle)
+    def connection_lost(self, exc: Exception | None) -> None:
+        """As uvicorn's."""
+        self._next.cancel()  # it would keep the connection in memory
+        super().connection_lost(exc)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a request is not whole yet, or not begun, and nothing is on its way to the client."""
+        is_whole = not self._has_no_request and not self.cycle.more_body
+        return not (is_whole or self.transport.is_closing() or self.transport.get_write_buffer_size())
+
+    @property
+    def _has_no_request(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _look(self, last: object, unread: int) -> None:
+        """`last` and `unread` are the request and the bytes of the look before; what has changed is waited for."""
+        left = self.transport.get_write_buffer_size()
+        if left == unread if left else (self._has_no_request and self.cycle is last):
+            self.transport.abort()
+        elif left or not self.transport.is_closing():
+            self._next = self.loop.call_later(HEAD_S, self._look, self.cycle, left)
+
+
+def _began(connection: TimedProtocol) -> float:
+    return connection.began_s
 
 
 class GatewayServer(uvicorn.Server):

@@ -143,3 +143,11 @@ VECTORS = {
     "0/0": ["0.378174129135", "0.001660441283", "1.591411435406", "0.507654920281"],
     "max/4095": ["0.692329043735", "0.012270626225", "0.598171472796", "3.187153220689"],
 }
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 2.2250738585072014e-308, 1e-300, 1e-9])
+def test_the_lowest_temperature_is_greedy_and_no_error(temperature: float) -> None:
+    """Also where a logarithm divided by it is more than a number holds."""
+    ids, weights = np.arange(4), np.array([0.2, 0.1, 0.6, 0.1])
+    assert {draw(Rule(seed, temperature, 1e-300), 0, ids, weights) for seed in range(20)} == {2}
+    assert {draw(Rule(seed, temperature, 1.0), 0, ids, weights) for seed in range(20)} == {2}

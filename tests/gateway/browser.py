@@ -87,15 +87,15 @@ class Browser:
 
 
 @contextmanager
-def browser() -> Iterator[Browser]:
-    """A browser of its own; it ends with the block."""
+def browser(*names: str) -> Iterator[Browser]:
+    """A browser of its own, for which these names are this machine's; it ends with the block."""
     assert DRIVER is not None
     driver = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, text=True)
     assert driver.stdout is not None
     try:
         port = next(found[1] for line in driver.stdout if (found := re.search(r"on port (\d+)\.", line)))
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=WAIT_S) as http:
-            began = http.post("/session", json={"capabilities": {"alwaysMatch": _capabilities()}}).json()["value"]
+            began = http.post("/session", json={"capabilities": {"alwaysMatch": _capabilities(names)}}).json()["value"]
             assert "sessionId" in began, began
             try:
                 yield Browser(http, began["sessionId"])
@@ -107,10 +107,11 @@ def browser() -> Iterator[Browser]:
         driver.stdout.close()
 
 
-def _capabilities() -> dict[str, object]:
+def _capabilities(names: tuple[str, ...]) -> dict[str, object]:
     """Headless; every name and address but this machine's leads nowhere."""
-    nowhere = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    args = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en", nowhere]
+    rules = ", ".join([*(f"MAP {name} 127.0.0.1" for name in names), "MAP * ~NOTFOUND", "EXCLUDE 127.0.0.1"])
+    resolver = f"--host-resolver-rules={rules}"
+    args = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en", resolver]
     if os.geteuid() == 0:
         args.append("--no-sandbox")  # which root cannot have
     return {

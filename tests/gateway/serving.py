@@ -17,18 +17,24 @@ from hocket_bus.messages import (
     Document,
     Documents,
     DocumentText,
+    Embed,
+    Embedded,
     Error,
     ListDocuments,
+    ListSkipped,
     Message,
     Passages,
     Quote,
+    Remove,
+    Removed,
     Search,
     ShowDocument,
+    Skipped,
 )
 from hocket_bus.sockets import Event, Received, Server
 from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.people import People
-from hocket_gateway.server import listener, server
+from hocket_gateway.server import GatewayServer, listener, server
 from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap
 from waiting import WAIT_S, until
@@ -47,6 +53,7 @@ class Served:
     people: Path
     tap: Tap | None = None
     retrieval: QuotingRetrieval | None = None
+    server: GatewayServer | None = None
 
     @property
     def url(self) -> str:
@@ -56,6 +63,9 @@ class Served:
         """Questions that the device daemon works at."""
         assert self.pair.device is not None
         return int(self.pair.client().status(WAIT_S).facts["requests in work"])
+
+
+Asked = Quote | ShowDocument | ListDocuments | Embed | Remove | ListSkipped
 
 
 class QuotingRetrieval(ListRetrieval):
@@ -71,13 +81,20 @@ class QuotingRetrieval(ListRetrieval):
 
     def _on_event(self, event: Event) -> None:
         asked = event.message if isinstance(event, Received) else None
-        if isinstance(event, Received) and isinstance(asked, Quote | ShowDocument | ListDocuments):
+        if isinstance(event, Received) and isinstance(asked, Asked):
             assert isinstance(event.port, Server)
             event.port.send(event.route, self.stored(asked))
         else:
             super()._on_event(event)
 
-    def stored(self, asked: Quote | ShowDocument | ListDocuments) -> Message:
+    def stored(self, asked: Asked) -> Message:
+        if isinstance(asked, Embed):
+            vectors = [b"\0\0\x80\x3f" + bytes(12)] * len(asked.texts)  # 1, 0, 0, 0
+            return Embedded(request=asked.request, vectors=vectors, embedder="none")
+        if isinstance(asked, Remove):
+            return Removed(request=asked.request, removed=0, missing=asked.documents)
+        if isinstance(asked, ListSkipped):
+            return Skipped(request=asked.request, files=[], total=0)
         if isinstance(asked, ListDocuments):
             names = ("device-0", "letters/a")
             listed = [Document(name=name, title="", chunks=1) for name in names]
@@ -110,19 +127,26 @@ class QuotingRetrieval(ListRetrieval):
 
 
 @contextmanager
-def gateway(settings: ServeSettings) -> Iterator[int]:
-    """The port of a gateway that runs on a thread of its own."""
+def running_gateway(settings: ServeSettings) -> Iterator[tuple[int, GatewayServer]]:
+    """A gateway that runs on a thread of its own, and its port."""
     sock = listener(settings, People(Path(settings.people) if settings.people else None))
     running = server(settings)
     thread = threading.Thread(target=lambda: asyncio.run(running.serve([sock])), name="gateway", daemon=True)
     thread.start()
     try:
         until(lambda: running.started)
-        yield sock.getsockname()[1]
+        yield sock.getsockname()[1], running
     finally:
         running.should_exit = True
         thread.join(WAIT_S)
         sock.close()
+
+
+@contextmanager
+def gateway(settings: ServeSettings) -> Iterator[int]:
+    """The port of a gateway that runs on a thread of its own."""
+    with running_gateway(settings) as (port, _):
+        yield port
 
 
 @contextmanager
@@ -152,5 +176,5 @@ def served(
             responses=str(made.folder / "responses.db"),
             **options,  # type: ignore[arg-type]
         )
-        with gateway(settings) as port:
-            yield Served(port, made, made.folder / "people.json", tap, retrieval)
+        with running_gateway(settings) as (port, running):
+            yield Served(port, made, made.folder / "people.json", tap, retrieval, running)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -11,7 +13,7 @@ import pytest
 from serving import SHORT, USER, Served, served
 
 from hocket_bus.errors import BadConfiguration
-from hocket_gateway import people
+from hocket_gateway import guesses, people, questions
 from hocket_gateway.people import People
 from hocket_gateway.server import listener
 from hocket_gateway.settings import ServeSettings
@@ -58,6 +60,31 @@ def test_nobody_asks_without_a_key_where_there_are_keys(front: Served, names: It
     assert (tags.status_code, list(tags.json())) == (401, ["error"])
     assert httpx2.get(f"{front.url}/documents/device-0").status_code == 401
     assert httpx2.get(f"{front.url}/health").status_code == 200
+
+
+def test_wrong_keys_of_an_address_are_few_and_hold_up_no_right_one(tiny_models: dict[str, Path]) -> None:
+    """Who guesses is refused from some guess on; a person at the same address is not, nor is another address."""
+    with served(tiny_models) as front:
+        key, url = people.invite(front.people, "anna"), f"{front.url}/v1/models"
+        with httpx2.Client(timeout=WAIT_S) as client:
+            got = [client.get(url, headers=bearer(f"hk-{number}")) for number in range(2 * guesses.A_MINUTE)]
+            assert client.get(url, headers=bearer(key)).status_code == 200
+            assert client.get(url).status_code == 401
+        statuses = [each.status_code for each in got]
+        assert statuses[: guesses.A_MINUTE] == [401] * guesses.A_MINUTE
+        assert statuses.count(429) >= guesses.A_MINUTE / 2
+        last = next(each for each in reversed(got) if each.status_code == 429)
+        assert (last.json()["error"]["code"], int(last.headers["retry-after"]) >= 1) == ("too_many_guesses", True)
+        with httpx2.Client(transport=httpx2.HTTPTransport(local_address="127.0.0.2"), timeout=WAIT_S) as other:
+            assert other.get(url, headers=bearer("hk-0")).status_code == 401
+
+
+def test_addresses_that_guessed_are_forgotten_before_they_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guesses, "MAX_ADDRESSES", 4)
+    counted = guesses.Guesses()
+    for number in range(100):
+        counted.count(f"2001:db8::{number:x}")
+    assert len(counted._buckets) == 4
 
 
 def test_the_file_tells_no_key(front: Served, names: Iterator[str]) -> None:
@@ -132,6 +159,48 @@ def test_a_key_asks_so_many_at_once(front: Served, names: Iterator[str]) -> None
         assert int(refused.headers["retry-after"]) >= 1
         assert post(front, other).status_code == 200
     until(lambda: front.in_work() == 0)
+
+
+def test_a_key_that_fills_the_daemon_leaves_the_next_place_to_another(
+    tiny_models: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has fewer questions in work waits for it, and is answered; meanwhile whoever has more takes none."""
+    monkeypatch.setattr(questions, "KEPT_S", WAIT_S)
+    with served(tiny_models, hold_s=0.05, max_sessions=2) as front, ExitStack() as stack, ThreadPoolExecutor() as pool:
+        one, other = (people.invite(front.people, name) for name in ("one", "other"))
+        asked = {"model": "hocket-alone", "messages": USER, "max_tokens": 200, "stream": True}
+        streams = [
+            stack.enter_context(
+                httpx2.stream("POST", front.url + CHAT, json=asked, headers=bearer(one), timeout=WAIT_S)
+            )
+            for _ in range(2)
+        ]
+        lines = [stream.iter_lines() for stream in streams]  # each ends its answer when it is let go
+        for each in lines:
+            next(line for line in each if "source" in line)
+        waiting = pool.submit(post, front, other, model="hocket-alone")
+        refused: list[str] = []
+
+        def is_told_to_wait() -> bool:
+            refused.append(post(front, one, model="hocket-alone").text)
+            return "another key waits" in refused[-1]
+
+        until(is_told_to_wait)
+        streams[0].close()
+        assert waiting.result(WAIT_S).status_code == 200
+        until(lambda: front.in_work() <= 1)
+        assert post(front, one, model="hocket-alone").status_code == 200
+
+
+def test_a_full_daemon_refuses_who_has_as_many_as_anybody(tiny_models: dict[str, Path]) -> None:
+    """At once: nobody gives way to an equal."""
+    with served(tiny_models, hold_s=0.05, max_sessions=1) as front:
+        one, other = (people.invite(front.people, name) for name in ("one", "other"))
+        asked = {"model": "hocket-alone", "messages": USER, "max_tokens": 200, "stream": True}
+        with httpx2.stream("POST", front.url + CHAT, json=asked, headers=bearer(one), timeout=WAIT_S) as stream:
+            lines = stream.iter_lines()
+            next(line for line in lines if "source" in line)
+            assert post(front, other, model="hocket-alone").json()["error"]["code"] == "busy"
 
 
 def test_a_key_asks_so_many_a_minute(tiny_models: dict[str, Path]) -> None:

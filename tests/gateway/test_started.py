@@ -60,7 +60,12 @@ def test_it_answers_with_the_words_of_its_sources(home: Home) -> None:
     assert results["cloud"]["snippet"] == ""
     shown = httpx2.get(results["device"]["url"], timeout=WAIT_S)
     assert "heron stands in the marsh" in shown.text
-    assert httpx2.get(f"{url(home)}/documents/{home.at}/device.toml", timeout=WAIT_S).status_code == 404
+    shown = results["device"]["document"].strip("/")
+    up = "../" * shown.count("/")
+    hidden = f"{home.at}/device.toml".strip("/")
+    for prefix in ("/", "%2f", f"{shown}/../{up}", f"{shown}%00/../{up}", f"{up}{up}".replace("/", "%2f")):
+        refused = httpx2.get(f"{url(home)}/documents/{prefix}{hidden}", timeout=WAIT_S)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (404, "no_document")
 
 
 def test_what_nothing_is_about_has_a_finish_of_its_own(home: Home) -> None:

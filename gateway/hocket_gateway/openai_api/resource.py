@@ -20,6 +20,7 @@ from .wanted import Content, Wanted, options_of, text_of
 
 LOGPROBS = "message.output_text.logprobs"  # what of a response may be included
 MAX_CHAIN = MAX_TURNS  # responses before this one that are asked with it
+CODES = {400: "invalid_prompt", 429: "rate_limit_exceeded"}  # the API has few words for why a response failed
 
 
 class InputItem(Struct, frozen=True):
@@ -101,8 +102,8 @@ class Resource:
 
     def failed(self, refusal: Refusal) -> dict[str, Any]:
         """When it ended with an error."""
-        error = {"code": refusal.code or "server_error", "message": str(refusal)}
-        return self._object("failed", []) | {"error": error}
+        code = CODES.get(refusal.status, "server_error")
+        return self._object("failed", []) | {"error": {"code": code, "message": str(refusal)}}
 
     def ended(self, done: Done, citations: list[Citation]) -> dict[str, Any]:
         """The whole."""

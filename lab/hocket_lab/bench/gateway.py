@@ -55,10 +55,10 @@ def run(settings: Settings, json_path: Path | None) -> bool:
 
 
 def _measured(settings: Settings) -> list[Row]:
-    with bare_device(IDS) as endpoint, Client(endpoint, connect_s=START_S) as client, _gateway(endpoint) as address:
+    with bare_device(IDS) as endpoint, Client(endpoint, connect_s=START_S) as client, gateway_before(endpoint) as there:
         clients: dict[str, Asked] = {
             "plain": lambda question, seed: _plain(client, question, seed, settings.tokens),
-            "http": lambda question, seed: _over_http(address, question, seed, settings.tokens),
+            "http": lambda question, seed: _over_http(there.address, question, seed, settings.tokens),
         }
         times: dict[str, list[list[float]]] = {name: [] for name in clients}
         for number in range(settings.answers + 1):
@@ -68,17 +68,29 @@ def _measured(settings: Settings) -> list[Row]:
     return [_row(name, each) for name, each in times.items()]
 
 
+@dataclass(frozen=True)
+class Front:
+    """A gateway that runs: its address, its process, and where people's keys are."""
+
+    address: str
+    pid: int
+    people: Path
+
+
 @contextmanager
-def _gateway(endpoint: str) -> Iterator[str]:
-    """The address of a gateway before the daemon at an endpoint, a process of its own."""
+def gateway_before(endpoint: str, *, people: bool = False, a_minute: int = 100_000) -> Iterator[Front]:
+    """A gateway before the daemon at an endpoint, a process of its own; with `people` it reads a file of keys."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder:
         home = Home(Path(folder))
-        port = random.SystemRandom().choice(FIRST_PORTS)
-        lines = (f'device = "{endpoint}"', f"port = {port}", "a_minute = 100000", 'log_level = "warning"')
+        port, keys = random.SystemRandom().choice(FIRST_PORTS), home.at / "people.json"
+        lines = [f'device = "{endpoint}"', f"port = {port}", f"a_minute = {a_minute}", 'log_level = "warning"']
+        lines += [f'people = "{keys}"'] * people
         home.config(GATEWAY).write_text("\n".join(lines), encoding="utf-8")
         try:
             front.bring_up_gateway(home, START_S)
-            yield f"127.0.0.1:{port}"
+            pid = processes.running(home, GATEWAY)
+            assert pid is not None
+            yield Front(f"127.0.0.1:{port}", pid, keys)
         finally:
             processes.stop(home, [GATEWAY])
 

@@ -51,6 +51,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
         *("bus", "client", "daemon/aggregation", "daemon/serving", "gateway"),
         *("lab/bench/bare.py", "lab/bench/gateway.py", "lab/bench/overhead.py"),
     ),
+    "bench crowd": (*_JOINT, "gateway", "lab/bench/crowd.py", "lab/bench/gateway.py"),
     "bench gpu": ("daemon/engine", "lab/bench/gpu.py"),
     "bench graph": (*_JOINT, "daemon/graph", "lab/bench/graph", "tools/embedding.py"),
     "bench invented": (*_JOINT, "lab/bench/invented.json", "lab/bench/invented.py"),

@@ -75,6 +75,7 @@ TRIALS = (  # the slow ones first
     Trial("preemption --rejections 5 --layers 2 --width 64"),
     Trial("overhead --tokens 20"),
     Trial("gateway --answers 2 --tokens 4"),
+    Trial("crowd --clients 4 --streams 10 --slow 1 --silent 2 --quiet 2 --tokens 4"),
     Trial("wire --vocabularies 2048 --draws 10"),
     Trial("link --rtt 0,30 --rate 100 --messages 10"),
 )

@@ -37,6 +37,10 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "--data FOLDER --json unknown.json",
     ),
     "gateway": ("What an answer over HTTP takes beside the plain client's.", "--json gateway.json"),
+    "crowd": (
+        "A gateway under clients that leave, read slowly or say half: its memory, and what a neighbour waits.",
+        "--streams 5000 --json crowd.json",
+    ),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",
         "--json retrieval.json",

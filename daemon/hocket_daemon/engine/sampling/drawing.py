@@ -34,8 +34,9 @@ def shape(
     if np.count_nonzero(weights) < len(weights):
         ids, weights = ids[weights > 0], weights[weights > 0]
     if rule.temperature != 1:
-        # The floor keeps every weight positive, so that the race divides by no zero.
-        weights = np.exp(np.maximum(np.log(weights / weights.max()) / rule.temperature, -700.0))
+        # The floor keeps every weight positive, so that the race divides by no zero; of what overflows, too.
+        with np.errstate(over="ignore"):
+            weights = np.exp(np.maximum(np.log(weights / weights.max()) / rule.temperature, -700.0))
     return _nucleus(ids, weights, rule.top_p) if rule.top_p < 1 else (ids, weights)
 
 

@@ -1,0 +1,173 @@
+"""`/openapi.json`: what every path takes and gives. Bodies are described by the records that they are decoded into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from hocket_client.conversation import ROLES
+
+from .composing import ComposingRequest
+from .embedding import MODEL
+from .ollama_api.embed import EmbedRequest, OlderRequest
+from .ollama_api.listing import ShowRequest
+from .ollama_api.talk import MessagesRequest, PromptRequest
+from .openai_api.chat import ChatRequest
+from .openai_api.completions import CompletionRequest
+from .openai_api.embeddings import EmbeddingsRequest
+from .openai_api.resource import ResponseRequest
+from .owning import LinkRequest
+from .refusals import OLLAMA
+from .sending import json_response
+from .ways import LATEST, WAYS
+
+JSON, EVENTS, LINES, PLAIN, HTML = (
+    *("application/json", "text/event-stream", "application/x-ndjson"),
+    *("text/plain", "text/html"),
+)
+ANY_BYTES = "application/octet-stream"
+MODELS = [way.id + tag for tag in ("", LATEST) for way in WAYS]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path: what it does, its body's record, its answer's types, its query, a body as example."""
+
+    method: str
+    path: str
+    about: str
+    body: type[Struct] | type[bytes] | None = None  # bytes: whatever a file has
+    gives: tuple[str, ...] = (JSON,)
+    query: tuple[tuple[str, str], ...] = ()  # names, and their types
+    example: Mapping[str, Any] | None = None
+
+
+_SAID = {"messages": [{"role": "user", "content": "Where did I park?"}]}
+_CHAT = {"model": "hocket", "max_tokens": 64, **_SAID}
+_PROMPT = {"model": "hocket", "max_tokens": 64, "prompt": "I parked in"}
+_INPUT = {"model": "hocket", "max_output_tokens": 64, "input": "Where did I park?"}
+_OLLAMA = {"model": "hocket:latest", "options": {"num_predict": 64}}
+_GENERATE = _OLLAMA | {"prompt": "Where did I park?"}
+_TEXTS = {"model": MODEL, "input": ["The tank holds 300 litres."]}
+_ONE_TEXT = {"model": MODEL, "prompt": "The tank holds 300 litres."}
+_FOLLOW = (("stream", "boolean"), ("starting_after", "integer"))
+OPERATIONS = (
+    Operation("get", "/", "The page for browsers.", gives=(HTML,)),
+    Operation("get", "/health", "Whether the gateway runs.", gives=(PLAIN,)),
+    Operation("get", "/status", "How the pair is."),
+    Operation("get", "/documents", "A page of this device's documents.", query=(("offset", "integer"),)),
+    Operation("get", "/documents/{name}", "The text of one.", gives=(PLAIN,)),
+    Operation("put", "/documents/{name}", "A file is kept and read.", bytes, (JSON, EVENTS)),
+    Operation("delete", "/documents/{name}", "One is forgotten."),
+    Operation("get", "/skipped", "A page of what was passed over.", query=(("offset", "integer"),)),
+    Operation("get", "/watched", "The folders that are read at every change."),
+    Operation("put", "/watched/{name}", "A folder is read now, and at every change."),
+    Operation("delete", "/watched/{name}", "A folder is read at no further change."),
+    Operation("post", "/link", "The link to the cloud is cut, or joined.", LinkRequest),
+    Operation("get", "/explanations/{number}", "The record of an answer."),
+    Operation("post", "/composing", "What may follow in a text.", ComposingRequest, (EVENTS,)),
+    Operation("get", "/v1/models", "The ways of answering."),
+    Operation("get", "/v1/models/{name}", "One of them."),
+    Operation("post", "/v1/chat/completions", "A conversation is answered.", ChatRequest, (JSON, EVENTS), (), _CHAT),
+    Operation("post", "/v1/completions", "A text is gone on with.", CompletionRequest, (JSON, EVENTS), (), _PROMPT),
+    Operation("post", "/v1/embeddings", "Texts become vectors.", EmbeddingsRequest, (JSON,), (), _TEXTS),
+    Operation("post", "/v1/responses", "An input is answered.", ResponseRequest, (JSON, EVENTS), (), _INPUT),
+    Operation("get", "/v1/responses/{id}", "One that is stored, or goes on.", None, (JSON, EVENTS), _FOLLOW),
+    Operation("delete", "/v1/responses/{id}", "One is forgotten."),
+    Operation("post", "/v1/responses/{id}/cancel", "One in the background ends."),
+    Operation("get", "/api/version", "The version of Ollama's API."),
+    Operation("get", "/api/tags", "The ways of answering, as Ollama lists them."),
+    Operation("get", "/api/ps", "The same, where the device daemon answers."),
+    Operation("post", "/api/show", "One of them.", ShowRequest, example={"model": "hocket"}),
+    Operation("post", "/api/chat", "A conversation is answered.", MessagesRequest, (JSON, LINES), (), _OLLAMA | _SAID),
+    Operation("post", "/api/generate", "A prompt is answered.", PromptRequest, (JSON, LINES), (), _GENERATE),
+    Operation("post", "/api/embed", "Texts become vectors.", EmbedRequest, (JSON,), (), _TEXTS),
+    Operation("post", "/api/embeddings", "A text becomes a vector.", OlderRequest, (JSON,), (), _ONE_TEXT),
+)
+_TEXT = {"type": "string"}
+_SHAPES = {
+    JSON: {"type": "object"},
+    EVENTS: {"type": "object", "required": ["data"], "properties": {"data": _TEXT}},  # of each event
+}
+_NAMES = {"/v1/models/{name}": _TEXT | {"enum": MODELS}}
+_ERRORS = {
+    "OpenAIError": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {
+            "error": {
+                "type": "object",
+                "required": ["message", "type", "param", "code"],
+                "properties": {"message": _TEXT, "type": _TEXT}
+                | {name: {"type": ["string", "null"]} for name in ("param", "code")},
+            }
+        },
+    },
+    "OllamaError": {"type": "object", "required": ["error"], "properties": {"error": _TEXT}},
+}
+
+
+async def openapi(_: Request) -> Response:
+    """The whole description."""
+    return json_response(description())
+
+
+def description() -> dict[str, Any]:
+    """An OpenAPI 3.1 document."""
+    bodies = [each.body for each in OPERATIONS if each.body not in (None, bytes)]
+    schemas, records = msgspec.json.schema_components(bodies, ref_template="#/components/schemas/{name}")
+    named = dict(zip(bodies, schemas, strict=True))
+    for record in records.values():
+        for name, values in (("model", MODELS), ("role", list(ROLES))):
+            if name in record.get("required", ()):
+                record["properties"][name]["enum"] = values
+    for embedding in (EmbeddingsRequest, EmbedRequest, OlderRequest):
+        records[embedding.__name__]["properties"]["model"]["enum"] = [MODEL, MODEL + LATEST]
+    paths: dict[str, dict[str, Any]] = {}
+    for each in OPERATIONS:
+        paths.setdefault(each.path, {})[each.method] = _operation(each, named)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "hocket", "version": version("hocket"), "license": {"name": "Apache-2.0"}},
+        "paths": paths,
+        "components": {
+            "schemas": {**records, **_ERRORS},
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{}, {"key": []}],
+    }
+
+
+def _operation(of: Operation, named: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+    error = "OllamaError" if of.path.startswith(OLLAMA) else "OpenAIError"
+    refused = {JSON: {"schema": {"$ref": f"#/components/schemas/{error}"}}}
+    given = {kind: {"schema": _SHAPES.get(kind, _TEXT)} for kind in of.gives}
+    made: dict[str, Any] = {
+        "summary": of.about,
+        "parameters": _parameters(of),
+        "responses": {
+            "200": {"description": "The answer.", "content": given},
+            "default": {"description": "Why there is none.", "content": refused},
+        },
+    }
+    if of.body is bytes:
+        made["requestBody"] = {"required": True, "content": {ANY_BYTES: {"schema": {}}}}
+    elif of.body is not None:
+        example = {"example": of.example} if of.example is not None else {}
+        made["requestBody"] = {"required": True, "content": {JSON: {"schema": named[of.body], **example}}}
+    return made
+
+
+def _parameters(of: Operation) -> list[dict[str, Any]]:
+    in_path = [part[1:-1] for part in of.path.split("/") if part.startswith("{")]
+    return [
+        *({"name": name, "in": "path", "required": True, "schema": _NAMES.get(of.path, _TEXT)} for name in in_path),
+        *({"name": name, "in": "query", "schema": {"type": kind}} for name, kind in of.query),
+    ]

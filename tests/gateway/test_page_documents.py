@@ -8,7 +8,7 @@ from pathlib import Path
 import browser as browsers
 import pytest
 from browser import Browser
-from test_documents import NOTE, Shelf, shelf, there
+from shelf import NOTE, Shelf, shelf, there
 from test_page_in_browser import READY
 from test_page_measured import violations
 

@@ -118,7 +118,7 @@ def test_the_list_has_a_line_for_each_the_latest_first(said: Any) -> None:
     status, out, _ = said("--list")
     assert status == 0
     head, *lines = out.splitlines()
-    assert head.split() == ["ID", "at", "mode", "ended", "tokens", "question"]
+    assert head.split() == ["ID", "at", "mode", "ended", "tokens", "asked", "by", "question"]
     assert [line.split()[0] for line in lines] == ["90000000", "3f2b0000", "3f2a0000"]
     assert re.search(r"2030-01-02 02:00:00 +aggregation +eos +12 +And then\?", lines[1])
     assert "\x1b" not in out

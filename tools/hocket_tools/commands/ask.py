@@ -199,10 +199,12 @@ def _record(event: Token | Notice | Done, *, sources: bool = True) -> dict[str, 
     """An event as the flat object that programs read; a Done has the number that `hocket explain` takes."""
     import msgspec
 
-    from hocket_bus.messages import Done
+    from hocket_bus.messages import Done, Token
 
     fields = msgspec.structs.asdict(event)
     number, _ = fields.pop("request"), fields.pop("seq")
+    if isinstance(event, Token):  # what was not asked for is left out
+        fields = {name: value for name, value in fields.items() if value != []}
     if isinstance(event, Done):
         outcome, routing = fields.pop("outcome"), fields.pop("routing")
         fields |= {"id": number.hex()} | (_fields(outcome) if outcome is not None else {})

@@ -35,7 +35,7 @@ from hocket_daemon.privacy.egress import EgressSettings
 from hocket_gateway.settings import ServeSettings
 from waiting import until
 
-pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 STRANGER = "stranger.example"
 IDLE = "document.querySelector('hocket-composer')?.busy === false"
 

@@ -25,7 +25,7 @@ BROKEN = (HTTPException, OSError)
 PLACES = ("idle", "asked", 0, 1, 2, 4, 8, 12, 16, TOKENS)  # a number: so many tokens were read
 SHORT = {("device", 8, CHAT), ("cloud", 4, CHAT), (GATEWAY, 2, CHAT), ("device", 1, RESPONSES), (GATEWAY, 8, RESPONSES)}
 CASES = [
-    pytest.param(name, place, path, marks=[] if (name, place, path) in SHORT else [pytest.mark.long])
+    pytest.param(name, place, path, marks=pytest.mark.slow if (name, place, path) in SHORT else pytest.mark.long)
     for name in ("device", "cloud", GATEWAY)
     for place in PLACES
     for path in (CHAT, RESPONSES)

@@ -19,7 +19,7 @@ from hocket_gateway.settings import ServeSettings
 from hocket_lab.link.tap import Tap
 from waiting import until
 
-pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 TAB = "\ue004"
 WRITTEN = "kala mira duno soretu limba"
 SWITCH = "document.querySelector('hocket-link button')"

@@ -14,7 +14,7 @@ from test_page_measured import violations
 
 from hocket_gateway import people
 
-pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 __all__ = ["shelf", "there"]  # fixtures
 SENT = "document.querySelectorAll('.sent li').length === {} && !document.querySelector('.sent progress')"
 DROP = """

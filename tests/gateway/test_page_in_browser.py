@@ -14,7 +14,7 @@ from hocket_gateway import people
 from hocket_gateway.settings import ServeSettings
 from waiting import until
 
-pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 QUESTION = "kala mira?"
 TOKENS = 24
 IDLE = "document.querySelector('hocket-composer')?.busy === false"

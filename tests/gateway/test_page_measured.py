@@ -23,7 +23,7 @@ from test_page_in_browser import OVER, READY, TEXT, TOKENS, ask, opened
 
 from hocket_gateway.chat_page import HEADERS, TYPES
 
-pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
 PAGE = Path(str(files("hocket_gateway"))) / "page"
 LONG, SPANS = 10_000, 256
 FIRST_PAINT_MS, LOADS = 300.0, 5

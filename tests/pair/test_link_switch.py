@@ -156,6 +156,7 @@ def test_what_is_not_recorded_is_not_known(tiny_models: dict[str, Path]) -> None
         made.client().explain(bytes(16))
 
 
+@pytest.mark.slow
 def test_no_answer_moves_to_another_cloud_daemon(tiny_models: dict[str, Path]) -> None:
     """A device with two of them is cut off from both at once: what has left by then is all that leaves."""
     with tempfile.TemporaryDirectory(prefix="hk") as folder, started(Path(folder), tiny_models) as fleet:

@@ -19,7 +19,7 @@ from hocket_lab.link import Conditions, Link, start
 from ports import free_port
 from waiting import WAIT_S
 
-QUESTIONS = ["kala mira sono?", "tivu rano kala mira?", "sono lami?", "mira?"]
+QUESTIONS = ["kala mira sono?", "tivu rano kala mira?"]
 SPECIAL = {b"<|bos|>", b"<|eos|>"}  # which have a name, and no text
 
 

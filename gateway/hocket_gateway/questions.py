@@ -205,13 +205,15 @@ class Questions:
 
     async def _begin_in_turn(self, person: Person, options: Options, question: str | None) -> AsyncStream:
         """Where the daemon is full and another key has more in work, the next place is waited for."""
-        until_s = time.monotonic() + KEPT_S
+        until_s, waits = time.monotonic() + KEPT_S, False
         while True:
             try:
                 stream = await self._begin(options, question)
             except Busy:
                 self._limits.wait(person)
-                if time.monotonic() > until_s or not self._limits.has_fewer(person):
+                # Once it waits it goes on: that the other key has fewer now is known here before the place is free.
+                waits = waits or self._limits.has_fewer(person)
+                if time.monotonic() > until_s or not waits:
                     raise
                 await asyncio.sleep(AGAIN_S)
             else:

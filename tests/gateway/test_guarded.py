@@ -190,7 +190,7 @@ BODIES = st.builds(
 PATHS = (CHAT, "/v1/completions", "/v1/responses", "/api/chat", "/api/generate", "/api/show")
 
 
-@pytest.mark.parametrize("number", [150, pytest.param(4_000, marks=[pytest.mark.long, pytest.mark.timeout(7_200)])])
+@pytest.mark.parametrize("number", [80, pytest.param(4_000, marks=[pytest.mark.long, pytest.mark.timeout(7_200)])])
 def test_no_request_makes_the_gateway_fail(front: Served, number: int) -> None:
     """Whatever JSON it is: an answer, or a refusal of less than 500 in the API's shape."""
 

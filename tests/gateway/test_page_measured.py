@@ -23,7 +23,7 @@ from test_page_in_browser import OVER, READY, TEXT, TOKENS, ask, opened
 
 from hocket_gateway.chat_page import HEADERS, TYPES
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
+pytestmark = pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)
 PAGE = Path(str(files("hocket_gateway"))) / "page"
 LONG, SPANS = 10_000, 256
 FIRST_PAINT_MS, LOADS = 300.0, 5
@@ -123,7 +123,7 @@ def stub() -> Iterator[str]:
         server.server_close()
 
 
-@pytest.mark.slow
+@pytest.mark.long  # by the machine's time
 def test_the_first_paint_is_at_once(front: Served, window: Browser) -> None:
     """The median of a few loads, on loopback."""
     paints = []
@@ -135,7 +135,7 @@ def test_the_first_paint_is_at_once(front: Served, window: Browser) -> None:
     assert statistics.median(paints) <= FIRST_PAINT_MS, paints
 
 
-@pytest.mark.slow
+@pytest.mark.long  # by the machine's time
 @pytest.mark.parametrize("way", ["lines", "one-line"])
 def test_a_long_answer_holds_up_nothing(window: Browser, way: str) -> None:
     """No task of 50 ms, which is what the browser calls a long one, from the question to the last mark.
@@ -169,6 +169,7 @@ def violations(window: Browser) -> list[Any]:
 AXE_SOURCE = (Path(str(files("axe_core_python"))) / "axe.min.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_checker_of_accessibility_finds_nothing(front: Served, window: Browser, scheme: str) -> None:
     """On the empty page, at an answer, in its sheets, where a text is written, and on a telephone."""
@@ -194,6 +195,7 @@ def test_a_checker_of_accessibility_finds_nothing(front: Served, window: Browser
     assert {name: each for name, each in found.items() if each} == {}
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_everything_in_order(front: Served, window: Browser) -> None:
     """Tab by Tab from the top, as it is seen: the switch, the conversations, the answer, its acts, the question."""
     opened(window, front)

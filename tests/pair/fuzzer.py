@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     Remove,
     Status,
     StatusRequest,
+    SwitchLink,
 )
 from hocket_bus.wire import decode, encode
 from waiting import WAIT_S
@@ -40,7 +41,8 @@ class Fuzzer:
     def __init__(self, seed: int) -> None:
         self.ids = [random.Random(seed + number).randbytes(16) for number in range(20)]
         self._rng = random.Random(seed)
-        self._messages = [message for message in corpus(20) if not isinstance(message, Drain)]  # it ends a daemon
+        # These two end a daemon, and cut its link, as they should.
+        self._messages = [message for message in corpus(20) if not isinstance(message, Drain | SwitchLink)]
 
     def frames(self) -> Frames:
         """The next message, or what is none."""

@@ -26,7 +26,7 @@ from hocket_tools.pair import front, processes
 from hocket_tools.pair.home import GATEWAY, Home
 
 WAIT_S = 120.0
-FIRST_MS, TOKEN_MS = 10.0, 1.0  # what the way over HTTP may add
+FIRST_MS, TOKEN_MS = 3.0, 0.3  # what the way over HTTP may add
 IDS = 2_048  # of the vocabulary
 
 Asked = Callable[[str, int], list[float]]

@@ -21,7 +21,7 @@ from homes import running as running_pair
 from ports import free_port
 from waiting import WAIT_S, until
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

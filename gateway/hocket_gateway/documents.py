@@ -10,7 +10,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -18,6 +17,7 @@ from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import Ingested, Progress
 
 from .gateway import Gateway
+from .openai_api.shapes import sse
 from .people import NOBODY, Person
 from .refusals import Refusal
 from .sending import EventStream, json_response, whole
@@ -133,10 +133,10 @@ async def _events(reading: AsyncGenerator[Progress | Ingested], file: Path) -> A
     try:
         async with aclosing(reading):
             async for reply in reading:
-                yield _event(_progress(reply) if isinstance(reply, Progress) else _outcome(reply, file))
+                yield sse(_progress(reply) if isinstance(reply, Progress) else _outcome(reply, file))
     except (Refusal, HocketError) as error:
         refusal = error if isinstance(error, Refusal) else Refusal.of(error)
-        yield _event(refusal.openai())
+        yield sse(refusal.openai())
 
 
 def _outcome(ingested: Ingested, file: Path) -> dict[str, Any]:
@@ -153,10 +153,6 @@ def _progress(progress: Progress) -> dict[str, Any]:
         "progress": {"passages": progress.chunks_done, "of": progress.chunks_total, "left_s": progress.left_s},
         "waiting": progress.waiting,
     }
-
-
-def _event(value: object) -> bytes:
-    return b"data: " + msgspec.json.encode(value) + b"\n\n"
 
 
 def _offset(request: Request) -> int:

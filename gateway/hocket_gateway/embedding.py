@@ -11,7 +11,6 @@ from .refusals import Refusal, unsupported
 from .ways import LATEST
 
 MODEL = "hocket-embeddings"
-ABOUT = "vectors of texts, by the embedder of this device's documents"
 MAX_CHARS = 50_000  # of a text
 
 

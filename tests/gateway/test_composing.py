@@ -118,6 +118,7 @@ def test_no_more_texts_are_open_than_a_person_may_have(front: Served, http: http
         compose(http, TEXT, id=f"i{number}", alone=True)
     with front.pair.client() as client:
         until(lambda: _open(client) <= composing.MAX_TEXTS + 1)  # and one of a key, above
+        assert _open(client) >= 1
 
 
 def _open(client: Client) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -21,6 +20,7 @@ from .openai_api.shapes import sse
 from .people import NOBODY, Person
 from .refusals import Refusal
 from .sending import EventStream, json_response, whole
+from .uploads import UploadedFile
 
 HEADERS = {  # of a text that anybody may have written
     "content-security-policy": "default-src 'none'; sandbox",
@@ -75,18 +75,19 @@ async def add(request: Request) -> Response:
     gateway, person = _asking(request)
     gateway.uploads.enter(person)
     try:
-        file = await gateway.uploads.keep(person, request.path_params["name"], request)
+        uploaded = await gateway.uploads.keep(person, request.path_params["name"], request)
     except BaseException:
         gateway.uploads.leave(person)
         raise
 
     def close() -> None:
+        uploaded.settle()
         gateway.uploads.leave(person)
 
-    reading = gateway.documents.ingest([str(file)])
+    reading = gateway.documents.ingest([str(uploaded.path)])
     if EVENTS in request.headers.get("accept", ""):
-        return EventStream(_events(reading, file), close)
-    return await whole(request, _added(reading, file), close)
+        return EventStream(_events(reading, uploaded), close)
+    return await whole(request, _added(reading, uploaded), close)
 
 
 async def remove(request: Request) -> Response:
@@ -121,7 +122,7 @@ async def unwatch(request: Request) -> Response:
     return json_response({"folders": gateway.watching.shown()})
 
 
-async def _added(reading: AsyncGenerator[Progress | Ingested], file: Path) -> Response:
+async def _added(reading: AsyncGenerator[Progress | Ingested], file: UploadedFile) -> Response:
     async with aclosing(reading):
         async for reply in reading:
             if isinstance(reply, Ingested):
@@ -129,7 +130,7 @@ async def _added(reading: AsyncGenerator[Progress | Ingested], file: Path) -> Re
     raise AssertionError("an ingestion ends with its result, or raises")
 
 
-async def _events(reading: AsyncGenerator[Progress | Ingested], file: Path) -> AsyncGenerator[bytes]:
+async def _events(reading: AsyncGenerator[Progress | Ingested], file: UploadedFile) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(reading):
             async for reply in reading:
@@ -139,13 +140,13 @@ async def _events(reading: AsyncGenerator[Progress | Ingested], file: Path) -> A
         yield sse(refusal.openai())
 
 
-def _outcome(ingested: Ingested, file: Path) -> dict[str, Any]:
+def _outcome(ingested: Ingested, file: UploadedFile) -> dict[str, Any]:
     """What became of the file. Raises Refusal where it was not read; it is not kept then."""
     if ingested.failures:
-        file.unlink(missing_ok=True)
+        file.undo()
         raise Refusal(422, ingested.failures[0], "send another file", "not_read")
     done = "added" if ingested.added else "replaced" if ingested.replaced else "unchanged"
-    return {"name": str(file), "outcome": done, "passages": ingested.chunks, "notices": ingested.notices}
+    return {"name": str(file.path), "outcome": done, "passages": ingested.chunks, "notices": ingested.notices}
 
 
 def _progress(progress: Progress) -> dict[str, Any]:

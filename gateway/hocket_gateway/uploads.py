@@ -22,6 +22,31 @@ EVERYBODY = "everybody"  # the folder of those who need no key; no key has this 
 PART = ".part-"  # begins the name of a file that is being sent
 
 
+class UploadedFile:
+    """A file that was sent, and the one that had its name before, until it is known whether the new one can be read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._before = path.with_name(f"{PART}{secrets.token_hex(8)}")
+
+    def take(self, part: Path) -> None:
+        """Put what was sent in its place. Raises OSError."""
+        if self.path.exists():
+            os.link(self.path, self._before)
+        os.replace(part, self.path)
+
+    def undo(self) -> None:
+        """It cannot be read: what was there before is there again."""
+        if self._before.exists():
+            os.replace(self._before, self.path)
+        else:
+            self.path.unlink(missing_ok=True)
+
+    def settle(self) -> None:
+        """It stays as it is."""
+        self._before.unlink(missing_ok=True)
+
+
 class Uploads:
     """Below a folder; where there is none, nothing is taken."""
 
@@ -55,7 +80,7 @@ class Uploads:
         """One file is done with."""
         self._in_work[person.name] -= 1
 
-    async def keep(self, person: Person, name: str, request: Request) -> Path:
+    async def keep(self, person: Person, name: str, request: Request) -> UploadedFile:
         """Write the body, all or nothing, in the place of a file that had this name. Raises Refusal."""
         own = self.of(person)
         if own is None:
@@ -64,19 +89,20 @@ class Uploads:
             remedy = "make one that may: hocket serve keys new NAME --may-upload"
             raise Refusal(403, "this key may not send files", remedy, "not_allowed")
         file = own.joinpath(*_parts(name))
+        uploaded = UploadedFile(file)
         self._check_announced(request)
         try:
             await asyncio.to_thread(_make_folder, file.parent)
             part = file.parent / f"{PART}{secrets.token_hex(8)}"
             try:
                 await self._write(part, request)
-                await asyncio.to_thread(os.replace, part, file)
+                await asyncio.to_thread(uploaded.take, part)
             finally:
                 part.unlink(missing_ok=True)
         except OSError as error:
             text = f"the file cannot be kept: {error.strerror or error}"
             raise Refusal(507, text, "make room on the device, or use another name", "not_kept") from error
-        return file
+        return uploaded
 
     def delete(self, name: str) -> None:
         """Delete the file of a document, if it was sent here."""

@@ -89,6 +89,15 @@ def test_what_cannot_be_read_is_said_and_not_kept(shelf: Shelf) -> None:
     assert str(shelf.uploads / "everybody" / "broken.pdf") in str(shelf.ask("GET", "/skipped").json())
 
 
+def test_what_cannot_be_read_leaves_what_was_there(shelf: Shelf) -> None:
+    """File and document are those that were sent before under this name, and nothing else lies about."""
+    name = shelf.put("a.md").json()["name"]
+    assert shelf.put("a.md", b"").status_code == 422
+    assert Path(name).read_bytes() == NOTE
+    assert "300 litres" in shelf.ask("GET", f"/documents/{quote(name, safe='')}").text
+    assert [path.name for path in Path(name).parent.iterdir() if path.is_file()] == ["a.md"]
+
+
 def test_too_much_is_refused_and_leaves_nothing(shelf: Shelf) -> None:
     """Announced or not."""
     long = b"x" * (MAX_BYTES + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,38 @@ def decode(payload: bytes) -> list[int]:
 
 
 def likelihood_ratio(device: list[int], cloud: list[int]) -> float:
-    """The log of the device's part in the question over the cloud's; 0 where the two read it as other tokens.
+    """The log of the device's part in the question over the cloud's; 0 where the two read it as other tokens."""
+    return advantages([device, cloud])[0]
 
-    The parts are those of passage_weights.py, computed without numpy, since both sides need the same ones.
+
+def advantages(parties: Sequence[list[int]]) -> list[float]:
+    """The log of each party's part in the question over the last one's; 0 where some read it as other tokens.
+
+    The parts are those of passage_weights.py, computed without numpy, since both sides of a session need the same ones.
     """
-    if len(device) != len(cloud):
-        return 0.0
-    ratios = [math.exp((a - b) / _STEPS) for a, b in zip(device, cloud, strict=True)]  # of the cloud's to the device's
-    part = 0.5
-    for _ in range(ROUNDS if ratios else 0):
-        part = math.fsum(part / (part + (1.0 - part) * ratio) for ratio in ratios) / len(ratios)
-    return math.log(part + MIN_PART) - math.log(1.0 - part + MIN_PART)
+    first, *others = parties
+    if any(len(other) != len(first) for other in others):
+        return [0.0] * len(parties)
+    ratios = [[math.exp((a - b) / _STEPS) for a, b in zip(first, other, strict=True)] for other in others]  # to first's
+    found = _all([1.0 / len(parties)] * len(others))
+    for _ in range(ROUNDS if first and others else 0):
+        found = _all(_responsible(found, ratios))
+    last = math.log(found[-1] + MIN_PART)
+    return [math.log(part + MIN_PART) - last for part in found]
+
+
+def _responsible(parts: list[float], ratios: list[list[float]]) -> list[float]:
+    """One round of expectation maximisation; of all parts but the last."""
+    sums = [
+        parts[0] + math.fsum(part * ratio for part, ratio in zip(parts[1:], each, strict=True))
+        for each in zip(*ratios, strict=True)
+    ]
+    weighed = [[1.0] * len(sums), *ratios[:-1]]
+    return [
+        math.fsum(part * ratio / total for ratio, total in zip(each, sums, strict=True)) / len(sums)
+        for part, each in zip(parts, weighed, strict=False)
+    ]
+
+
+def _all(but_last: list[float]) -> list[float]:
+    return [*but_last, 1.0 - math.fsum(but_last)]

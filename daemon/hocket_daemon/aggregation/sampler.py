@@ -6,6 +6,7 @@ Both sides and the target race with the same noise (engine/sampling), so similar
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +16,51 @@ from ..engine.sampling.drawing import Rule, draw
 
 _ETA_STEPS = 1 << 24
 MIN_OF_DEVICE = 1 / 64  # of the mixture, whatever the cloud claims: honest answers have the same tokens with it
+_MIN_STEPS = int(MIN_OF_DEVICE * _ETA_STEPS)
 
 
 def eta_device(log_h_device: float | None, log_h_cloud: float | None) -> float:
-    """The device's share of the mixture (paper §4.1, A.1), rounded to a multiple of 2^-24; None means no documents.
+    """The device's share of the mixture of two (paper §4.1, A.1): see `etas`."""
+    return etas([log_h_device, log_h_cloud])[0]
 
-    Where both have some it is no less than MIN_OF_DEVICE.
+
+def etas(logs: Sequence[float | None], most: float = 1.0) -> list[float]:
+    """η = softmax(log h) of all parties in multiples of 2^-24, which sum to 1: of the asked device, which comes first,
+    and of the others. None means no documents, and no share where another party has some.
+
+    Where others have some, too, the asked device's is no less than MIN_OF_DEVICE. No other one's is more than `most`,
+    in (0, 1]: what it loses goes to the asked device.
     """
-    if log_h_device is None or log_h_cloud is None:
-        return float(log_h_device is not None or log_h_cloud is None)
-    gap = max(-700.0, min(700.0, log_h_cloud - log_h_device))
-    return max(MIN_OF_DEVICE, round(_ETA_STEPS / (1.0 + math.exp(gap))) / _ETA_STEPS)
+    own, *others = logs
+    known = [log for log in others if log is not None]
+    if not known:
+        return [1.0, *(0.0 for _ in others)]
+    top = max(known)
+    total = math.fsum(math.exp(log - top) for log in known)
+    lead = 0
+    if own is not None:
+        gap = max(-700.0, min(700.0, top + math.log(total) - own))
+        lead = max(_MIN_STEPS, round(_ETA_STEPS / (1.0 + math.exp(gap))))
+    left, limit = _ETA_STEPS - lead, int(most * _ETA_STEPS)
+    steps = [0 if log is None else int(left * math.exp(log - top) / total) for log in others]
+    steps[others.index(top)] += left - sum(steps)  # what rounding has left
+    steps = [min(limit, step) for step in steps]
+    return [step / _ETA_STEPS for step in (_ETA_STEPS - sum(steps), *steps)]
 
 
 def mix(device: Distribution, cloud: Distribution, eta: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """p_t = η p_device + (1 − η) p_cloud on the union of both supports, ids ascending. Always device first."""
-    both = np.concatenate((device.ids, cloud.ids))
-    order = both.argsort(kind="stable")  # two ascending runs: one merge
-    ids = both[order]
-    shares = np.concatenate((eta * device.probabilities, (1.0 - eta) * cloud.probabilities))[order]
-    shared = (ids[1:] == ids[:-1]).nonzero()[0]
-    shares[shared] += shares[shared + 1]
-    kept = np.ones(len(ids), dtype=bool)
-    kept[shared + 1] = False
-    return ids[kept], shares[kept]
+    return mixture([(eta, device), (1.0 - eta, cloud)])
+
+
+def mixture(parts: Sequence[tuple[float, Distribution]]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """p_t = Σ η p on the union of all supports, ids ascending; of (η, p), and added up in this order."""
+    every = np.concatenate([distribution.ids for _, distribution in parts])
+    order = every.argsort(kind="stable")  # ascending runs: a merge
+    ids = every[order]
+    shares = np.concatenate([eta * distribution.probabilities for eta, distribution in parts])[order]
+    first = np.concatenate(([True], ids[1:] != ids[:-1])).nonzero()[0]
+    return ids[first], np.add.reduceat(shares, first)
 
 
 def device_part(device: Distribution, cloud: Distribution, eta: float, token: int) -> float:

@@ -10,7 +10,7 @@ from hocket_bus.config import FOR_EXPERTS, Endpoint, FilePath
 from hocket_bus.endpoints import ANY
 from hocket_bus.log import Format, Level
 
-from .aggregation.settings import AggregationSettings
+from .aggregation.settings import AggregationSettings, GroupSettings
 from .composition.settings import CompositionSettings, GeneratorSettings
 from .dispatch.settings import DispatchSettings
 from .engine.settings import KVSettings, ModelSettings, ServerSettings
@@ -97,6 +97,7 @@ class DeviceSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw
     dispatch: DispatchSettings = DispatchSettings()
     composition: CompositionSettings = CompositionSettings()
     gate: GateSettings = GateSettings()
+    group: GroupSettings = GroupSettings()
 
 
 class CloudSettings(DaemonSettings, frozen=True, forbid_unknown_fields=True, kw_only=True):

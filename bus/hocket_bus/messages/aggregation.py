@@ -42,16 +42,35 @@ DEFAULT_WEIGHTS: Weights = "likelihood"
 
 
 class AggregationOptions(Record, frozen=True, tag="aggregation"):
-    """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part."""
+    """How drafts become tokens, how passages are weighed, and whether the other side has to, or may, take part.
+
+    `members` are devices of the group that shall take part, in the modes that ask others.
+    """
 
     method: Line = "coupled"
     weights: Line = DEFAULT_WEIGHTS
     require_cloud: bool = False
     alone: bool = False
+    members: Annotated[list[Name], Meta(max_length=16)] = []
+
+
+class MemberOutcome(Record, frozen=True):
+    """A party's part in an answer of several: at which steps it took part, as [first, behind the last) in turn.
+
+    `accept` is the share of those steps whose token its draft was.
+    """
+
+    name: Name
+    steps: Annotated[list[Count], Meta(max_length=256)]
+    accept: float | None
+    drafts: Count
 
 
 class AggregationOutcome(Record, frozen=True, tag="aggregation"):
-    """How an answer was written, `method` "alone" where one side did it; `expect_…` is the paper's Eq. 5."""
+    """How an answer was written, `method` "alone" where one side did it; `expect_…` is the paper's Eq. 5.
+
+    `members` are the other parties of an answer that several wrote; there `accept_cloud` is of any of them.
+    """
 
     method: Literal["coupled", "independent", "sync", "sync-both", "alone"]
     accept_device: float | None = None
@@ -61,6 +80,7 @@ class AggregationOutcome(Record, frozen=True, tag="aggregation"):
     drafts_cloud: Count = 0
     expect_device: float | None = None
     expect_cloud: float | None = None
+    members: Annotated[list[MemberOutcome], Meta(max_length=17)] = []
 
 
 class Begin(Message, frozen=True):
@@ -69,7 +89,8 @@ class Begin(Message, frozen=True):
     `weights` says how documents and sides are weighed; dynamic ones change every `reweigh_every` tokens. `scorer` is
     the one that both sides are to use, empty where the device does not know of a common one yet. `escalates` lets the
     cloud read passages of other devices, too. `contrast` is how strongly each passage's row is set against one that has
-    read the question alone; 0: there is none.
+    read the question alone; 0: there is none. `rtt_s` is the round trip where it is not the link's own, as between two
+    devices; 0: it is.
     """
 
     session: Id
@@ -87,6 +108,7 @@ class Begin(Message, frozen=True):
     scorer: Line = ""
     escalates: bool = False
     contrast: Strength = 0.0
+    rtt_s: Seconds = 0.0
 
 
 class Ready(Message, frozen=True):

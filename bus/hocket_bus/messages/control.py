@@ -12,12 +12,16 @@ from .types import PROTOCOL_VERSION, Conversation, Count, Digest, Entry, Id, Lin
 
 
 class Hello(Message, frozen=True):
-    """First message of a connecting end. `tokenizer` is empty for ends without a model, `name` for ends without one."""
+    """First message of a connecting end. `tokenizer` is empty for ends without a model, `name` for ends without one.
+
+    `sealing_key` is a device's public key for what other devices of its group seal for it.
+    """
 
     role: Role
     protocol: Count = PROTOCOL_VERSION
     tokenizer: Line = ""
     name: Name = ""
+    sealing_key: Annotated[bytes, Meta(max_length=32)] = b""
 
 
 class Welcome(Message, frozen=True):

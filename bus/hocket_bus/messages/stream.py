@@ -48,7 +48,7 @@ Source = Literal["both", "device", "cloud", "resampled", "solo"]
 Verdict = Literal["home", "escalate"]
 Finish = Literal["eos", "stop", "length", "cancelled", "unknown"]  # the last: nothing that was read is about it
 Unknown = Literal["say", "mark", "answer"]
-MAX_ORIGINS = 129  # the passages of both sides, and what is not told
+MAX_ORIGINS = 129  # the passages of both sides, and what is not told; of more parties the best
 Share = Annotated[float, Meta(ge=0)]
 
 

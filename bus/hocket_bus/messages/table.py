@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from . import aggregation, composition, control, dispatch, documents, graph, retrieval, stream
+from . import aggregation, composition, control, dispatch, documents, graph, group, retrieval, stream
 from .types import Conversation, DataClass, Message, Needs
 
 CONVERSATIONS: tuple[Conversation, ...] = (
@@ -18,6 +18,7 @@ CONVERSATIONS: tuple[Conversation, ...] = (
     composition.CONVERSATION,
     graph.CONVERSATION,
     documents.CONVERSATION,
+    group.CONVERSATION,
 )
 
 _ENTRIES = [entry for conversation in CONVERSATIONS for entry in conversation.entries]

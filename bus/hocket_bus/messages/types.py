@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from msgspec import Meta, Struct
 
-PROTOCOL_VERSION = 21
+PROTOCOL_VERSION = 22
 MAX_QUESTION_CHARS = 8_000
 MAX_TOKENS = 4_096
 MAX_LOGPROBS = 20  # of the tokens in one place
@@ -20,7 +20,8 @@ Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
 PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history"]
-DataClass = PeerClass | Literal["answer", "documents"]  # these two are for clients and for the own retrieval daemon
+# The first two are for clients and for the own retrieval daemon. What is sealed was judged by what is in it.
+DataClass = PeerClass | Literal["answer", "documents", "sealed"]
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
 Right = Literal["dial", "pair", "ask", "documents", "watch", "drain"]  # what a key may do; `dial`: be connected to

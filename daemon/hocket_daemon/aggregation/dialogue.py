@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hocket_bus import messages as wire
-from hocket_bus.errors import BadRequest
 from hocket_bus.messages import Aggregated, Begin, Passage, Side, Sources, Sync, Target
 
 from ..engine.sampling import distribution as codec
@@ -23,7 +22,7 @@ from ..serving.sources import Lacks, PeerSources, peer_sources, sources_message
 from . import likelihood_ratio as ratio
 from .aggregator import AggregatorExchange
 from .exchange import Confirmed, Draft, Exchange, SessionTerms, Verdict
-from .relevance import BY_LIKELIHOOD, claims
+from .peer_drafts import DraftReader
 from .schedule import Scheduler, other
 from .steering import Guard
 
@@ -69,9 +68,7 @@ class Dialogue:
         self.remote_drafts = 0
         self._side = side
         self._session = begin.session
-        self._vocabulary = vocabulary
-        self._claims = claims(begin.weights, begin.documents, begin.relevance_temperature)
-        self._compares = begin.weights in BY_LIKELIHOOD
+        self._reader = DraftReader(begin, vocabulary)
         self._likelihoods: dict[Side, list[int]] = {}  # of the question's tokens, as each side's passages make them
         self._sent_likelihood = False  # with a draft, of the own ones
 
@@ -116,11 +113,11 @@ class Dialogue:
             self._answer(message, effects)
         elif isinstance(message, Target):
             if self._side == "cloud":
-                self._check(message.ids)
+                self._reader.check(message.ids)
                 self._asked = False
                 self.exchange.add_target(message.first, message.ids, message.digest)
         elif isinstance(message, Aggregated):
-            self._check([message.token])
+            self._reader.check([message.token])
             self.exchange.add_verdict(_verdict(message))
         elif not self.exchange.solo:
             self._take_draft(message)
@@ -200,31 +197,20 @@ class Dialogue:
         return not shared or self.exchange.next_step() is None
 
     def _take_draft(self, message: wire.Draft) -> None:
-        draft = self._draft(message)
-        if message.likelihoods is not None:
-            self._compare(other(self._side), ratio.decode(message.likelihoods))
-        if self._compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
+        draft, likelihoods = self._reader.draft(message), self._reader.likelihoods(message)
+        if likelihoods is not None:
+            self._compare(other(self._side), likelihoods)
+        if self._reader.compares and draft.log_h is not None and other(self._side) not in self._likelihoods:
             return  # what told them was lost: without them this side would judge otherwise than the other one
         self.exchange.add_remote(draft, message.confirmed, message.digest)
         self.remote_drafts += 1
 
     def _compare(self, side: Side, likelihoods: list[int]) -> None:
         self._likelihoods[side] = likelihoods
-        if self._compares and len(self._likelihoods) == 2:
+        if self._reader.compares and len(self._likelihoods) == 2:
             self.exchange.likelihood_ratio = ratio.likelihood_ratio(
                 self._likelihoods["device"], self._likelihoods["cloud"]
             )
-
-    def _draft(self, message: wire.Draft) -> Draft:
-        distribution = codec.decode(message.payload)
-        self._check([message.token, int(distribution.ids[-1])])
-        if message.log_h is not None and not self._claims[0] <= message.log_h <= self._claims[1]:
-            raise BadRequest("the other side claims a relevance that no scorer gives", "use one version on both sides")
-        return Draft(message.step, message.prefix, message.token, distribution, message.log_h, message.decode_s)
-
-    def _check(self, tokens: list[int]) -> None:
-        if max(tokens, default=0) >= self._vocabulary:
-            raise BadRequest("the other side sent a token that this model does not have", "use models of one family")
 
     def _message(self, own: Draft) -> wire.Draft:
         likelihood, self._sent_likelihood = None if self._sent_likelihood else self._likelihoods.get(self._side), True

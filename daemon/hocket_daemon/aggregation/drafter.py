@@ -12,25 +12,24 @@ import structlog
 from numpy.typing import NDArray
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import Begin, Passage, Passages
+from hocket_bus.messages import Begin, Passage, Passages, Side
 
 from ..engine.preemption import Interrupt
 from ..engine.runtime.compute import Decoded
 from ..engine.runtime.grounded import Grounded
 from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
-from ..engine.sampling.heads import Heads, Made, contrast_of, made
+from ..engine.sampling.distribution import Distribution
+from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
 from ..serving.prefix import PrefixChain
 from ..serving.retrieval import NO_PASSAGES
 from ..serving.services import Services
-from .dialogue import Dialogue, Effects
-from .exchange import Confirmed
+from .dialogue import Effects
+from .exchange import Confirmed, Exchange
 from .relevance import BY_LIKELIHOOD, REWEIGHED, compared, query, weighed_by
-from .schedule import Scheduler
-from .steering import Guard
 
 T = TypeVar("T")
 Outcome: TypeAlias = "T | HocketError"
@@ -68,6 +67,33 @@ class DraftingSession(Protocol):
 
     def fail(self, error: HocketError) -> None:
         """This side cannot go on."""
+
+
+class Talk(Protocol):
+    """What becomes of the drafts: with one other side, or with all members of a group."""
+
+    @property
+    def exchange(self) -> Exchange:
+        """The own half of it."""
+
+    @property
+    def remote_drafts(self) -> int:
+        """Drafts of others that have come."""
+
+    def own(
+        self,
+        step: int,
+        prefix: int,
+        distribution: Distribution,
+        log_h: float | None,
+        decode_s: float,
+        *,
+        parts: Probabilities | None = None,
+    ) -> Effects:
+        """The own distribution of `step` behind `prefix`, and what follows from it; `parts` are its rows'."""
+
+    def add_likelihoods(self, logs: NDArray[np.float64]) -> None:
+        """How likely the own passages make the question's tokens, [tokens]: known before the first own draft."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,21 +208,15 @@ class Drafter:
         services: Services,
         begin: Begin,
         session: DraftingSession,
-        scheduler: Callable[[], Scheduler],
+        dialogue: Talk,
         *,
-        guard: Guard = "off",
+        side: Side,
         find: Find | None = None,
     ) -> None:
-        """`guard`: what it does where the other side steers. `find` looks for passages instead of a search."""
+        """`side` is the "cloud" where another side leads. `find` looks for passages instead of a search."""
         self.begin = begin
-        self.dialogue = Dialogue(
-            services.side,
-            begin,
-            scheduler,
-            shares_drafts=services.shares_drafts,
-            guard=guard,
-            vocabulary=services.model.vocabulary,
-        )
+        self.dialogue = dialogue
+        self._side = side
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
@@ -251,7 +271,7 @@ class Drafter:
     def count(self, confirmed: Sequence[Confirmed]) -> None:
         """Tokens of the answer, into the daemon's metrics as its side sees them."""
         for step in confirmed:
-            sides = (step.own, step.remote) if self._services.side == "device" else (step.remote, step.own)
+            sides = (step.own, step.remote) if self._side == "device" else (step.remote, step.own)
             self._services.counters.token(step.source, device=sides[0], cloud=sides[1])
 
     def draft_next(self) -> None:

@@ -12,7 +12,7 @@ from hocket_bus.messages import Method, Side, Source
 
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule, draw
-from ..engine.sampling.heads import Made, Probabilities, within
+from ..engine.sampling.heads import Made, Probabilities, Table, within
 from ..engine.sampling.ranking import UNRANKED, Ranking, ranking
 from ..serving.prefix import PrefixChain
 from ..serving.sources import Trace
@@ -21,7 +21,7 @@ from .sampler import device_part, eta_device, mix, target
 from .schedule import Scheduler, other
 from .steering import Guard, Steering, bounds
 
-_MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
+MAX_HELD = 4 * MAX_LOOKAHEAD  # steps beyond the confirmed ones; either side's drafts lie within two windows
 _DRAFT_AHEAD: tuple[Method, ...] = ("coupled", "independent")
 
 
@@ -187,7 +187,7 @@ class Exchange:
         The other side has confirmed so many tokens, of that `digest`.
         """
         self._take_confirmed(confirmed, digest)
-        if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + _MAX_HELD):
+        if len(self.confirmed) <= remote.step < min(self._terms.max_tokens, len(self.confirmed) + MAX_HELD):
             self._remote[remote.step] = remote
 
     def add_target(self, first: int, ids: list[int], digest: int) -> None:
@@ -266,9 +266,7 @@ class Exchange:
 
     def _trace(self, confirmed: Confirmed) -> Trace:
         own, remote = self._valid(self._own, confirmed.step), self._valid(self._remote, confirmed.step)
-        rows = None
-        if own is not None and confirmed.step in self._parts:
-            rows = within(Made(own.distribution, self._parts[confirmed.step]), confirmed.token)
+        rows = self._rows(own, confirmed)
         if confirmed.source == "solo" and own is not None:
             return Trace(1.0, rows, self._ranking(confirmed.token, own.distribution))
         if own is None or remote is None:
@@ -278,6 +276,12 @@ class Exchange:
         part = device_part(device.distribution, cloud.distribution, eta, confirmed.token)
         ranks = self._ranking(confirmed.token, device.distribution, cloud.distribution, eta)
         return Trace(part if self._side == "device" else 1.0 - part, rows, ranks)
+
+    def _rows(self, own: Draft | None, confirmed: Confirmed) -> Table | None:
+        """The part of each own row in the own draft's probability of the token, where it is known."""
+        if own is None or confirmed.step not in self._parts:
+            return None
+        return within(Made(own.distribution, self._parts[confirmed.step]), confirmed.token)
 
     def _ranking(self, token: int, one: Distribution, another: Distribution | None = None, eta: float = 1.0) -> Ranking:
         """The token's in what it was drawn from: one distribution, or the mixture of two."""

@@ -19,7 +19,7 @@ from ..serving.mode import Facts, Peer
 from ..serving.services import Services
 from ..serving.support import lacking
 from .answer_summary import of_follower
-from .dialogue import Effects
+from .dialogue import Dialogue, Effects
 from .drafter import Drafter
 from .lookahead import lookahead
 from .schedule import Scheduler
@@ -48,7 +48,8 @@ class Follower:
             find = gathering(
                 gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
             )
-        self._drafter = Drafter(services, begin, self, scheduler, find=find)
+        self._dialogue = Dialogue("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
+        self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find)
 
     @property
     def id(self) -> bytes:
@@ -77,8 +78,8 @@ class Follower:
 
     @property
     def rtt_s(self) -> float:
-        """The round trip to the device."""
-        return self._peer.rtt_s
+        """The round trip to the device, which may know it better where it is another device's."""
+        return self._begin.rtt_s or self._peer.rtt_s
 
     @property
     def max_lookahead(self) -> int:
@@ -95,7 +96,7 @@ class Follower:
         """A message of the device."""
         if isinstance(message, Draft | Target | Aggregated | Sync):
             try:
-                effects = self._drafter.dialogue.receive(message)
+                effects = self._dialogue.receive(message)
             except BadRequest as error:
                 self.fail(error)
             else:
@@ -103,7 +104,7 @@ class Follower:
 
     def reopen(self, opening: Message, peer: Peer) -> None:
         """The device is back, perhaps by another route; what it was told may have gone to where it was before."""
-        if isinstance(opening, Begin) and opening.epoch >= self._drafter.dialogue.epoch:
+        if isinstance(opening, Begin) and opening.epoch >= self._dialogue.epoch:
             self._peer = peer
             self._send_ready()
 
@@ -141,7 +142,7 @@ class Follower:
         self._peer.send(
             Ready(
                 session=self.id,
-                epoch=drafter.dialogue.epoch,
+                epoch=self._dialogue.epoch,
                 documents=drafter.documents,
                 best=nearest(drafter.passages),
                 scorer=drafter.passages.scorer,
@@ -168,7 +169,7 @@ class Follower:
             return
         self._services.counters.add("errors_total", kind=error.code)
         log.warning("cannot take part", session=self.id.hex(), error=str(error))
-        self._peer.send(refused(error, self.id, self._drafter.dialogue.epoch))
+        self._peer.send(refused(error, self.id, self._dialogue.epoch))
         self._ended = error.code
         self.close()
 
@@ -177,7 +178,7 @@ class Follower:
         found = self._drafter.passages
         if isinstance(message, End) and found is not None and not self.closed:
             lacks = lacking(self._services.model.text, self._drafter.begin.prompt, found.passages)
-            self._peer.send(self._drafter.dialogue.sources(found.passages, message.tokens, lacks))
+            self._peer.send(self._dialogue.sources(found.passages, message.tokens, lacks))
         self.close()
 
     def close(self) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 
@@ -29,18 +28,16 @@ from hocket_bus.messages import (
 
 from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, scores_of
-from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
+from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of
 from .agreement import agree
-from .answer_summary import AnswerSummary, outcome_of, sources_of
-from .dialogue import Effects
+from .answer_summary import outcome_of, sources_of
+from .dialogue import Dialogue, Effects
 from .drafter import Drafter
-from .exchange import Confirmed
-from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
-from .lookahead import MAX_LOOKAHEAD
+from .drafting_leader import DraftingLeader
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, options_of
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
 
@@ -75,26 +72,16 @@ class _Known:
     peer_sources: PeerSources | None = None
 
 
-class Leader(Leading):
-    """Publishes every target token; talks to the other side while it can."""
-
-    max_lookahead = MAX_LOOKAHEAD  # as far as pays
+class Leader(DraftingLeader):
+    """Talks to the other side while it can."""
 
     def __init__(self, services: Services, reply: Reply, peer: Peer | None, terms: LeaderTerms, scorer: str) -> None:
-        super().__init__(services, reply)
-        self._terms = terms
+        super().__init__(services, reply, terms)
         self._options = options_of(reply.ask)
         self._peer = None if self._options.alone else peer
-        self._steps: list[Confirmed] = []
-        self._account = AnswerSummary()
         self._begun_anew = False
         self._sessions: list[str] = []  # all that it had: one more where it was begun anew
         self._open(scorer)
-
-    @property
-    def id(self) -> bytes:
-        """The session's number, another one once it was begun anew."""
-        return self._begin.session
 
     @property
     def rtt_s(self) -> float:
@@ -116,18 +103,12 @@ class Leader(Leading):
         if self.closed:
             return
         if self._partner.alone:
-            self._check_documents()
+            self._check_documents(self._known.ready)
         elif self._begin.documents and not self._drafter.documents:
             missing = found_in(self.within) if self.within else "no documents are ingested on this side"
             self._reply.notice(f"{missing}: the cloud's alone decide (η = 0)")
         else:
             self._agree()
-
-    def on_static(self, reason: HocketError) -> None:
-        """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
-        self._reply.notice(
-            f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
-        )
 
     def _look(self) -> None:
         """Whether anything that was found is about the question."""
@@ -138,7 +119,16 @@ class Leader(Leading):
         self._begin = self._terms.opening(scorer)
         self._sessions.append(self.id.hex())
         terms = self._terms
-        self._drafter = Drafter(self._services, self._begin, self, terms.scheduler, guard=terms.guard)
+        services = self._services
+        self._dialogue = Dialogue(
+            services.side,
+            self._begin,
+            terms.scheduler,
+            shares_drafts=services.shares_drafts,
+            guard=terms.guard,
+            vocabulary=services.model.vocabulary,
+        )
+        self._drafter = Drafter(services, self._begin, self, self._dialogue, side=services.side)
         self._known = _Known()
         self._evidence = Evidence(self._begin, terms.min_evidence)
         required, remedy = self._options.require_cloud, NO_CLOUD if self._services.side == "device" else ""
@@ -155,7 +145,7 @@ class Leader(Leading):
         elif self._written or not self._partner.exists:
             return
         elif isinstance(message, Refused):
-            if message.epoch == self._drafter.dialogue.epoch:
+            if message.epoch == self._dialogue.epoch:
                 wait_s = message.retry_after_s
                 self._do(self._partner.on_refused(time.monotonic(), message.text, message.remedy, wait_s))
         elif isinstance(message, Ready):
@@ -176,13 +166,13 @@ class Leader(Leading):
         return self._partner.due_s
 
     def _on_time(self, now: float) -> None:
-        self._do(self._partner.tick(now, awaited=self._drafter.dialogue.exchange.awaits_peer()))
+        self._do(self._partner.tick(now, awaited=self._dialogue.exchange.awaits_peer()))
 
     def _on_step(self, message: Draft | Aggregated | Sync) -> None:
-        exchange, was_alone = self._drafter.dialogue.exchange, self._partner.alone
+        exchange, was_alone = self._dialogue.exchange, self._partner.alone
         confirmed = len(exchange.confirmed)
         try:
-            effects = self._drafter.dialogue.receive(message)
+            effects = self._dialogue.receive(message)
         except BadRequest as error:
             self._do(self._partner.leave("unusable draft", error.text, error.remedy))
             return
@@ -240,9 +230,9 @@ class Leader(Leading):
             self._account.note(self._reply.age_s, action)
             match action:
                 case Join():
-                    self._send(self._opening(), *self._drafter.dialogue.unconfirmed_drafts())
+                    self._send(self._opening(), *self._dialogue.unconfirmed_drafts())
                 case Rejoin():
-                    effects = self._drafter.dialogue.rejoin()
+                    effects = self._dialogue.rejoin()
                     effects.send.insert(0, self._opening())
                     self.act(effects)
                 case GoAlone():
@@ -256,12 +246,12 @@ class Leader(Leading):
                     self.fail(error)
 
     def _go_alone(self) -> None:
-        dialogue = self._drafter.dialogue
+        dialogue = self._dialogue
         if self._partner.exists and dialogue.exchange.pushed:
             self._do(self._partner.part("silent behind a push"))  # or else it would hear all when it is back
         effects = dialogue.go_alone()
         self._look()
-        if not self.closed and (self._drafter.passages is None or self._check_documents()):
+        if not self.closed and (self._drafter.passages is None or self._check_documents(self._known.ready)):
             self.act(effects)
 
     def act(self, effects: Effects) -> None:
@@ -276,25 +266,14 @@ class Leader(Leading):
             self._do(self._partner.on_joint_token(time.monotonic()))
         if finish is not None:
             self._finish(finish)
-        elif self._drafter.dialogue.exchange.steered:
+        elif self._dialogue.exchange.steered:
             self._do(self._partner.leave("steered", *STEERED))
-        elif self._drafter.dialogue.exchange.take_doubt():
+        elif self._dialogue.exchange.take_doubt():
             self._reply.notice(DOUBTED)
-
-    def _add(self, confirmed: list[Confirmed]) -> tuple[Finish | None, list[Confirmed]]:
-        """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
-        traces = self._drafter.dialogue.exchange.traces
-        for number, each in enumerate(confirmed, start=1):
-            self._steps.append(each)
-            trace = traces[each.step]
-            finish = self._reply.add(each.token, each.source, trace.ranking, partial(shares_of, trace))
-            if finish is not None:
-                return finish, confirmed[:number]
-        return None, confirmed
 
     def _opening(self) -> Begin:
         told = self._services.history.shareable(self._begin.prompt, CLOUD)
-        return msgspec.structs.replace(self._begin, epoch=self._drafter.dialogue.epoch, prompt=told)
+        return msgspec.structs.replace(self._begin, epoch=self._dialogue.epoch, prompt=told)
 
     def _send(self, *messages: Message) -> None:
         if self._peer is None or not self._partner.joined:
@@ -307,22 +286,11 @@ class Leader(Leading):
                 self.fail(error)
                 return
 
-    def _check_documents(self) -> bool:
-        """Say that an answer without documents is the model's own; fail where the cloud's have begun it."""
-        if self._begin.documents == 0 or self._drafter.documents:
-            return True
-        missing = nothing_found(self._services.side, self._known.ready, self.within)
-        if self._steps:
-            self.fail(missing)
-        else:
-            self._reply.notice(f"the model's own answer, which may be invented: {missing}")
-        return not self._steps
-
     # --- the end
 
     def _finish(self, finish: Finish) -> None:
         """The answer is written; where the other side has had a part in it, it may still tell its sources."""
-        there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._drafter.dialogue
+        there, dialogue = self._peer is not None and self._peer.up and not self.closed, self._dialogue
         if there and self._partner.together and dialogue.shared(len(self._steps)):
             self._await_sources(finish, time.monotonic() + SOURCES_WAIT_S + self.rtt_s)
             self._send(*dialogue.rest(len(self._steps)), self._farewell(finish))
@@ -332,7 +300,7 @@ class Leader(Leading):
 
     def _on_sources(self, message: Sources) -> None:
         """Also of a side that was left: it says what it had to do with the answer until then."""
-        self._known.peer_sources = self._drafter.dialogue.peer_sources(message)
+        self._known.peer_sources = self._dialogue.peer_sources(message)
         if self._written:
             self._conclude(self._written)
 

@@ -1,12 +1,13 @@
-"""The table [aggregation] of both daemons' files."""
+"""The tables [aggregation] of both daemons' files and [group] of a device's."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from hocket_bus.config import FOR_EXPERTS
+from hocket_bus.messages import MAX_MEMBERS
 
 
 class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -58,3 +59,38 @@ class AggregationSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_on
         bool,
         Meta(description="neither leave nor warn of a cloud that leads an answer to this device's documents"),
     ] = False
+
+
+class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How other devices of the group take part where they are asked: docs/graph.md."""
+
+    with_: Annotated[
+        Literal["passages", "drafts", "both"],
+        Meta(
+            description="what devices of the group send for a question that goes beyond home: `passages`, which the "
+            "cloud reads; `drafts` of each token, sealed, while their passages stay with them; or `both`"
+        ),
+    ] = field(name="with", default="passages")
+    cloud: Annotated[
+        bool, Meta(description="the cloud writes along, too, where devices send drafts; it then sees the answer")
+    ] = True
+    members: Annotated[
+        int, Meta(ge=1, le=MAX_MEMBERS, description="devices that take part in an answer at most"), FOR_EXPERTS
+    ] = 3
+    patience_ms: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=60_000,
+            description="how long a step waits for a member beyond a round trip; then it goes on without",
+        ),
+        FOR_EXPERTS,
+    ] = 500.0
+    reading_s: Annotated[
+        float,
+        Meta(ge=0, le=60, description="how long the first token waits for a member that reads"),
+        FOR_EXPERTS,
+    ] = 5.0
+    most_say: Annotated[
+        float, Meta(gt=0, le=1, description="the largest share of any one member in a token"), FOR_EXPERTS
+    ] = 0.9

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from hocket_bus.config import FilePath
 from hocket_bus.errors import BadConfiguration, Forbidden, Unavailable
-from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Side, Turn
+from hocket_bus.messages import CLASS_OF, PEER_CLASSES, DataClass, Message, PeerClass, Prompt, Sealed, Side, Turn
 
 from ..database import read_only, written
 from .history import HistoryPolicy
@@ -77,6 +77,13 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
     evidence: Annotated[
         bool, Meta(description="passages of this device's documents, for questions of other devices of its group")
     ] = False
+    drafts_for: Annotated[
+        list[Annotated[str, Meta(min_length=1, max_length=64)]],
+        Meta(
+            description="devices of the group that get next-token distributions made from this device's documents, "
+            'sealed, and the names of those documents: `["anna"]`, or `["*"]` for all'
+        ),
+    ] = []
     memory: Annotated[
         bool,
         Meta(
@@ -89,21 +96,33 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
 class PeerGate:
     """Lets the classes of the policy pass to one peer, and counts what left."""
 
-    def __init__(self, settings: EgressSettings, peer: str, ledger: Ledger, side: Side = "device") -> None:
-        """`side` is whose policy it is: who reads of a refusal may be at the other one."""
-        self._allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none"))
+    def __init__(
+        self,
+        settings: EgressSettings,
+        peer: str,
+        ledger: Ledger,
+        side: Side = "device",
+        also: frozenset[DataClass] = frozenset(),
+    ) -> None:
+        """`side` is whose policy it is: who reads of a refusal may be at the other one. `also` passes in any case."""
+        allowed = frozenset(name for name in PEER_CLASSES if getattr(settings, name) not in (False, "none"))
+        self._allowed: frozenset[DataClass] = allowed | also
         self._peer = peer
         self._place = "this device" if side == "device" else "the cloud"
         self._ledger = ledger
 
     def check(self, message: Message) -> None:
-        """Raises Forbidden for every class that is not allowed by name."""
+        """Raises Forbidden for every class that is not allowed by name; what is sealed has been checked before."""
+        if isinstance(message, Sealed):
+            return
         self.require(CLASS_OF[type(message)], type(message).__name__)
         if _turns(message):
             self.require("history", "turn of a conversation")
 
     def count(self, message: Message, size_bytes: int) -> None:
-        """Into the ledger."""
+        """Into the ledger; what is sealed was counted as what it is."""
+        if isinstance(message, Sealed):
+            return
         session: bytes = getattr(message, "session", b"")
         history_bytes = sum(len(turn.query.encode()) + len(turn.answer.encode()) for turn in _turns(message))
         self.add(CLASS_OF[type(message)], session, size_bytes - history_bytes)

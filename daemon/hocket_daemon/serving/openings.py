@@ -1,4 +1,4 @@
-"""What the other side sends about sessions that it leads: opened, talked in and ended here."""
+"""What others send about sessions that they lead: opened, talked in and ended here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hocket_bus.errors import BadMessage, HocketError
 from hocket_bus.messages import Message
 from hocket_bus.sockets import Received, Routes, Server
 
-from .mode import Peers
+from .mode import Peer, Peers
 from .peers import RoutePeer
 from .services import Services
 from .sessions import Sessions, place_of_session
@@ -38,17 +38,49 @@ class Openings:
 
     def add_to(self, routes: Routes) -> None:
         """Take what devices send."""
-        routes.add(self._openers, self._on_opening)
-        routes.add(self._taken, self._on_message)
-        routes.add(self._ending, self._on_end)
+        routes.add([*self._openers, *self._taken, *self._ending], self._on_event)
 
-    def _on_opening(self, event: Received) -> None:
-        opening, now = event.message, time.monotonic()
-        mode, session = self._openers[type(opening)], _session_of(opening)
-        peer = RoutePeer(self._server, event.route, event.user)
+    def take(self, message: Message, peer: Peer) -> None:
+        """A message of `peer`'s, whatever it is; of a session that is not open, or not its own, it is dropped.
+
+        Raises BadMessage for one that cannot be read, or that no session takes.
+        """
+        kind = type(message)
+        if kind in self._openers:
+            self._on_opening(message, peer)
+            return
+        if kind not in self._taken | self._ending:
+            raise BadMessage(f"a {kind.__name__} that no session takes")
+        entry = self._sessions.followed_as(_session_of(message), peer.user)
+        if entry is None:
+            return
+        if kind in self._ending:
+            entry.session.end(message)
+            self._sessions.sweep(time.monotonic())
+        else:
+            self._sessions.on_message(entry, message, time.monotonic())
+
+    def follows(self, session: bytes, user: str) -> bool:
+        """Whether a session of `user`'s is open here."""
+        entry = self._sessions.followed_as(session, user)
+        return entry is not None and not entry.session.closed
+
+    def drop(self, session: bytes, user: str) -> None:
+        """The other side of a session has gone."""
+        if self.follows(session, user):
+            self._sessions.followed[session].session.close()
+
+    def _on_event(self, event: Received) -> None:
+        try:
+            self.take(event.message, RoutePeer(self._server, event.route, event.user))
+        except BadMessage as error:
+            self._server.malformed(event.route, event.user, error)
+
+    def _on_opening(self, opening: Message, peer: Peer) -> None:
+        mode, session, now = self._openers[type(opening)], _session_of(opening), time.monotonic()
         known = self._sessions.followed.get(session)
         if known is not None and not known.session.closed:
-            if known.peer.user == event.user:
+            if known.peer.user == peer.user:
                 known.peer = peer
                 known.session.reopen(opening, peer)
             return
@@ -58,7 +90,7 @@ class Openings:
             self._services.counters.add("errors_total", kind=error.code)
             peer.send(mode.refusal(opening, error))
 
-    def _open(self, mode: Peers, opening: Message, peer: RoutePeer, now: float) -> None:
+    def _open(self, mode: Peers, opening: Message, peer: Peer, now: float) -> None:
         admission, place = self._services.admission, place_of_session(_session_of(opening))
         self._check_taking()
         self._sessions.tick(now)
@@ -70,21 +102,6 @@ class Openings:
         except Exception:
             admission.leave(place, now)
             raise
-
-    def _on_message(self, event: Received) -> None:
-        entry = self._sessions.followed_as(_session_of(event.message), event.user)
-        if entry is None:
-            return
-        try:
-            self._sessions.on_message(entry, event.message, time.monotonic())
-        except BadMessage as error:
-            self._server.malformed(event.route, event.user, error)
-
-    def _on_end(self, event: Received) -> None:
-        entry = self._sessions.followed_as(_session_of(event.message), event.user)
-        if entry is not None:
-            entry.session.end(event.message)
-            self._sessions.sweep(time.monotonic())
 
 
 def _session_of(message: Message) -> bytes:

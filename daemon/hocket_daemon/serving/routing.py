@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hocket_bus.messages import AggregationOutcome, DispatchOutcome, GateDecision, Outcome, Ready, Routing, Standing
 
 MAX_NOTICES = 64  # lines of the other side's that a reader is told
@@ -18,11 +20,15 @@ class Route:
 
     def receive(self, ready: Ready | Standing) -> list[str]:
         """Take which devices may know more; what the reader was not told of them yet."""
-        self._matched = ready.matched
+        self.found(ready.matched)
         news = [line for line in dict.fromkeys(ready.notices) if line not in self._noticed]
         news = news[: MAX_NOTICES - len(self._noticed)]
         self._noticed.update(news)
         return news
+
+    def found(self, names: Sequence[str]) -> None:
+        """Which devices may know more, best first."""
+        self._matched = list(dict.fromkeys([*self._matched, *names]))
 
     def routing(self, outcome: Outcome | None) -> Routing:
         """At the end of the answer; `outcome` is how its sides wrote it."""

@@ -1,8 +1,8 @@
 """Where an answer comes from: the part of each passage in the probability of the tokens that were chosen. Pure.
 
-A token is drawn from one side's distribution, or from a mixture of two sides', each a mixture of its passages'. So
-the part of a passage is that of its side, which the device knows, times its part within the side, which only that
-side knows.
+A token is drawn from one party's distribution, or from a mixture of several ones', each a mixture of its passages'. So
+the part of a passage is that of its party, which the asked side knows, times its part within the party, which only
+that one knows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from hocket_bus.errors import BadMessage
-from hocket_bus.messages import Origin, Passage, Place, Side, Sources, Span, other
+from hocket_bus.messages import MAX_ORIGINS, Origin, Passage, Place, Side, Sources, Span, other
 
 from ..engine.sampling.heads import Table
 from ..engine.sampling.ranking import UNRANKED, Ranking
@@ -46,6 +46,16 @@ class PeerSources:
     places: list[Place]
     rows: Table
     unsupported: Sequence[Span] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Told:
+    """Another party: its part in each token, and what it says of its passages; `device` names another device."""
+
+    side: Side
+    device: str
+    parts: Sequence[float]
+    sources: PeerSources | None
 
 
 def table(traces: Sequence[Trace], passages: int) -> Table:
@@ -104,23 +114,48 @@ def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
 
 
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
-    """The sources of an answer of these tokens, on the side that was asked."""
-    if not traces or not (passages or reported):
+    """The sources of an answer of these tokens, on the side that was asked; `reported` is what the other one says."""
+    rest = Told(other(side), "", [1.0 - trace.part for trace in traces], reported)
+    return sourced_by_all(side, passages, traces, [rest])
+
+
+def sourced_by_all(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], others: Sequence[Told]) -> Sourced:
+    """The same with any number of other parties. The best MAX_ORIGINS are named."""
+    told = [each for each in others if each.sources is not None]
+    if not traces or not (passages or told):
         return UNSOURCED
-    places = reported.places if reported is not None else []
     named = [_own_origin(side, passage) for passage in passages]
-    named += [_origin(other(side), place) for place in places]
-    named.append(_origin(other(side), Place(document="", ordinal=0)))  # the last column: what nobody told of
-    untold = reported is None or bool(reported.places)
-    shares = _shares(traces, table(traces, len(passages)), _behind(reported, len(traces)), untold=untold)
+    columns = [np.array([[trace.part] for trace in traces]) * table(traces, len(passages))]
+    for each in others:
+        origins, shares = _of_party(each)
+        named += origins
+        columns.append(shares)
+    shares = np.hstack(columns)
     mean = shares.mean(axis=0)
-    order = [int(at) for at in np.argsort(-mean, kind="stable") if named[at].document or mean[at] > 0]
+    order = [int(at) for at in np.argsort(-mean, kind="stable") if named[at].document or mean[at] > 0][:MAX_ORIGINS]
     origins = [msgspec.structs.replace(named[at], share=float(mean[at])) for at in order]
     fits = len(traces) * len(order) <= MAX_CELLS
-    alone = reported is None and all(trace.part == 1.0 for trace in traces)
-    lacked = None if alone else reported.unsupported if reported is not None else ()
+    alone = not told and all(trace.part == 1.0 for trace in traces)
+    lacked = None if alone else _lacked(told)
     texts = [passage.text for passage in passages]
     return Sourced(origins, shares[:, order].tolist() if fits else [], texts, lacked)
+
+
+def _of_party(told: Told) -> tuple[list[Origin], Table]:
+    """Its passages, and last what it does not tell; [tokens, those] sum to its parts."""
+    reported, parts = told.sources, np.array(told.parts)[:, None]
+    places = reported.places if reported is not None else []
+    origins = [_origin(told.side, place, told.device) for place in (*places, Place(document="", ordinal=0))]
+    within = _behind(reported, len(told.parts))
+    missing = within.sum(axis=1, keepdims=True) == 0
+    untold = reported is None or bool(reported.places)
+    return origins, np.hstack((parts * within, parts * (missing & untold)))
+
+
+def _lacked(told: Sequence[Told]) -> list[Span]:
+    """The words that none of them supports."""
+    first, *others = [each.sources.unsupported for each in told if each.sources is not None] or [()]
+    return [span for span in first if all(span in other for other in others)]
 
 
 def place_of(passage: Passage) -> Place:
@@ -140,13 +175,13 @@ def _own_origin(side: Side, passage: Passage) -> Origin:
     return msgspec.structs.replace(_origin(side, place_of(passage)), place=place)
 
 
-def _origin(side: Side, place: Place) -> Origin:
+def _origin(side: Side, place: Place, device: str = "") -> Origin:
     return Origin(
         side=side,
         document=place.document,
         ordinal=place.ordinal,
         share=0.0,
-        device=place.device,
+        device=device or place.device,
         subgraph=place.subgraph,
         score=place.score,
     )
@@ -156,13 +191,3 @@ def _behind(reported: PeerSources | None, tokens: int) -> Table:
     """What was told, for all tokens."""
     rows = reported.rows[:tokens] if reported is not None else np.zeros((0, 0))
     return np.pad(rows, ((0, tokens - len(rows)), (0, 0)))
-
-
-def _shares(traces: Sequence[Trace], own: Table, remote: Table, *, untold: bool) -> Table:
-    """[tokens, own passages, the other side's, and what is not told of the latter, if anything may be].
-
-    Each row sums to 1, and to less where a side without passages had a part in the token.
-    """
-    part = np.array([[trace.part] for trace in traces])
-    missing = remote.sum(axis=1, keepdims=True) == 0
-    return np.hstack((part * own, (1.0 - part) * remote, (1.0 - part) * (missing & untold)))

@@ -1,0 +1,146 @@
+"""The draft exchange of a session with any number of members, as the asked device sees it, which aggregates alone.
+
+Every member drafts ahead from its own documents and takes the device's word. Who takes part in a step is decided here
+alone, before it is judged, and recorded: relative to that the tokens are those of one process that holds all
+distributions (docs/many-voices.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hocket_bus.messages import Source
+
+from ..engine.sampling.drawing import draw
+from ..engine.sampling.ranking import UNRANKED, ranking
+from ..serving.sources import Trace
+from .exchange import MAX_HELD, Confirmed, Draft, Exchange, SessionTerms
+from .likelihood_ratio import advantages
+from .sampler import etas, mixture
+from .steering import Steering, bounds
+
+LEADER = ""  # the asked device, in tables by party
+
+
+class GroupExchange(Exchange):
+    """The asked device's half of the exchange with all members."""
+
+    def __init__(self, terms: SessionTerms, most_say: float) -> None:
+        """`most_say`, in (0, 1], bounds the share of any one member."""
+        super().__init__("device", replace(terms, shares_drafts=False))
+        self.present: set[str] = set()  # whose drafts the next step has or waits for
+        self.doubted: set[str] = set()  # who may have steered the answer, which goes on with them
+        self.expelled: set[str] = set()  # who has steered it too far to go on with
+        self.roster: list[tuple[str, ...]] = []  # who took part, by step
+        self.parts: list[dict[str, float]] = []  # of each member in the probability of the token, by step
+        self.accepted: list[frozenset[str]] = []  # whose draft the token was, by step
+        self._most_say = most_say
+        self._drafts: dict[str, dict[int, Draft]] = {}
+        self._likelihoods: dict[str, list[int]] = {}  # of the question's tokens, as each party's passages make them
+        self._guards: dict[str, Steering] = {}
+
+    def add_draft(self, name: str, draft: Draft) -> None:
+        """R1: keep a member's latest draft of every step that is not confirmed yet."""
+        if len(self.confirmed) <= draft.step < min(self._terms.max_tokens, len(self.confirmed) + MAX_HELD):
+            self._drafts.setdefault(name, {})[draft.step] = draft
+
+    def add_likelihoods(self, name: str, likelihoods: list[int]) -> None:
+        """How likely a party's passages make the question's tokens."""
+        self._likelihoods[name] = likelihoods
+
+    def forget(self, name: str) -> None:
+        """A member begins anew."""
+        self._drafts.pop(name, None)
+        self._likelihoods.pop(name, None)
+
+    def lacking(self) -> set[str]:
+        """Whose drafts of the next step are missing while the own one is there."""
+        step = len(self.confirmed)
+        if self.ended or self._valid(self._own, step) is None:
+            return set()
+        return {name for name in self.present if self._valid(self._drafts.get(name, {}), step) is None}
+
+    def advance(self) -> list[Confirmed]:
+        """Confirm every step that the drafts of all who take part decide; who steers is out, and it goes on without."""
+        news = super().advance()
+        while self.steered:
+            self.steered = False
+            news += super().advance()
+        return news
+
+    def _judge(self, step: int) -> Confirmed | None:
+        own = self._valid(self._own, step)
+        if own is None or self.lacking():
+            return None
+        if not self.present:
+            return Confirmed(step, own.token, "solo", own=True, remote=False)
+        weighed = self._weighed(step, own)
+        token = draw(self._terms.rule, step, *mixture([(eta, draft.distribution) for _, eta, draft in weighed]))
+        drafted = {name for name, _, draft in weighed if draft.token == token}
+        return Confirmed(step, token, _source(drafted), own=LEADER in drafted, remote=bool(drafted - {LEADER}))
+
+    def _weighed(self, step: int, own: Draft) -> list[tuple[str, float, Draft]]:
+        """Of all who take part: who, its share η, and its draft; the asked device first."""
+        drafts = {LEADER: own} | {name: self._drafts[name][step] for name in sorted(self.present)}
+        more = self._advantages(drafts)
+        logs = [None if draft.log_h is None else draft.log_h + more[name] for name, draft in drafts.items()]
+        shares = etas(logs, self._most_say)
+        return [(name, eta, draft) for (name, draft), eta in zip(drafts.items(), shares, strict=True)]
+
+    def _advantages(self, names: Iterable[str]) -> dict[str, float]:
+        """Nats that each party's passages weigh more since they explain the question better; of all, or of none."""
+        known = {name: self._likelihoods.get(name) for name in names}
+        told = [logs for logs in known.values() if logs is not None]
+        if len(told) < len(known):
+            return dict.fromkeys(known, 0.0)
+        return dict(zip(known, advantages(told), strict=True))
+
+    def _watch(self, confirmed: Confirmed) -> bool:
+        """Look at every member's part in a step; whether any has steered it too far to go on with."""
+        own = self._valid(self._own, confirmed.step)
+        if self._terms.guard == "off" or own is None:
+            return False
+        for name in sorted(self.present):
+            guard = self._guards.setdefault(name, Steering(bounds(self._terms.guard)))
+            if guard.add(own.distribution, self._drafts[name][confirmed.step].distribution, confirmed.token):
+                (self.expelled if self._terms.guard == "leaves" else self.doubted).add(name)
+        steers = self.present & self.expelled
+        self.present -= steers
+        return bool(steers)
+
+    def _trace(self, confirmed: Confirmed) -> Trace:
+        own = self._valid(self._own, confirmed.step)
+        assert own is not None
+        weighed = self._weighed(confirmed.step, own)
+        had = {name: eta * draft.distribution.of(confirmed.token) for name, eta, draft in weighed}
+        total = sum(had.values())
+        parts = {name: part / total if total > 0 else 0.0 for name, part in had.items()}
+        self.roster.append(tuple(sorted(self.present)))
+        self.accepted.append(frozenset(name for name, _, draft in weighed if draft.token == confirmed.token))
+        ranks = UNRANKED
+        if self._terms.logprobs is not None:
+            law = mixture([(eta, draft.distribution) for _, eta, draft in weighed])
+            ranks = ranking(*law, confirmed.token, self._terms.logprobs)
+        trace = Trace(parts.pop(LEADER), self._rows(own, confirmed), ranks)
+        self.parts.append(parts)
+        return trace
+
+    def _confirm(self, token: int) -> None:
+        for drafts in self._drafts.values():
+            drafts.pop(len(self.confirmed), None)
+        super()._confirm(token)
+
+    def _forget(self) -> None:
+        """Own drafts go nowhere, so that none is needed behind its step."""
+        for step in [step for step in self._own if step < len(self.confirmed)]:
+            del self._own[step]
+
+
+def _source(drafted: set[str]) -> Source:
+    """Who proposed a token: as between two sides, where all members are the other one."""
+    if not drafted:
+        return "resampled"
+    if drafted == {LEADER}:
+        return "device"
+    return "both" if LEADER in drafted else "cloud"

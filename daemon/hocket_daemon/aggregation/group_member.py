@@ -1,0 +1,88 @@
+"""How the asked device is with one member of a session: asked, reading, taking part, out for now, gone. Pure.
+
+Events go in with the time they happened at, on the monotonic clock. It knows nothing of sockets, drafts or clocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from .partner import RETRY_S
+
+State = Literal["asked", "reading", "present", "out", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a step waits, in seconds: for a draft beyond a round trip, and at the first token for who is reading."""
+
+    step_s: float
+    first_s: float
+
+
+class GroupMember:
+    """One answer's relation to one member, which is asked when this is made."""
+
+    def __init__(self, patience: Patience, rtt_s: float, now: float) -> None:
+        self.state: State = "asked"
+        self.rtt_s = rtt_s
+        self._patience = patience
+        self._by_s = now + rtt_s + patience.step_s  # a sign of life, the first draft, or the next one
+        self._retry_at_s = inf
+        self._retry_s = RETRY_S[0]
+
+    @property
+    def awaited(self) -> bool:
+        """Whether the next step waits for it."""
+        return self.state in ("asked", "reading", "present")
+
+    @property
+    def due_s(self) -> float:
+        """When `tick` is next needed."""
+        return min(self._by_s, self._retry_at_s)
+
+    def on_sign(self, now: float) -> None:
+        """It has said that it takes part, and reads."""
+        if self.state == "asked":
+            self.state, self._by_s = "reading", now + self._patience.first_s
+
+    def on_ready(self) -> None:
+        """It has read, and is where the answer is or will be: the next step waits for its draft."""
+        if self.state != "gone":
+            self.state, self._by_s, self._retry_at_s = "present", inf, inf
+
+    def on_lacking(self, now: float, lacking: bool) -> None:
+        """Whether the next step lacks nothing here but its draft: told whenever that may have changed."""
+        if self.state != "present":
+            return
+        if not lacking:
+            self._by_s = inf
+        elif self._by_s == inf:
+            self._by_s = now + self.rtt_s + self._patience.step_s
+
+    def on_lost(self, now: float, retry_after_s: float | None = None) -> None:
+        """It cannot be reached, or is busy for so long: it is asked anew then."""
+        if self.state != "gone":
+            self.state, self._by_s = "out", inf
+            self._back_off(now, retry_after_s)
+
+    def on_gone(self) -> None:
+        """It takes no part in this answer any more."""
+        self.state, self._by_s, self._retry_at_s = "gone", inf, inf
+
+    def tick(self, now: float) -> Literal["late", "ask anew"] | None:
+        """Act on what has not come in time."""
+        if now >= self._by_s:
+            self.state, self._by_s = "out", inf
+            self._back_off(now)
+            return "late"
+        if now >= self._retry_at_s:
+            self._back_off(now)
+            return "ask anew"
+        return None
+
+    def _back_off(self, now: float, retry_after_s: float | None = None) -> None:
+        self._retry_at_s = now + (self._retry_s if retry_after_s is None else retry_after_s)
+        self._retry_s = min(RETRY_S[1], 2 * self._retry_s)

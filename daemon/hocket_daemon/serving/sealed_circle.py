@@ -1,0 +1,264 @@
+"""Sessions with other devices of the group, in boxes that pass the cloud and that it cannot open.
+
+This device leads some of them, and drafts along in others where its owner names the leader in [egress] drafts_for.
+Everything runs on the main thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+import msgpack
+import msgspec
+import structlog
+
+from hocket_bus import wire
+from hocket_bus.errors import BadMessage, Forbidden, HocketError, Unavailable
+from hocket_bus.faults import refused
+from hocket_bus.log import RateLimitedLog
+from hocket_bus.messages import (
+    MAX_BOX_BYTES,
+    Begin,
+    DataClass,
+    FindMembers,
+    FoundMember,
+    MembersFound,
+    Message,
+    Sealed,
+    Sources,
+    Unreached,
+)
+from hocket_bus.pins import Pins
+from hocket_bus.sealing import Channel, SealingKey
+from hocket_bus.sockets import Received, Routes
+
+from ..privacy.egress import EgressSettings, Ledger, PeerGate
+from .circle import Take
+from .mode import Peer
+from .openings import Openings
+
+ANYBODY = "*"
+_TOLD: frozenset[DataClass] = frozenset(("drafts", "documents"))  # where [egress] drafts_for allows: see Draft, Sources
+MAX_FOUND = 256  # questions after members that are waited for
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class SealedPeer:
+    """Another device in one session. What is sent is checked and counted by what it is, and then sealed."""
+
+    user: str
+    session: bytes
+    key: bytes
+    rtt_s: float
+    _own: SealingKey
+    _link: Peer
+    _gate: PeerGate
+    channel: Channel | None = None
+    reason: HocketError | None = None
+    aggregates: bool = True
+    first_tokens_s: Sequence[float] = ()
+    received_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def up(self) -> bool:
+        """Whether boxes leave this device now."""
+        return self._link.up
+
+    @property
+    def silence_s(self) -> float:
+        """For how long no box has come."""
+        return time.monotonic() - self.received_s
+
+    def send(self, message: Message) -> None:
+        """An opening begins a channel anew. Raises Forbidden where it must not leave."""
+        self._gate.check(message)
+        if isinstance(message, Begin):
+            self.channel = Channel.opening(self._own, self.key, self.session)
+        self.send_box(_packed(_as_it_leaves(message)), message)
+
+    def send_box(self, text: bytes, message: Message | None = None) -> None:
+        """One that holds `text`, which is `message`; none says that this device takes part."""
+        assert self.channel is not None
+        box = self.channel.seal(text)
+        self._link.send(Sealed(session=self.session, member=self.user, payload=box))
+        if message is not None:
+            self._gate.count(message, len(box))
+
+
+@dataclass(slots=True)
+class _Seat:
+    """A member of a session that this device leads, and who is told what comes from it."""
+
+    peer: SealedPeer
+    take: Take
+
+
+class SealedCircle:
+    """The circle of a device that has a key and a link."""
+
+    def __init__(
+        self,
+        own: SealingKey,
+        pins: Pins,
+        link: Peer,
+        openings: Openings,
+        egress: EgressSettings,
+        ledger: Ledger,
+    ) -> None:
+        """`openings` takes what other devices open here."""
+        self._own, self._pins, self._link = own, pins, link
+        self._openings, self._egress, self._ledger = openings, egress, ledger
+        self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
+        self._led: dict[tuple[bytes, str], _Seat] = {}
+        self._followed: dict[tuple[bytes, str], SealedPeer] = {}
+        self._bad_boxes = RateLimitedLog(log, "bad sealed box")
+
+    def add_to(self, at_peer: Routes) -> None:
+        """Take what the cloud sends."""
+        at_peer.add([MembersFound], self._on_found)
+        at_peer.add([Sealed], self._on_sealed)
+        at_peer.add([Unreached], self._on_unreached)
+
+    # --- led here
+
+    def find(
+        self,
+        session: bytes,
+        query: str,
+        names: Sequence[str],
+        most: int,
+        done: Callable[[MembersFound | HocketError], None],
+    ) -> None:
+        """See `Circle`."""
+        if len(self._finding) >= MAX_FOUND:
+            done(Unavailable("too many questions wait for members", "ask again"))
+            return
+        self._finding[session] = done
+        try:
+            self._link.send(FindMembers(session=session, query=query, names=list(names), most=most))
+        except HocketError as error:
+            del self._finding[session]
+            done(error)
+
+    def seat(self, session: bytes, member: FoundMember, take: Take) -> Peer:
+        """See `Circle`."""
+        self._check_key(member.name, member.key)
+        peer = self._peer(session, member.name, member.key, member.rtt_s)
+        self._led[session, member.name] = _Seat(peer, take)
+        return peer
+
+    def leave(self, session: bytes) -> None:
+        """See `Circle`."""
+        self._finding.pop(session, None)
+        for key in [key for key in self._led if key[0] == session]:
+            del self._led[key]
+
+    def _peer(self, session: bytes, name: str, key: bytes, rtt_s: float, channel: Channel | None = None) -> SealedPeer:
+        told = _TOLD if channel is not None else frozenset[DataClass]()
+        gate = PeerGate(self._egress, f"{name}, sealed", self._ledger, also=told)
+        return SealedPeer(name, session, key, rtt_s, self._own, self._link, gate, channel)
+
+    def _check_key(self, name: str, key: bytes) -> None:
+        if self._pins.check(name, key):
+            log.info("a device of the group is known from now on", device=name)
+
+    def _on_found(self, event: Received) -> None:
+        found = event.message
+        assert isinstance(found, MembersFound)
+        done = self._finding.pop(found.session, None)
+        if done is not None:
+            done(found)
+
+    # --- boxes
+
+    def _on_sealed(self, event: Received) -> None:
+        box = event.message
+        assert isinstance(box, Sealed)
+        try:
+            seat = self._led.get((box.session, box.member))
+            if seat is not None:
+                self._on_answer(seat, box)
+            else:
+                self._on_asked(box)
+        except (BadMessage, Forbidden) as error:
+            self._bad_boxes.note(device=box.member, error=str(error))
+
+    def _on_answer(self, seat: _Seat, box: Sealed) -> None:
+        text = _unsealed(seat.peer, box)
+        seat.take(_unpacked(text) if text else None)
+
+    def _on_asked(self, box: Sealed) -> None:
+        """Of a session that another device leads: an opening, or what comes behind one."""
+        peer = self._followed.get((box.session, box.member))
+        if peer is not None:
+            try:
+                text = _unsealed(peer, box)
+            except BadMessage:
+                self._on_opening(box)  # the leader may have begun anew
+            else:
+                self._openings.take(_unpacked(text), peer)
+        else:
+            self._on_opening(box)
+
+    def _on_opening(self, box: Sealed) -> None:
+        if len(box.payload) > MAX_BOX_BYTES:
+            raise BadMessage("a sealed box over the size limit")
+        channel, text = Channel.answering(self._own, box.payload, box.session)
+        self._check_key(box.member, channel.peer)
+        opening = _unpacked(text)
+        if not isinstance(opening, Begin) or opening.session != box.session:
+            raise BadMessage("a sealed session that does not begin with its opening")
+        peer = self._peer(box.session, box.member, channel.peer, opening.rtt_s, channel)
+        if not {box.member, ANYBODY} & {*self._egress.drafts_for}:
+            error = Forbidden(f"its owner lets no drafts leave for {box.member}")
+            peer.send_box(_packed(refused(error, opening.session, opening.epoch)))
+            return
+        self._followed = {key: each for key, each in self._followed.items() if self._openings.follows(*key)}
+        self._followed[box.session, box.member] = peer
+        peer.send_box(b"")
+        self._openings.take(opening, peer)
+
+    def _on_unreached(self, event: Received) -> None:
+        lost = event.message
+        assert isinstance(lost, Unreached)
+        seat = self._led.get((lost.session, lost.member))
+        if seat is not None:
+            seat.take(Unavailable(f"{lost.member} {lost.why}"))
+        elif self._followed.pop((lost.session, lost.member), None) is not None:
+            self._openings.drop(lost.session, lost.member)
+
+
+def _unsealed(peer: SealedPeer, box: Sealed) -> bytes:
+    if len(box.payload) > MAX_BOX_BYTES or peer.channel is None:
+        raise BadMessage("a sealed box that nobody expects")
+    text = peer.channel.unseal(box.payload)
+    peer.received_s = time.monotonic()
+    return text
+
+
+def _as_it_leaves(message: Message) -> Message:
+    """Documents by the names of their files alone: where they lie on this machine is nobody's business."""
+    if not isinstance(message, Sources):
+        return message
+    places = [msgspec.structs.replace(place, document=PurePath(place.document).name) for place in message.places]
+    return msgspec.structs.replace(message, places=places)
+
+
+def _packed(message: Message) -> bytes:
+    packed: bytes = msgpack.packb(wire.encode(message))
+    return packed
+
+
+def _unpacked(text: bytes) -> Message:
+    """Raises BadMessage."""
+    try:
+        frames = msgpack.unpackb(text, max_array_len=wire.MAX_FRAMES, max_bin_len=MAX_BOX_BYTES)
+    except (ValueError, msgpack.UnpackException) as error:
+        raise BadMessage("a sealed box without a message") from error
+    if not isinstance(frames, list) or not all(isinstance(frame, bytes) for frame in frames):
+        raise BadMessage("a sealed box without a message")
+    return wire.decode(frames)

@@ -12,9 +12,11 @@ import pytest
 from msgspec import structs
 from rich.console import Console
 
+from hocket_bus import pins
 from hocket_bus.errors import BadConfiguration, BadRequest, Busy, Cancelled, DeadlineExceeded, Unavailable
-from hocket_bus.keys import fingerprint
+from hocket_bus.keys import Keys, fingerprint
 from hocket_bus.messages import AggregationOutcome, Done, Origin
+from hocket_bus.sealing import SealingKey
 from hocket_tools import console
 from hocket_tools.commands.ask import _record
 from hocket_tools.main import app, run, status_of
@@ -369,3 +371,24 @@ def test_a_key_that_is_replaced_is_said_to_be(capsys: pytest.CaptureFixture[str]
         told = capsys.readouterr().out
         assert (f"laptop had another key, {fingerprint(first)}," in told) == replaced
         assert f"laptop {fingerprint(key)} is allowed" in told
+
+
+def test_keys_of_a_group_are_shown_and_forgotten(empty_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """This machine's where its own key is shown, pinned ones in the list, beside the ledger; no secret anywhere."""
+    assert run(["keys", "new"]) == 0
+    own = Keys(empty_home / "keys").own
+    assert f"in a group   {pins.fingerprint(SealingKey.of_secret(own.secret).public)}" in capsys.readouterr().out
+    assert run(["keys", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    (empty_home / "device.toml").write_text('[egress]\nledger = "kept/ledger.db"\n')
+    public = SealingKey.fresh().public
+    pins.Pins(empty_home / "kept" / "group-keys.toml").check("ben", public)
+    assert run(["keys", "list", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["name"], record["fingerprint"], record["pinned"]) == ("ben", pins.fingerprint(public), True)
+    assert run(["keys", "list"]) == 0
+    assert pins.fingerprint(public) in capsys.readouterr().out
+    assert run(["keys", "forget", "ben"]) == 0
+    assert "ben is forgotten" in capsys.readouterr().out
+    assert run(["keys", "forget", "ben"]) == 2
+    assert "see: hocket keys list" in one_line(capsys)

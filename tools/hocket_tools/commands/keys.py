@@ -43,10 +43,15 @@ def new(home: Home = None, at: At = "") -> None:
 
 @app.command(epilog="Example: hocket keys show --at tcp://server:7000")
 def show(home: Home = None, at: At = "") -> None:
-    """Print this machine's key, its fingerprint, and what to type on the other machine."""
+    """Print this machine's key, its fingerprint, and what to type on the other machine.
+
+    The fingerprint in a group is that of the key under which other devices seal what only this one may read.
+    """
     import platform
 
+    from hocket_bus import pins
     from hocket_bus.keys import Keys, fingerprint
+    from hocket_bus.sealing import SealingKey
 
     _check(at)
     own = Keys(_folder(home)).own
@@ -54,6 +59,7 @@ def show(home: Home = None, at: At = "") -> None:
     where = f" --at {at}" if at else ""
     typer.echo(f"key          {own.public}")
     typer.echo(f"fingerprint  {fingerprint(own.public)}")
+    typer.echo(f"in a group   {pins.fingerprint(SealingKey.of_secret(own.secret).public)}")
     typer.echo("On the other machine:")
     typer.echo(f"  hocket keys allow {name} '{own.public}'{where}")
 
@@ -108,34 +114,90 @@ def revoke(name: Annotated[str, typer.Argument(help="What that machine is called
     typer.echo(taken_over(home))
 
 
+@app.command(epilog="Example: hocket keys forget ben")
+def forget(
+    name: Annotated[str, typer.Argument(help="What that device of the group calls itself.")], home: Home = None
+) -> None:
+    """Forget the key that a device of the group was first seen with; its next one is taken in its place.
+
+    Compare fingerprints with its owner before: `hocket keys show` there, `hocket keys list` here.
+    """
+    from hocket_tools.pair.home import Home as Pair
+
+    Pair.find(home).pins().forget(name)
+    typer.echo(f"the key of {name} is forgotten; the next one that it shows is pinned")
+
+
 @app.command("list", epilog="Example: hocket keys list --json")
 def list_peers(
     home: Home = None, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
 ) -> None:
-    """The machines known here, and what each may do."""
+    """The machines known here, what each may do, and the devices of the group whose keys are pinned."""
+    from hocket_bus.keys import read_peers
+    from hocket_tools.pair.home import Home as Pair
+
+    peers = sorted(read_peers(_folder(home)).items())
+    pinned = sorted(Pair.find(home).pins().names().items())
+    if as_json:
+        typer.echo(json.dumps(_records(peers, pinned)))
+    else:
+        _show_peers(peers)
+        if pinned:
+            _show_pinned(pinned)
+
+
+def _records(peers: list[tuple[str, Peer]], pinned: list[tuple[str, bytes]]) -> list[dict[str, object]]:
+    from hocket_bus import pins
+    from hocket_bus.keys import fingerprint, listed
+
+    of_peers = [
+        {
+            "name": name,
+            "key": peer.key,
+            "fingerprint": fingerprint(peer.key),
+            "endpoint": peer.endpoint,
+            "may": listed(peer.rights).split(","),
+            "pinned": False,
+        }
+        for name, peer in peers
+    ]
+    of_group = [
+        {
+            "name": name,
+            "key": public.hex(),
+            "fingerprint": pins.fingerprint(public),
+            "endpoint": "",
+            "may": [],
+            "pinned": True,
+        }
+        for name, public in pinned
+    ]
+    return [*of_peers, *of_group]
+
+
+def _show_peers(peers: list[tuple[str, Peer]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from hocket_bus.keys import fingerprint, listed, read_peers
+    from hocket_bus.keys import fingerprint, listed
     from hocket_tools import console
 
-    peers = sorted(read_peers(_folder(home)).items())
-    if as_json:
-        records = [
-            {
-                "name": name,
-                "key": peer.key,
-                "fingerprint": fingerprint(peer.key),
-                "endpoint": peer.endpoint,
-                "may": listed(peer.rights).split(","),
-            }
-            for name, peer in peers
-        ]
-        typer.echo(json.dumps(records))
-        return
     table = Table("name", "fingerprint", "may", "reached at")
     for name, peer in peers:
         table.add_row(name, fingerprint(peer.key), listed(peer.rights), Text(peer.endpoint or "-"))
+    console.out().print(table)
+
+
+def _show_pinned(pinned: list[tuple[str, bytes]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from hocket_bus.pins import fingerprint
+    from hocket_tools import console
+
+    table = Table("device of the group", "fingerprint in a group")
+    for name, public in pinned:
+        table.add_row(Text(name), fingerprint(public))
     console.out().print(table)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ from hocket_bus.private import private_folder, write_whole
 from hocket_tools.pair.hints import home_flag
 from hocket_tools.settings import Value, commented, toml
 from hocket_tools.text_file import TextFile
+
+if TYPE_CHECKING:
+    from hocket_bus.pins import Pins
 
 _BEFORE = {"keys", "logs", "models", "profiles", "run", "up.lock"}  # what is made in a pair's folder before it is one
 NAMES = ("cloud-retrieval", "device-retrieval", "cloud", "device")
@@ -105,6 +108,13 @@ class Home:
             text = f"{self.config('device')}: no ledger is kept"
             raise BadConfiguration(text, f'add under [egress]: ledger = "{_LEDGER}"')
         return Path(ledger)
+
+    def pins(self) -> Pins:
+        """The keys of other devices that this one has pinned; none where there is no device, or no ledger."""
+        from hocket_bus.pins import Pins
+
+        ledger = self._text("device", "egress.ledger") if self.config("device").exists() else ""
+        return Pins.beside(Path(path_from(self.at, ledger)) if ledger else None)
 
     def decisions(self, side: str) -> Path:
         """The file of a side's decision records. Raises BadConfiguration where none is kept."""

@@ -160,6 +160,7 @@ class Options(TypedDict, total=False):
     ignore_eos: bool
     require_cloud: bool  # rather an error than an answer of the device alone
     alone: bool
+    members: str | tuple[str, ...]  # devices of the group that are to draft along, in the modes graph and auto
     to: Writer  # who is to write a dispatched answer: device, cloud, server; empty: whoever is faster or cheaper
     pace: float  # tokens a second at which they are handed out evenly; 0: as they come
     own: dict[str, bool | int | float | str]  # options of a mode that is none of these four, by name
@@ -191,13 +192,16 @@ def ask_message(
     ignore_eos: bool = False,
     require_cloud: bool = False,
     alone: bool = False,
+    members: str | tuple[str, ...] = (),
     to: Writer = DISPATCHED.to,
     pace: float = DISPATCHED.pace,
     own: Mapping[str, bool | int | float | str] = MappingProxyType({}),
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
     """An Ask ready to send, by `Options`; no seed means a random one. Raises BadRequest for values out of range."""
-    aggregated = AggregationOptions(method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone)
+    aggregated = AggregationOptions(
+        method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone, members=_listed(members)
+    )
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -207,7 +211,7 @@ def ask_message(
         sampling=_sampling(temperature, top_p, seed, max_tokens, logprobs),
         task=task,
         documents=documents,
-        within=[within] if within and isinstance(within, str) else list(within),
+        within=_listed(within),
         unknown=unknown,
         shares=shares,
         asker=asker,
@@ -216,6 +220,11 @@ def ask_message(
         deadline_s=deadline_s,
     )
     return _in_range(ask, pace)
+
+
+def _listed(names: str | tuple[str, ...]) -> list[str]:
+    """One, several or none."""
+    return [names] if names and isinstance(names, str) else list(names)
 
 
 def _sampling(temperature: float, top_p: float, seed: int | None, max_tokens: int, logprobs: int | None) -> Sampling:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 
 import msgspec
@@ -15,11 +16,14 @@ import msgspec
 from hocket_bus.errors import BadRequest, HocketError
 from hocket_bus.messages import AggregationOptions, Ask, GateDecision, Message, Passages
 
+from .aggregation.leader_terms import options_of
 from .aggregation.mode import AggregationMode
+from .aggregation.settings import GroupSettings
 from .graph import calibration_file
 from .graph.gates import AnswersGate, EvidenceGate, Gate
 from .graph.settings import GateSettings
 from .monitoring.counters import Counters
+from .serving.circle import Circle
 from .serving.follow_up import search_text
 from .serving.mode import Facts, Peer, Session, question_of
 from .serving.reply import Reply, late
@@ -31,20 +35,34 @@ REQUIRED = "the cloud is required"
 NO_OTHER_SIDE = GateDecision(decision="home", metric=0.0, threshold=0.0, reason="there is no cloud to ask")
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The other devices, and how they take part; there are none without a circle."""
+
+    settings: GroupSettings
+    circle: Callable[[], Circle | None]
+
+
 class GraphMode:
     """Every question goes beyond home, in an aggregation's session."""
 
     name = "graph"
 
-    def __init__(self, aggregation: AggregationMode, services: Services) -> None:
+    def __init__(self, aggregation: AggregationMode, services: Services, group: Group) -> None:
         self._aggregation = aggregation
         self._services = services
+        self._group = group
 
     def check(self, ask: Ask) -> None:
-        """As an aggregation's; nobody is asked alone here."""
-        self._aggregation.check(ask)
-        if isinstance(ask.options, AggregationOptions) and ask.options.alone:
+        """As an aggregation's; nobody is asked alone here, and who is named drafts along."""
+        options = options_of(ask)
+        self._aggregation.check(msgspec.structs.replace(ask, options=msgspec.structs.replace(options, members=[])))
+        if options.alone:
             raise BadRequest(f"the mode {self.name} asks others, too", "ask alone in the mode aggregation")
+        if len(set(options.members)) < len(options.members):
+            raise BadRequest("a member is named twice", "name each once")
+        if self._drafts(ask) and options.method != "coupled":
+            raise BadRequest(f"a group's drafts are not aggregated by {options.method}", "leave the method out")
 
     def rows(self, ask: Ask) -> int:
         """As an aggregation's."""
@@ -53,7 +71,18 @@ class GraphMode:
     def begin(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
         """Lead an aggregation in which the cloud reads what devices know."""
         reply.route = Route(None, home=False, why=ALWAYS)
-        return self._aggregation.begin(ask, reply, peer, escalates=True)
+        return self._beyond(ask, reply, peer)
+
+    def _drafts(self, ask: Ask) -> bool:
+        """Whether other devices send drafts for it."""
+        return bool(ask.documents) and (self._group.settings.with_ != "passages" or bool(options_of(ask).members))
+
+    def _beyond(self, ask: Ask, reply: Reply, peer: Peer | None) -> Session:
+        """With others: their drafts, or their passages, which the cloud reads."""
+        circle = self._group.circle()
+        if peer is None or circle is None or not self._drafts(ask):
+            return self._aggregation.begin(ask, reply, peer, escalates=True)
+        return self._aggregation.begin_group(ask, reply, peer, circle, self._group.settings)
 
 
 class AutoMode(GraphMode):
@@ -61,8 +90,8 @@ class AutoMode(GraphMode):
 
     name = "auto"
 
-    def __init__(self, aggregation: AggregationMode, services: Services, settings: GateSettings) -> None:
-        super().__init__(aggregation, services)
+    def __init__(self, aggregation: AggregationMode, services: Services, group: Group, settings: GateSettings) -> None:
+        super().__init__(aggregation, services, group)
         self._settings = settings
         self._calibration = calibration_file.load(settings.calibration)
 
@@ -73,7 +102,7 @@ class AutoMode(GraphMode):
             home = gate.decision == "home" and not _requires_cloud(ask)
             reply.route = Route(gate, home=home, why=gate.reason if home or gate.decision != "home" else REQUIRED)
             reply.ask = _alone(ask) if home else ask
-            return self._aggregation.begin(reply.ask, reply, peer, escalates=not home)
+            return self._aggregation.begin(reply.ask, reply, peer) if home else self._beyond(reply.ask, reply, peer)
 
         gating = Gating(ask, reply, self._services, self._gate(), decided)
         gating.start(self._settings.passages, there=peer is not None)

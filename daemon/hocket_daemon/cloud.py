@@ -18,6 +18,7 @@ from .engine.generators.generator import TextGenerator
 from .engine.generators.openai import open_server
 from .engine.settings import Engine
 from .graph.federation import Federation
+from .graph.relay import Relay
 from .parts import PRODUCT, Parts
 from .privacy.egress import EgressSettings
 from .serving.gatherer import Gatherer
@@ -48,11 +49,13 @@ class CloudDaemon(Daemon):
             self.services.counters,
             lambda name: not over_tcp or self.bus.lets_in(name),
         )
+        self._relay = Relay(self._federation.members, self.server, self.services.retrieval, self.services.counters)
         return self._federation
 
     def connect(self) -> None:
         """Take what devices send."""
         self._federation.add_to(self.at_server)
+        self._relay.add_to(self.at_server)
         self.duties.append(self._federation)
         self.board.add(facts=[self._federation.facts], metrics=[self._federation.metrics])
         openings = Openings(self.services, self.server, self.sessions, self.modes.peers, self.check_taking)
@@ -74,6 +77,7 @@ class CloudDaemon(Daemon):
     def on_end(self, event: Greeted | Gone) -> None:
         """Know which devices are connected."""
         self._federation.on_end(event)
+        self._relay.on_end(event)
         if isinstance(event, Gone):
             self._devices.pop(event.route, None)
         elif event.hello.role == "device":

@@ -50,6 +50,7 @@ from .privacy.history import History, HistoryPolicy
 from .profiling.decode_times import Profiling
 from .serving.admission import Admission
 from .serving.background import Background
+from .serving.circle import Circle
 from .serving.decisions import Decisions
 from .serving.explaining import Explaining
 from .serving.gatherer import Gatherer
@@ -113,6 +114,7 @@ class Daemon:
         self._comes_first = False  # the bus runs in real time
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
+        self.circle: Circle | None = None  # the other devices of the group
         self.peer: Callable[[], Peer | None] = _nobody  # the other side for a client's question
         self.duties: list[Duty] = []  # what a side does beside answering
         self._opened = ExitStack()  # closed in reverse order
@@ -151,7 +153,7 @@ class Daemon:
             history=self.history,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
-        self.modes = modes(self.services, settings, self._parts)
+        self.modes = modes(self.services, settings, self._parts, lambda: self.circle)
         self.sessions = Sessions(self.services.admission, self._silence_s, self._explaining.keep)
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes

@@ -13,10 +13,13 @@ from hocket_bus import config, log, paths
 from hocket_bus.endpoints import check_endpoint
 from hocket_bus.errors import BadConfiguration, HocketError, ProtocolError, Unavailable
 from hocket_bus.faults import error_message
-from hocket_bus.keys import Keys
+from hocket_bus.keys import Keys, exist
 from hocket_bus.messages import End, Hello, LinkSwitched, Message, SwitchLink
+from hocket_bus.pins import Pins
+from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
 
+from .aggregation.mode import AggregationMode
 from .config import DeviceSettings
 from .daemon import Daemon
 from .engine.catalog.engines import open_model
@@ -32,11 +35,14 @@ from .parts import PRODUCT, Parts
 from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.link_switch import CUT, LinkSwitch
 from .profiling.decode_times import link_fact, network_facts
-from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
+from .serving.cluster import CloudLink, Cluster, ClusterPeer, NowPeer, OnPeer
 from .serving.mode import Peer
+from .serving.openings import Openings
 from .serving.peers import Unlinked
+from .serving.sealed_circle import SealedCircle
 from .serving.services import Services
 
+SILENCE_S = 30.0  # of another device, behind which a session that it leads is freed
 logger = structlog.get_logger(__name__)
 
 
@@ -51,11 +57,17 @@ class DeviceDaemon(Daemon):
         self._switch = LinkSwitch(Path(settings.egress.ledger) if settings.egress.ledger else None)
         self._members: MemberList | None = None  # as last read
         self._missed: dict[str, str] = {}  # why the cloud was not there last, as it was logged, by endpoint
+        self._sealing_key = _sealing_key(settings)
         if settings.cloud not in ("", BY_LIST):
             check_endpoint(settings.cloud)
         server_of(settings.server)  # a wrong one is told before a model is loaded
         super().__init__(
-            settings, "device", parts, shares_drafts=settings.egress.drafts, history=settings.egress.history
+            settings,
+            "device",
+            parts,
+            shares_drafts=settings.egress.drafts,
+            silence_s=SILENCE_S,
+            history=settings.egress.history,
         )
 
     def connect(self) -> None:
@@ -75,6 +87,8 @@ class DeviceDaemon(Daemon):
             minimum=self.settings.aggregation.min_evidence,
         )
         self._graph.add_to(self.at_server, self.at_peer)
+        if self.cluster.links:
+            self.circle = self._open_circle()
         self.duties.append(self._graph)
         name, why = composing(self._own_settings, self.services.model)
         services = self._composing(name, why)
@@ -89,6 +103,15 @@ class DeviceDaemon(Daemon):
         )
         self.board.add(facts=[self._composition.facts], metrics=[self._composition.metrics])
         self.board.add(facts=[self._graph.facts], metrics=[self._graph.metrics])
+
+    def _open_circle(self) -> SealedCircle:
+        """Where other devices of the group are met."""
+        aggregation = {AggregationMode.name: self.modes.peers[AggregationMode.name]}
+        openings = Openings(self.services, self.server, self.sessions, aggregation, self.check_taking)
+        pins, link = Pins.beside(self.ledger.path), NowPeer(self.cluster)
+        circle = SealedCircle(self._sealing_key, pins, link, openings, self._egress, ledger=self.ledger)
+        circle.add_to(self.at_peer)
+        return circle
 
     def _composing(self, name: str, why: str) -> Services:
         """The services of texts that are composed: a model and a thread of their own, where a model is named."""
@@ -138,7 +161,12 @@ class DeviceDaemon(Daemon):
             self.bus.hang_up(gone.link, Unavailable(f"{gone.link.endpoint} is not for this device any more"))
 
     def _dialled(self, member: CloudMember) -> Link:
-        hello = Hello(role="device", tokenizer=self.services.model.fingerprint, name=self.settings.name)
+        hello = Hello(
+            role="device",
+            tokenizer=self.services.model.fingerprint,
+            name=self.settings.name,
+            sealing_key=self._sealing_key.public,
+        )
         gate = PeerGate(self._egress, member.endpoint, self.ledger)
         link = self.bus.dial(member.endpoint, hello, gate=gate, takes=self.at_peer, key=member.key)
         if self._switch.is_cut:
@@ -252,6 +280,12 @@ class DeviceDaemon(Daemon):
         link = self.cluster.peer().link
         sent["link_cut"] = float(self._switch.is_cut)
         return sent | ({"rtt_s": link.rtt_s, "rtt_average_s": link.round_trip.average} if link.up else {})
+
+
+def _sealing_key(settings: DeviceSettings) -> SealingKey:
+    """That of this machine's key; one for as long as the daemon runs where it needs none, as on ipc."""
+    folder = Path(settings.keys) if settings.keys else paths.keys()
+    return SealingKey.of_secret(Keys(folder).own.secret) if exist(folder) else SealingKey.fresh()
 
 
 def _fact(link: Link) -> str:

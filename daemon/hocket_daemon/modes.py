@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -12,8 +12,8 @@ from hocket_bus.sockets import Server
 
 from .aggregation.leader_terms import options_of
 from .aggregation.mode import AggregationMode
-from .aggregation.settings import AggregationSettings
-from .auto import AutoMode, GraphMode
+from .aggregation.settings import AggregationSettings, GroupSettings
+from .auto import AutoMode, GraphMode, Group
 from .composition.mode import CompositionMode
 from .composition.model_choice import SMALL, ModelChoice, chosen
 from .composition.service import ComposingDaemon, CompositionService
@@ -25,6 +25,7 @@ from .engine.language_model import LanguageModel
 from .engine.settings import AUTO
 from .graph.settings import GateSettings
 from .parts import Parts
+from .serving.circle import Circle
 from .serving.mode import Asks, Peer, Peers, Reports, Session
 from .serving.reply import Reply
 from .serving.services import Services
@@ -40,8 +41,9 @@ class Modes:
     reports: Sequence[Reports]
 
 
-def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
-    """The modes of a daemon."""
+def modes(services: Services, settings: DaemonSettings, parts: Parts, circle: Callable[[], Circle | None]) -> Modes:
+    """The modes of a daemon; `circle` are the other devices of its group, where it has any."""
+    group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), circle)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
 
@@ -55,8 +57,8 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts) -> Modes:
         aggregation,
         dispatch,
         CompositionMode(services, _generator(settings)),
-        GraphMode(aggregation, services),
-        AutoMode(aggregation, services, gate),
+        GraphMode(aggregation, services, group),
+        AutoMode(aggregation, services, group, gate),
     ]
     return Modes(
         {mode.name: mode for mode in made if isinstance(mode, Asks)},

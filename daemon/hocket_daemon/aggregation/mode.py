@@ -31,15 +31,17 @@ from hocket_bus.messages import (
 )
 
 from ..engine.runtime.sequences import rows_of
+from ..serving.circle import Circle
 from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
 from ..serving.services import Services
 from .follower import Follower
+from .group_leader import GroupLeader, Invited
 from .leader import Leader
 from .leader_terms import LeaderTerms, options_of
 from .partner import Waits
 from .schedule import Scheduler
-from .settings import AggregationSettings
+from .settings import AggregationSettings, GroupSettings
 from .steering import guard
 
 Dispatched = Callable[[Ask, Reply, Peer | None, bool], Session]  # the last: whether other devices may be asked
@@ -82,6 +84,8 @@ class AggregationMode:
                 raise BadRequest(f"unknown {what} '{value[:50]}'", f"use one of: {', '.join(known)}")
         if options.alone and options.require_cloud:
             raise BadRequest("alone and require_cloud exclude each other", "choose one")
+        if options.members:
+            raise BadRequest("other devices take part in the modes graph and auto alone", "add: --mode graph")
 
     def rows(self, ask: Ask) -> int:
         """One for each passage, and one for the question alone where passages are set against it."""
@@ -99,10 +103,28 @@ class AggregationMode:
                 reply.notice(f"{why}: one side writes this answer, and not both")
             return self._dispatched(ask, reply, peer, escalates)
 
+        leader = Leader(self._services, reply, peer, self._terms(ask, escalates=escalates), self._scorer)
+        leader.start()
+        return leader
+
+    def begin_group(self, ask: Ask, reply: Reply, cloud: Peer, circle: Circle, settings: GroupSettings) -> Session:
+        """Lead a session in which other devices draft along, as in `graph`. Raises BadRequest."""
+        names = options_of(ask).members
+        remote = self._remote(cloud if settings.cloud else None)
+        if remote is not None:
+            why = f"the {remote}'s model is a server, which tells no probabilities"
+            raise BadRequest(f"{why}, so a group cannot answer together", "set with = passages under [group]")
+        invited = Invited(circle, cloud, names, settings)
+        terms = self._terms(ask, escalates=settings.with_ == "both")
+        leader = GroupLeader(self._services, reply, terms, invited, self._scorer)
+        leader.start()
+        return leader
+
+    def _terms(self, ask: Ask, *, escalates: bool) -> LeaderTerms:
         def agreed(scorer: str) -> None:
             self._scorer = scorer
 
-        terms = LeaderTerms(
+        return LeaderTerms(
             self._waits,
             self._scheduler,
             self._settings.min_evidence,
@@ -110,9 +132,6 @@ class AggregationMode:
             lambda scorer: self._opening(ask, scorer, escalates=escalates),
             agreed,
         )
-        leader = Leader(self._services, reply, peer, terms, self._scorer)
-        leader.start()
-        return leader
 
     def _remote(self, peer: Peer | None) -> Side | None:
         """The side whose model is a server."""

@@ -75,9 +75,7 @@ class Relay:
             ranked = [best[name] for name in dict.fromkeys(match.device for match in outcome.matches)]
             self._send_found(route, asked, ranked, [])
 
-    def _send_found(
-        self, route: bytes, asked: FindMembers, ranked: Sequence[Matching], notices: Sequence[str]
-    ) -> None:
+    def _send_found(self, route: bytes, asked: FindMembers, ranked: Sequence[Matching], notices: Sequence[str]) -> None:
         """The first of them that are there; who is not is named."""
         found, why_not = list[FoundMember](), list(notices)
         for match in ranked:

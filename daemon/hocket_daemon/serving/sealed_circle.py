@@ -107,6 +107,7 @@ class SealedCircle:
         link: Peer,
         openings: Openings,
         egress: EgressSettings,
+        *,
         ledger: Ledger,
     ) -> None:
         """`openings` takes what other devices open here."""

@@ -45,6 +45,14 @@ Within = Annotated[
         "--in", metavar="PATH", help="Read this folder, or document, alone; repeatable. The cloud reads as ever."
     ),
 ]
+With = Annotated[
+    str,
+    typer.Option(
+        "--with",
+        metavar="NAMES",
+        help="Let these devices of the group draft along, sealed: ben,anna; in the mode graph, which this chooses.",
+    ),
+]
 Known = Annotated[
     Literal["say", "mark", "answer"],
     typer.Option(help="Where nothing found is about the question: say so, mark the answer, or answer all the same."),
@@ -84,6 +92,7 @@ def ask(
     require_cloud: Annotated[
         bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
     ] = False,
+    members: With = "",
     to: To = "",
     pace: Annotated[
         float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
@@ -104,10 +113,11 @@ def ask(
     from hocket_tools import console
     from hocket_tools.pair.meant import folders_named, meant
 
-    way = "dispatch" if to and mode == ASKED.mode else mode
+    way = mode if mode != ASKED.mode else "dispatch" if to else "graph" if members else mode
     options: dict[str, Any] = {"mode": way, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
+    options |= {"members": tuple(name.strip() for name in members.split(",") if name.strip())}
     options |= {"stop": tuple(stop or ()), "to": to, "within": folders_named(within), "unknown": unknown}
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)

@@ -81,14 +81,19 @@ def opened(documents: dict[str, list[str]], **device: object) -> Iterator[Client
 
 
 def answers(
-    client: Client, questions: Sequence[str], numbers: Sequence[int], method: str, temperature: float
+    client: Client,
+    questions: Sequence[str],
+    numbers: Sequence[int],
+    method: str,
+    temperature: float,
+    mode: str = "aggregation",
 ) -> list[list[int]]:
     """The token ids of these questions' answers, some asked at once."""
     ids: list[list[int]] = []
     for first in range(0, len(numbers), AT_ONCE):
         streams = [
             client.ask(
-                questions[n], aggregation=method, temperature=temperature, top_p=1.0 if n % 2 else 0.9, seed=4000 + n,
+                questions[n], mode=mode, aggregation=method, temperature=temperature, top_p=1.0 if n % 2 else 0.9, seed=4000 + n,
                 weights="dynamic", max_tokens=20, ignore_eos=n % 3 == 0, documents=1 + n % 2, require_cloud=True,
                 deadline_s=WAIT_S,
             )

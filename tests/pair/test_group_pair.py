@@ -1,4 +1,4 @@
-"""Devices of a group that write one answer in running daemons: who takes part, what leaves, and what a reader is told."""
+"""Devices of a group that write one answer in running daemons: who takes part, what leaves, what a reader is told."""
 
 from __future__ import annotations
 

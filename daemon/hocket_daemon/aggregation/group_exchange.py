@@ -27,7 +27,7 @@ class GroupExchange(Exchange):
     """The asked device's half of the exchange with all members."""
 
     def __init__(self, terms: SessionTerms, most_say: float) -> None:
-        """`most_say`, in (0, 1], bounds the share of any one member."""
+        """`most_say`, in (0, 1], bounds the share of any one of several members; one alone is as in a pair."""
         super().__init__("device", replace(terms, shares_drafts=False))
         self.present: set[str] = set()  # whose drafts the next step has or waits for
         self.doubted: set[str] = set()  # who may have steered the answer, which goes on with them
@@ -85,7 +85,7 @@ class GroupExchange(Exchange):
         drafts = {LEADER: own} | {name: self._drafts[name][step] for name in sorted(self.present)}
         more = self._advantages(drafts)
         logs = [None if draft.log_h is None else draft.log_h + more[name] for name, draft in drafts.items()]
-        shares = etas(logs, self._most_say)
+        shares = etas(logs, self._most_say if len(drafts) > 2 else 1.0)
         return [(name, eta, draft) for (name, draft), eta in zip(drafts.items(), shares, strict=True)]
 
     def _advantages(self, names: Iterable[str]) -> dict[str, float]:

@@ -44,7 +44,7 @@ from .drafting_leader import DraftingLeader
 from .group_dialogue import GroupDialogue
 from .group_member import GroupMember, Patience
 from .group_summary import of_members
-from .leader_terms import LeaderTerms
+from .leader_terms import LeaderTerms, options_of
 from .settings import GroupSettings
 
 _FINDING = "?"  # takes a member's place until it is known who the members are
@@ -159,6 +159,11 @@ class GroupLeader(DraftingLeader):
         exchange.present = {name for name, seat in self._seats.items() if seat.member.awaited}
         if self._find_by_s < inf:
             exchange.present.add(_FINDING)
+        if options_of(self._reply.ask).require_cloud and not exchange.present:
+            self.fail(
+                Unavailable("nobody else takes part", "ask without --require-cloud to let this side answer alone")
+            )
+            return
         self._look()
         if not self.closed:
             self.act(self._dialogue.advance())
@@ -177,10 +182,11 @@ class GroupLeader(DraftingLeader):
             self._check_documents()
 
     def _leave(self, name: str, why: str) -> None:
-        """Do without a member for the rest of this answer; the reader is told why."""
+        """Do without a member for the rest of this answer; the reader is told why, if he need know."""
         self._seats[name].member.on_gone()
         self._send(name, self._farewell("left"))
-        self._reply.notice(f"{name} {why}: the answer goes on without it")
+        if why:
+            self._reply.notice(f"{name} {why}: the answer goes on without it")
 
     # --- events
 
@@ -234,7 +240,7 @@ class GroupLeader(DraftingLeader):
             for line in self._reply.route.receive(ready):
                 self._reply.notice(line)
         if self._begin.documents and not ready.documents:
-            self._leave(name, "has no documents")
+            self._leave(name, "" if name == CLOUD else "has no documents about it")
         elif own is not None and own.passages and self._begin.weights != "off" and own.scorer != ready.scorer:
             self._terms.agreed(next((each for each in own.scorers if each in ready.scorers), ""))
             self._leave(name, "scores relevance in another way")

@@ -1,0 +1,298 @@
+"""A group on a simulated star of links, driven by the code that daemons run, and the reference for its tokens."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from simulation import VOCABULARY, model
+
+from hocket_bus import messages as wire
+from hocket_bus.messages import Begin, Prompt, Sampling
+from hocket_bus.wire import decode, encode
+from hocket_daemon.aggregation.dialogue import Dialogue, Effects
+from hocket_daemon.aggregation.group_dialogue import GroupDialogue
+from hocket_daemon.aggregation.group_member import GroupMember, Patience
+from hocket_daemon.aggregation.likelihood_ratio import advantages, steps_of
+from hocket_daemon.aggregation.sampler import etas, mixture
+from hocket_daemon.engine.sampling.distribution import Distribution, truncate
+from hocket_daemon.engine.sampling.drawing import Rule, draw
+
+LEADER = ""
+MOST_SAY = 0.8
+PATIENCE = Patience(0.3, 0.6)
+
+
+def law(name: str, salt: int, prefix: list[int]) -> Distribution:
+    """A party's distribution: all half agree."""
+    if name == LEADER:
+        return model("device", salt, prefix)
+    common = np.random.default_rng([salt, 7, *prefix]).normal(size=VOCABULARY)
+    own = np.random.default_rng([salt, 100 + sum(name.encode()), *prefix]).normal(size=VOCABULARY)
+    weights = np.exp(1.5 * common + own)
+    return truncate(weights / weights.sum(), 0.98)
+
+
+def log_h(name: str, salt: int) -> float:
+    return float(np.random.default_rng([salt, 50 + sum(name.encode())]).normal())
+
+
+def likelihoods(name: str, salt: int) -> np.ndarray:
+    return -np.random.default_rng([salt, 60 + sum(name.encode())]).exponential(2.0, size=9)
+
+
+def reference(begin: Begin, salt: int, roster: list[tuple[str, ...]]) -> list[int]:
+    """One process that holds all distributions, relative to who took part in each step."""
+    rule = Rule(begin.sampling.seed, begin.sampling.temperature, begin.sampling.top_p)
+    ids: list[int] = []
+    for step, members in enumerate(roster):
+        names = [LEADER, *members]
+        more = advantages([steps_of(likelihoods(name, salt)) for name in names]) if members else [0.0]
+        most = MOST_SAY if len(members) > 1 else 1.0  # one alone is as the other side of a pair
+        shares = etas([log_h(name, salt) + by for name, by in zip(names, more, strict=True)], most)
+        parts = [(share, law(name, salt, ids)) for name, share in zip(names, shares, strict=True)]
+        ids.append(draw(rule, step, *(mixture(parts) if members else (parts[0][1].ids, parts[0][1].probabilities))))
+    return ids
+
+
+@dataclass
+class Far:
+    """A member at its own machine, and the link to it."""
+
+    name: str
+    decode_s: float
+    delay_s: float
+    dialogue: Dialogue | None = None  # none before an opening came, and behind a restart
+    busy: bool = False
+    up: bool = True
+    life: int = 0
+    arrival: dict[str, float] = field(default_factory=lambda: {"there": 0.0, "here": 0.0})
+
+
+class GroupWorld:
+    """The asked device with its members; links have delays, lose what is under way when they break, and heal."""
+
+    def __init__(self, seed: int, members: int, *, breaks: bool = False) -> None:
+        rng = self.rng = random.Random(seed)
+        self.salt, self.breaks = seed, breaks
+        self.begin = Begin(
+            session=seed.to_bytes(16, "big"),
+            epoch=0,
+            prompt=Prompt(query=""),
+            task="answer",
+            documents=2,
+            eos=[3] if rng.random() < 0.5 else [],
+            sampling=Sampling(
+                seed=rng.getrandbits(64),
+                temperature=rng.choice([0.0, 0.7, 1.0]),
+                top_p=rng.choice([0.9, 1.0]),
+                max_tokens=rng.randint(5, 30),
+            ),
+            method="coupled",
+            weights="likelihood",
+            reweigh_every=1,
+            relevance_temperature=0.05,
+            wire_mass=0.98,
+        )
+        self.leader = GroupDialogue(self.begin, guard="off", most_say=MOST_SAY, vocabulary=VOCABULARY)
+        self.leader.add_likelihoods(likelihoods(LEADER, seed))
+        self.leader.exchange.window = rng.randint(1, 8)
+        self.decode_s, self.busy, self.ids = rng.uniform(0.001, 0.05), False, list[int]()
+        names = [f"m{at}" for at in range(members)]
+        delay = rng.choice([0.0, 0.01, 0.15])
+        self.far = {name: Far(name, rng.uniform(0.001, 0.05), delay * rng.uniform(0.2, 1.5)) for name in names}
+        self.near: dict[str, GroupMember] = {}
+        self.now, self.events, self.order = 0.0, [], itertools.count()
+        for name in names:
+            late_s = rng.uniform(0.0, 1.0) if breaks and rng.random() < 0.3 else 0.0  # found later than others
+            self.at(late_s, lambda name=name: self.invite(name))
+        if breaks:
+            for name in names:
+                for start in sorted(rng.uniform(0, 1.5) for _ in range(rng.randint(0, 3))):
+                    self.at(start, lambda name=name: self.break_link(name))
+
+    def at(self, time_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self.events, (time_s, next(self.order), action))
+
+    def run(self) -> None:
+        self.work_near()
+        while not self.leader.exchange.ended:
+            due_s = min((each.due_s for each in self.near.values()), default=np.inf)
+            assert self.events or due_s < np.inf, "deadlock: nothing left to happen and the answer is not complete"
+            if self.events and self.events[0][0] <= due_s:
+                self.now, _, action = heapq.heappop(self.events)
+                action()
+            else:
+                self.now = max(self.now, due_s)
+                self.tick()
+            assert self.now < 600, "the exchange does not come to an end"
+
+    # --- the asked device, as GroupLeader carries it out
+
+    def invite(self, name: str) -> None:
+        self.near[name] = GroupMember(PATIENCE, 2 * self.far[name].delay_s, self.now)
+        self.open(name)
+        self.changed()
+
+    def open(self, name: str) -> None:
+        behind = self.leader.open(name)
+        begin = msgspec.structs.replace(self.begin, epoch=self.leader.epoch_of(name))
+        for message in (begin, *behind):
+            self.send(name, "there", message)
+
+    def changed(self) -> None:
+        self.leader.exchange.present = {name for name, each in self.near.items() if each.awaited}
+        self.take_near(self.leader.advance())
+
+    def take_near(self, effects: Effects) -> None:
+        self.ids += [each.token for each in effects.confirmed]
+        if effects.confirmed:
+            for name, each in self.near.items():
+                if each.state != "gone":
+                    self.send(name, "there", self.leader.word(name, effects.confirmed[0].step))
+        lacking = self.leader.exchange.lacking()
+        for name, each in self.near.items():
+            each.on_lacking(self.now, name in lacking)
+        self.work_near()
+
+    def work_near(self) -> None:
+        exchange = self.leader.exchange
+        step = exchange.next_step()
+        if self.busy or step is None:
+            return
+        self.busy, prefix, ids = True, exchange.drafted.digest, list(exchange.drafted.ids)
+
+        def done() -> None:
+            self.busy = False
+            drawn = law(LEADER, self.salt, ids)
+            self.take_near(self.leader.own(step, prefix, drawn, log_h(LEADER, self.salt), self.decode_s))
+
+        self.at(self.now + self.decode_s * self.rng.uniform(0.5, 1.5), done)
+
+    def tick(self) -> None:
+        for name, each in self.near.items():
+            if each.tick(self.now) == "ask anew":
+                self.open(name)
+        self.changed()
+
+    def hear(self, name: str, message: wire.Message) -> None:
+        """A message of a member's."""
+        if isinstance(message, wire.Subscribed):  # stands for the empty box: it takes part, and reads
+            self.near[name].on_sign(self.now)
+        elif not self.leader.is_current(name, message):  # type: ignore[arg-type]
+            return
+        elif isinstance(message, wire.Sync):
+            self.send(name, "there", self.leader.word(name, 0))
+        elif isinstance(message, wire.Ready):
+            self.near[name].on_ready()
+            self.changed()
+        elif isinstance(message, wire.Draft):
+            self.take_near(self.leader.draft(name, message))
+
+    # --- the members, as Follower carries it out
+
+    def receive(self, name: str, message: wire.Message) -> None:
+        far = self.far[name]
+        if isinstance(message, Begin):
+            if far.dialogue is None:
+                far.dialogue = Dialogue("cloud", message, vocabulary=VOCABULARY)
+                far.dialogue.add_likelihoods(likelihoods(name, self.salt))
+                far.dialogue.exchange.window = self.rng.randint(1, 8)
+                self.send(name, "here", wire.Subscribed())
+                self.at(self.now + self.rng.uniform(0.0, 0.2), lambda life=far.life: self.read(name, life))
+            elif message.epoch >= far.dialogue.epoch:
+                self.ready(name)
+        elif far.dialogue is not None:
+            self.take_far(name, far.dialogue.receive(message))  # type: ignore[arg-type]
+
+    def read(self, name: str, life: int) -> None:
+        if self.far[name].life == life:
+            self.ready(name)
+            self.work_far(name)
+
+    def ready(self, name: str) -> None:
+        dialogue = self.far[name].dialogue
+        assert dialogue is not None
+        said = wire.Ready(
+            session=self.begin.session,
+            epoch=dialogue.epoch,
+            documents=2,
+            best=0.5,
+            scorer="",
+            scorers=[],
+            retrieval_s=0.0,
+            prefill_s=0.0,
+        )
+        self.send(name, "here", said)
+
+    def take_far(self, name: str, effects: Effects) -> None:
+        for message in effects.send:
+            self.send(name, "here", message)
+        self.work_far(name)
+
+    def work_far(self, name: str) -> None:
+        far = self.far[name]
+        dialogue = far.dialogue
+        if dialogue is None or far.busy or (step := dialogue.exchange.next_step()) is None:
+            return
+        exchange = dialogue.exchange
+        far.busy, prefix, ids, life = True, exchange.drafted.digest, list(exchange.drafted.ids), far.life
+
+        def done() -> None:
+            if far.life != life:
+                return
+            far.busy = False
+            drawn = law(name, self.salt, ids)
+            self.take_far(name, dialogue.own(step, prefix, drawn, log_h(name, self.salt), far.decode_s))
+
+        self.at(self.now + far.decode_s * self.rng.uniform(0.5, 1.5), done)
+
+    # --- the links
+
+    def send(self, name: str, way: str, message: wire.Message) -> None:
+        far = self.far[name]
+        if not far.up:
+            return
+        frames, life = encode(message), far.life
+        far.arrival[way] = max(far.arrival[way], self.now + far.delay_s * self.rng.uniform(0.5, 1.5))
+
+        def arrive() -> None:
+            if far.up and far.life == life:
+                (self.receive if way == "there" else self.hear)(name, decode(frames))
+
+        self.at(far.arrival[way], arrive)
+
+    def break_link(self, name: str) -> None:
+        """What is under way is lost; at times the member has been killed, and starts without the session."""
+        far = self.far[name]
+        far.up = False
+        far.life += 1
+        far.busy = False
+        if self.rng.random() < 0.5:
+            far.dialogue = None
+
+        def heal() -> None:
+            far.up = True
+            far.arrival = dict.fromkeys(far.arrival, self.now)
+            self.work_far(name)
+
+        self.at(self.now + self.rng.uniform(0.01, 1.5), heal)
+
+
+def check(seed: int, members: int, *, breaks: bool = False) -> GroupWorld:
+    """The answer ends, and its ids are those of one process over the recorded members."""
+    world = GroupWorld(seed, members, breaks=breaks)
+    world.run()
+    exchange = world.leader.exchange
+    assert world.ids == exchange.confirmed.ids
+    assert world.ids == reference(world.begin, seed, exchange.roster), f"seed {seed}"
+    for each in world.far.values():  # nobody is ahead of the device's word
+        if each.dialogue is not None:
+            theirs = each.dialogue.exchange.confirmed.ids
+            assert theirs == world.ids[: len(theirs)], f"seed {seed}"
+    return world

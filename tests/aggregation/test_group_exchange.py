@@ -1,0 +1,40 @@
+"""The draft exchange of a group, driven over simulated links by the code that the daemons run."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from group_simulation import LEADER, check
+
+
+@pytest.mark.parametrize("members", [1, 2, 4, 7])
+def test_ids_are_those_of_one_process_that_holds_all_distributions(members: int) -> None:
+    """Whatever the delays, speeds and windows; the parts of all parties sum to 1, and who proposed a token is known."""
+    for seed in range(12):
+        world = check(seed, members)
+        exchange = world.leader.exchange
+        for trace, parts, accepted, present in zip(
+            exchange.traces, exchange.parts, exchange.accepted, exchange.roster, strict=True
+        ):
+            assert trace.part + sum(parts.values()) == pytest.approx(1.0)
+            assert set(parts) == set(present)
+            assert accepted <= {LEADER, *present}
+    assert any(len(each) == members for each in exchange.roster)
+
+
+def test_breaks_and_kills_change_no_token_but_by_the_recorded_members() -> None:
+    """Members that come late, fall silent, lose messages or forget the session are out, and come back at a prefix."""
+    worlds = [check(seed, 1 + seed % 4, breaks=True) for seed in range(1000, 1060)]
+    rosters = [world.leader.exchange.roster for world in worlds]
+    assert any(len(set(roster)) > 2 for roster in rosters), "nobody has left and come back"
+    assert any(not all(roster) for roster in rosters), "the device was never alone"
+    assert any(len(before) < len(after) for roster in rosters for before, after in pairwise(roster))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_ten_thousand_sessions() -> None:
+    """The whole of the two laws above."""
+    for seed in range(10_000):
+        check(seed, 1 + seed % 8, breaks=seed % 2 == 1)

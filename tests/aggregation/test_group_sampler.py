@@ -1,0 +1,142 @@
+"""The sampler's laws with any number of parties: targets follow Σ η p, shares are softmax(log h), two are as ever."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from draws import PLAIN, p_value, random_distribution
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from hocket_daemon.aggregation.likelihood_ratio import advantages, likelihood_ratio
+from hocket_daemon.aggregation.sampler import MIN_OF_DEVICE, eta_device, etas, mix, mixture
+from hocket_daemon.engine.sampling.distribution import Distribution
+from hocket_daemon.engine.sampling.drawing import Rule, draw
+
+DRAWS = 2_000
+STEP = 2**-24
+LOGS = st.one_of(st.none(), st.floats(-40, 40))
+
+
+def parties(rng: np.random.Generator, number: int, kind: str) -> tuple[list[Distribution], list[float | None]]:
+    """Distributions and log h of so many: overlapping, disjoint, and with shares of 0 and 1."""
+    ids = np.sort(rng.choice(3000, size=24, replace=False))
+    shift = 3001 if kind == "disjoint" else 0
+    laws = [random_distribution(rng, ids + at * shift, 1.5) for at in range(number)]
+    logs: list[float | None] = [float(each) for each in rng.normal(size=number)]
+    if kind == "eta 0":
+        logs[0] = None
+    elif kind == "eta 1":
+        logs[1:] = [None] * (number - 1)
+    return laws, logs
+
+
+@pytest.mark.parametrize("number", range(2, 9))
+def test_targets_follow_the_mixture_of_all(number: int) -> None:
+    """Chi-square against Σ η p, for overlapping and disjoint supports and shares of 0 and 1."""
+    rng = np.random.default_rng(number)
+    found = []
+    for kind in ("shared", "disjoint", "eta 0", "eta 1"):
+        laws, logs = parties(rng, number, kind)
+        weights = np.exp([-math.inf if log is None else log for log in logs])
+        expected: dict[int, float] = {}
+        for weight, law in zip(weights / weights.sum(), laws, strict=True):  # the plain sum, one id after the other
+            for token, p in zip(law.ids.tolist(), law.probabilities.tolist(), strict=True):
+                expected[token] = expected.get(token, 0.0) + weight * p
+        ids, mixed = mixture(list(zip(etas(logs), laws, strict=True)))
+        drawn = [draw(Rule(int(rng.integers(2**62)), **PLAIN), at % 8, ids, mixed) for at in range(DRAWS)]
+        possible = sorted(token for token, p in expected.items() if p > 1e-9)
+        found.append(p_value(drawn, np.array(possible), np.array([expected[token] for token in possible])))
+    assert min(found) > 0.01 / 28, found
+
+
+def test_a_mixture_without_one_party_would_be_noticed() -> None:
+    """The law above can fail."""
+    rng = np.random.default_rng(1)
+    laws, logs = parties(rng, 4, "shared")
+    whole = mixture(list(zip(etas(logs), laws, strict=True)))
+    ids, part = mixture(list(zip(etas(logs[:3]), laws[:3], strict=True)))
+    drawn = [draw(Rule(int(rng.integers(2**62)), **PLAIN), 0, ids, part) for _ in range(DRAWS)]
+    assert p_value(drawn, *whole) < 1e-4
+
+
+@given(st.lists(LOGS, min_size=1, max_size=9), st.floats(0.2, 1.0))
+def test_shares_are_a_softmax_that_sums_to_one_exactly(logs: list[float | None], most: float) -> None:
+    """In multiples of 2^-24; the asked device has its least, nobody else more than its most."""
+    shares = etas(logs, most)
+    assert sum(shares) == 1.0
+    assert all((share / STEP).is_integer() for share in shares)
+    assert all(0.0 <= share <= most for share in shares[1:])
+    if all(log is None for log in logs):
+        assert shares[0] == 1.0
+        return
+    if logs[0] is not None and any(log is not None for log in logs[1:]):
+        assert shares[0] >= MIN_OF_DEVICE
+    if most == 1.0:
+        weights = np.exp([-math.inf if log is None else log for log in logs])
+        plain = weights / weights.sum()
+        if logs[0] is None or plain[0] >= MIN_OF_DEVICE:
+            assert shares == pytest.approx(plain, abs=9 * STEP)
+    for log, share in zip(logs[1:], shares[1:], strict=True):
+        assert log is not None or share == 0.0
+
+
+def by_two(log_h_device: float, log_h_cloud: float) -> float:
+    """The share of the device as it was written for two sides."""
+    gap = max(-700.0, min(700.0, log_h_cloud - log_h_device))
+    return max(MIN_OF_DEVICE, round(2**24 / (1.0 + math.exp(gap))) / 2**24)
+
+
+@given(st.floats(-400, 400), st.floats(-400, 400))
+def test_two_parties_have_the_shares_of_two_sides_to_the_last_bit(a: float, b: float) -> None:
+    """So that a group of two has the tokens of a pair."""
+    assert etas([a, b]) == [by_two(a, b), 1.0 - by_two(a, b)]
+    assert eta_device(a, b) == by_two(a, b)
+
+
+@given(st.integers(0, 2**32), st.floats(0, 1))
+def test_the_mixture_of_two_is_that_of_two_sides_to_the_last_bit(salt: int, eta: float) -> None:
+    """Written as a table of both."""
+    rng = np.random.default_rng(salt)
+    ids = np.sort(rng.choice(200, size=40, replace=False))
+    one, other = random_distribution(rng, ids[:30], 1.0), random_distribution(rng, ids[10:], 1.0)
+    table = {token: eta * p for token, p in zip(one.ids.tolist(), one.probabilities.tolist(), strict=True)}
+    for token, p in zip(other.ids.tolist(), other.probabilities.tolist(), strict=True):
+        table[token] = table[token] + (1.0 - eta) * p if token in table else (1.0 - eta) * p
+    found, shares = mix(one, other, eta)
+    assert dict(zip(found.tolist(), shares.tolist(), strict=True)) == table
+
+
+def test_parties_that_explain_the_question_weigh_more_and_equal_ones_alike() -> None:
+    """Of three, against expectation maximisation written with numpy; of two it is the ratio of two sides."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        logs = [rng.integers(0, 12_000, size=14).tolist() for _ in range(3)]
+        likely = np.exp(-np.array(logs) / 2_000)
+        parts = np.full(3, 1 / 3)
+        for _ in range(30):
+            responsible = parts[:, None] * likely
+            parts = (responsible / responsible.sum(axis=0)).mean(axis=1)
+        assert advantages(logs) == pytest.approx(np.log(parts + 0.02) - math.log(parts[-1] + 0.02), abs=1e-9)
+        assert advantages(logs[:2]) == [likelihood_ratio(*logs[:2]), 0.0]
+    assert advantages([[7, 9]] * 4) == pytest.approx([0.0] * 4)
+    assert advantages([[1, 2], [1], [3, 4]]) == [0.0] * 3
+
+
+def test_acceptance_falls_as_shares_are_split() -> None:
+    """A party's draft is the target the more often, the larger its share: what shared noise gives, no threshold."""
+    rng = np.random.default_rng(9)
+    rates = []
+    for number in (2, 4, 8):
+        accepted = []
+        for _ in range(300):
+            laws, _ = parties(rng, number, "shared")
+            rule = Rule(int(rng.integers(2**62)), **PLAIN)
+            target = draw(rule, 0, *mixture([(1 / number, law) for law in laws]))
+            accepted += [draw(rule, 0, law.ids, law.probabilities) == target for law in laws]
+        rates.append(np.mean(accepted))
+    assert rates == sorted(rates, reverse=True)
+    assert stats.binomtest(int(rates[0] * 600), 600, rates[2]).pvalue < 1e-3

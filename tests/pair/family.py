@@ -19,6 +19,7 @@ from hocket_bus import keys
 from hocket_bus.keys import Peer
 from hocket_bus.messages import Done, Held, Ingest, Ingested, Keep, ListSubgraphs, Subgraphs
 from hocket_bus.sockets import new_key_pair
+from hocket_daemon.aggregation.settings import GroupSettings
 from hocket_daemon.cloud import CloudDaemon
 from hocket_daemon.graph.settings import FederationSettings, GateSettings
 from hocket_daemon.privacy.egress import EgressSettings, read
@@ -30,6 +31,7 @@ from ports import free_port
 from waiting import WAIT_S, until
 
 EVIDENCE = GateSettings()
+PATIENT = GroupSettings(patience_ms=1000 * WAIT_S / 10, reading_s=WAIT_S / 10)  # the machine may be busy
 
 
 @dataclass
@@ -76,7 +78,14 @@ class Family:
         """The devices that the cloud sees."""
         return self.cloud._federation.members.connected()
 
-    def start_device(self, name: str, text: str = "", gate: GateSettings = EVIDENCE, **egress: bool) -> Pair:
+    def start_device(
+        self,
+        name: str,
+        text: str = "",
+        gate: GateSettings = EVIDENCE,
+        group: GroupSettings = PATIENT,
+        **egress: object,
+    ) -> Pair:
         """A device that has read one document, if any,."""
         made = Pair(self._place(name), self.models, stack=self.stack)
         folder = made.folder / "keys"
@@ -87,8 +96,8 @@ class Family:
         if text:
             self.ingest(made, text)
         policy = {"summaries": True, "evidence": True} | egress
-        settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)
-        made.start_device(link=self.at, name=name, egress=settings, gate=gate)
+        settings = EgressSettings(ledger=str(made.folder / "ledger"), **policy)  # type: ignore[arg-type]
+        made.start_device(link=self.at, name=name, egress=settings, gate=gate, group=group)
         made.join()
         self.devices[name] = made
         return made

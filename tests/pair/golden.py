@@ -93,7 +93,8 @@ def answers(
     for first in range(0, len(numbers), AT_ONCE):
         streams = [
             client.ask(
-                questions[n], mode=mode, aggregation=method, temperature=temperature, top_p=1.0 if n % 2 else 0.9, seed=4000 + n,
+                questions[n], mode=mode,
+                aggregation=method, temperature=temperature, top_p=1.0 if n % 2 else 0.9, seed=4000 + n,
                 weights="dynamic", max_tokens=20, ignore_eos=n % 3 == 0, documents=1 + n % 2, require_cloud=True,
                 deadline_s=WAIT_S,
             )

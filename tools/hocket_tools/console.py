@@ -127,6 +127,9 @@ def place_of(passage: Origin | Passage) -> str:
 def _outcome(done: Done) -> list[str]:
     """What the mode says of it, and how it was written."""
     match done.outcome:
+        case AggregationOutcome(accept_device=device, members=[_, *_] as members, method=method):
+            shares = [f"{one_line(each.name)} {_share(each.accept)}" for each in members if each.steps]
+            return [f"accepted {', '.join([f'device {_share(device)}', *shares])}", method]
         case AggregationOutcome(accept_device=device, accept_cloud=cloud, method=method):
             return [f"accepted device {_share(device)}, cloud {_share(cloud)}", method]
         case DispatchOutcome(device_tokens=device, cloud_tokens=cloud):

@@ -107,7 +107,8 @@ class GroupLeader(DraftingLeader):
             self._sit(CLOUD, invited.cloud, invited.cloud.rtt_s)
         self._find_by_s = now + invited.cloud.rtt_s + self._terms.waits.connect_s
         query = "" if invited.names else search_text(self._begin.prompt)
-        invited.circle.find(self.id, query, invited.names, invited.settings.members, self._on_found)
+        most = len(invited.names) or invited.settings.members
+        invited.circle.find(self.id, query, invited.names, most, self._on_found)
 
     def _on_found(self, outcome: MembersFound | HocketError) -> None:
         if self.closed or self._written:

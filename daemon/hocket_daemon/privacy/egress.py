@@ -78,12 +78,12 @@ class EgressSettings(ServerEgressSettings, frozen=True, forbid_unknown_fields=Tr
         bool, Meta(description="passages of this device's documents, for questions of other devices of its group")
     ] = False
     drafts_for: Annotated[
-        list[Annotated[str, Meta(min_length=1, max_length=64)]],
+        tuple[Annotated[str, Meta(min_length=1, max_length=64)], ...],
         Meta(
             description="devices of the group that get next-token distributions made from this device's documents, "
             'sealed, and the names of those documents: `["anna"]`, or `["*"]` for all'
         ),
-    ] = []
+    ] = ()
     memory: Annotated[
         bool,
         Meta(

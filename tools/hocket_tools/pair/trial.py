@@ -18,6 +18,7 @@ from hocket_tools.pair.home import NOTHING, Home
 from hocket_tools.settings import Value
 
 GROUP = "family"
+SHARED: Mapping[str, Value] = {"egress.summaries": True, "egress.evidence": True, "egress.drafts_for": ("*",)}
 _NAME = re.compile(r"device-[1-9]\d*")
 
 
@@ -62,8 +63,8 @@ def prepare(
 
 
 def _device(home: Home, cloud_key: str, at: str, more: Mapping[str, Value]) -> str:
-    """Its files, with both classes of data on; returns its public key."""
-    home.prepare_side("device", home.at.name, "", {"egress.summaries": True, "egress.evidence": True, **more})
+    """Its files, with all that devices of a group may send each other on; returns its public key."""
+    home.prepare_side("device", home.at.name, "", {**SHARED, **more})
     home.set_peer(at)
     own = new_key_pair()
     keys.write_own(home.at / "keys", own)

@@ -1,0 +1,85 @@
+"""A running group gives the tokens of one process that holds all models and documents, whatever the network does."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from circle import Circle, GroupReference
+from family import PATIENT
+from harness import WORDS
+
+from hocket_client.question import ask_message
+from hocket_daemon.aggregation.settings import GroupSettings
+from hocket_lab.link import Conditions, Link, start
+from ports import free_port
+from waiting import WAIT_S
+
+QUESTIONS = [" ".join(WORDS[(i * k + k) % len(WORDS)] for k in range(1, 6)) + "?" for i in range(200)]
+MEMBERS = ["ben", "carl", "dora", "emil"]
+AT_ONCE = 2
+
+
+def options(number: int) -> dict[str, object]:
+    """Greedy, warm and plain, one to three documents, all weights but none."""
+    return {
+        "seed": 2000 + number,
+        "temperature": (0.0, 0.7, 1.0)[number % 3],
+        "top_p": (0.9, 1.0)[number % 2],
+        "max_tokens": 6 + number % 11,
+        "documents": 1 + number % 3,
+        "weights": ("likelihood", "static", "dynamic", "off")[number % 4],
+        "mode": "graph",
+    }
+
+
+@pytest.fixture(scope="module")
+def group(tiny_models: dict[str, Path]) -> Iterator[tuple[Circle, Link]]:
+    """Five devices and a cloud behind the link emulator: between two devices its round trip counts twice."""
+    with tempfile.TemporaryDirectory(prefix="hk") as name, ExitStack() as stack:
+        made = Circle(Path(name), tiny_models, stack)
+        names = ["anna", *MEMBERS]
+        made.start_cloud(names, {"family": names})
+        link = stack.enter_context(start(f"127.0.0.1:{free_port()}", made.at.removeprefix("tcp://")))
+        made.at = f"tcp://127.0.0.1:{link.port}"
+        for each in names:
+            made.start_device(each, drafts_for=("anna",), group=PATIENT)
+        yield made, link
+
+
+@pytest.fixture(scope="module")
+def reference(tiny_models: dict[str, Path]) -> GroupReference:
+    return GroupReference(tiny_models, MEMBERS)
+
+
+@pytest.mark.parametrize("members", [1, 2, 4])
+@pytest.mark.parametrize(
+    ("rtt_ms", "number"),
+    [(0, 8), pytest.param(60, 8, marks=pytest.mark.slow)]
+    + [pytest.param(ms, len(QUESTIONS), marks=pytest.mark.long) for ms in (0, 100, 300)],
+)
+def test_ids_are_those_of_one_process(
+    group: tuple[Circle, Link], reference: GroupReference, members: int, rtt_ms: int, number: int
+) -> None:
+    """Token for token, over the members that took part in each step; `rtt_ms` between two devices, with jitter."""
+    made, link = group
+    link.set(Conditions.symmetric(rtt_ms / 2000, rtt_ms / 20_000, seed=7))
+    names, differing = MEMBERS[:members], 0
+    client = made.devices["anna"].client()
+    for first in range(0, number, AT_ONCE):
+        streams = {
+            at: client.ask(QUESTIONS[at], members=tuple(names), deadline_s=WAIT_S, unknown="answer", **options(at))  # type: ignore[arg-type]
+            for at in range(first, first + AT_ONCE)
+        }
+        for at, stream in streams.items():
+            done = stream.result()
+            there = {each.name: each.steps for each in done.aggregation.members}
+            assert not stream.notices
+            assert there == dict.fromkeys(["cloud", *names], [0, len(done.token_ids)])
+            roster = [["cloud", *names]] * len(done.token_ids)
+            ask = ask_message(QUESTIONS[at], topic=bytes(16), **options(at))  # type: ignore[arg-type]
+            differing += done.token_ids != reference.group_answer(ask, roster, GroupSettings().most_say)
+    assert differing <= number // 100  # near-ties, whose last bit depends on who else is in a batch

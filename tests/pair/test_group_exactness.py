@@ -55,11 +55,17 @@ def reference(tiny_models: dict[str, Path]) -> GroupReference:
     return GroupReference(tiny_models, MEMBERS)
 
 
-@pytest.mark.parametrize("members", [1, 2, 4])
 @pytest.mark.parametrize(
-    ("rtt_ms", "number"),
-    [(0, 8), pytest.param(60, 8, marks=pytest.mark.slow)]
-    + [pytest.param(ms, len(QUESTIONS), marks=pytest.mark.long) for ms in (0, 100, 300)],
+    ("members", "rtt_ms", "number"),
+    [
+        (4, 0, 4),
+        *(pytest.param(members, ms, 8, marks=pytest.mark.slow) for members in (1, 2, 4) for ms in (0, 60)),
+        *(
+            pytest.param(members, ms, len(QUESTIONS), marks=pytest.mark.long)
+            for members in (1, 2, 4)
+            for ms in (0, 100, 300)
+        ),
+    ],
 )
 def test_ids_are_those_of_one_process(
     group: tuple[Circle, Link], reference: GroupReference, members: int, rtt_ms: int, number: int
@@ -78,7 +84,7 @@ def test_ids_are_those_of_one_process(
             done = stream.result()
             there = {each.name: each.steps for each in done.aggregation.members}
             assert not stream.notices
-            assert there == dict.fromkeys(["cloud", *names], [0, len(done.token_ids)])
+            assert there == {name: [0, len(done.token_ids)] for name in ["cloud", *names]}
             roster = [["cloud", *names]] * len(done.token_ids)
             ask = ask_message(QUESTIONS[at], topic=bytes(16), **options(at))  # type: ignore[arg-type]
             differing += done.token_ids != reference.group_answer(ask, roster, GroupSettings().most_say)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from family import Family, family
 
-from hocket_bus.messages import AggregationOutcome
+from hocket_bus.messages import AggregationOutcome, Message, Sealed
+from hocket_bus.sockets import Received
+from hocket_bus.wire import encode
+from hocket_daemon.aggregation.settings import GroupSettings
+from hocket_daemon.auto import Group
+from hocket_lab.bench.canaries import grams
 from waiting import WAIT_S
 
 HOME = "The boiler in the cellar of Elm House was serviced by Karsten Dahl on the third of March."
@@ -18,6 +25,9 @@ BOAT = (
     "The harbour master Inge Thorsen keeps the spare key of the Halcyon."
 )
 CHOIR = "The choir Vox Borealis rehearses on Thursdays in the Trinity chapel. Its conductor is Aurel Benko."
+CANARY_WORDS = [
+    f"{a}{b}{c}" for a in ("kal", "mir", "dun", "sor") for b in ("a", "e", "o") for c in ("vin", "tek", "lum")
+]
 QUESTION = "At which berth does the sailing boat Halcyon lie, and who conducts the choir Vox Borealis?"
 
 
@@ -43,7 +53,6 @@ def test_named_members_draft_along_and_no_passage_leaves(made: Family) -> None:
             QUESTION, mode="graph", members=("ben", "carl"), max_tokens=12, seed=1, unknown="answer", deadline_s=WAIT_S
         )
         done = stream.result()
-    print(done, stream.notices)
     assert isinstance(done.outcome, AggregationOutcome)
     assert {each.name: each.steps for each in done.outcome.members if each.steps} == {"ben": [0, 12], "carl": [0, 12]}
     assert {(origin.device, origin.document) for origin in done.sources if origin.device} == {
@@ -53,3 +62,109 @@ def test_named_members_draft_along_and_no_passage_leaves(made: Family) -> None:
     for name in ("ben", "carl"):
         assert "evidence" not in made.ledger(name)
         assert made.ledger(name)["drafts"] > 0
+
+
+def test_who_lets_no_drafts_leave_is_named_and_sends_none(made: Family) -> None:
+    """Nor does a device of another group: it cannot be named at all."""
+    names = ["anna", "ben", "dora"]
+    made.start_cloud(names, {"family": ["anna", "ben"], "others": ["dora"]})
+    for name, text, allowed in zip(names, (HOME, BOAT, CHOIR), ((), ("carl",), ("*",)), strict=True):
+        made.start_device(name, text, drafts_for=allowed)
+    with made.devices["anna"].client() as client:
+        stream = client.ask(
+            QUESTION, mode="graph", members=("ben", "dora"), max_tokens=6, unknown="answer", deadline_s=WAIT_S
+        )
+        done = stream.result()
+    assert any(line == "ben cannot take part: its owner lets no drafts leave for anna" for line in stream.notices)
+    assert "dora is no device of your group" in stream.notices
+    assert done.aggregation.solo_steps == list(range(6))
+    for name in ("ben", "dora"):
+        assert not {"drafts", "sources", "evidence"} & set(made.ledger(name))
+
+
+@pytest.mark.slow
+def test_a_key_that_has_changed_is_refused(made: Family) -> None:
+    """On either end, with what to do; nothing is sealed for it."""
+    three(made)
+    anna = made.devices["anna"]
+    with anna.client() as client:
+        options = {"mode": "graph", "members": ("ben",), "max_tokens": 4, "unknown": "answer", "deadline_s": WAIT_S}
+        assert client.ask(QUESTION, **options).result().aggregation.solo_steps == []  # type: ignore[arg-type]
+        assert anna.device is not None
+        pinned = anna.device.circle._pins  # type: ignore[union-attr]
+        pinned._write(pinned.names() | {"ben": bytes(range(32))})
+        stream = client.ask(QUESTION, **options)  # type: ignore[arg-type]
+        assert stream.result().aggregation.solo_steps == [0, 1, 2, 3]
+    assert any("hocket keys forget ben" in line for line in stream.notices)
+
+
+@pytest.mark.slow
+def test_the_cloud_reads_nothing_of_a_members_documents(made: Family) -> None:
+    """With drafts of the whole answer on their way: no five words in a row, no name of a document, no question."""
+    names = ["anna", "ben", "carl"]
+    made.start_cloud(names, {"family": names})
+    canaries = [
+        " ".join(random.Random(f"{name} {at}").sample(CANARY_WORDS, 8)) + "." for name in names for at in range(100)
+    ]
+    aside = GroupSettings(cloud=False, patience_ms=60_000, reading_s=60)
+    for at, name in enumerate(names):
+        text = "\n\n".join(canaries[100 * at : 100 * (at + 1)])
+        made.start_device(name, text, group=aside, drafts_for=("anna",), summaries=False, evidence=False)
+    passed, seen = made.cloud.at_server.dispatch, list[bytes]()
+
+    def dispatch(event: Received) -> None:
+        seen.extend(encode(event.message))
+        passed(event)
+
+    made.cloud.at_server.dispatch = dispatch  # type: ignore[method-assign]
+    drafts = 0
+    with made.devices["anna"].client() as client:
+        for at in (3, 107, 216):
+            asked = " ".join(canaries[at].split()[:6])
+            options = {"members": ("ben", "carl"), "max_tokens": 12, "unknown": "answer", "deadline_s": WAIT_S}
+            done = client.ask(asked, mode="graph", **options).result()  # type: ignore[arg-type]
+            drafts += done.aggregation.drafts_cloud
+            assert {origin.device for origin in done.sources} == {"", "ben", "carl"}
+    boxes = b"".join(seen)
+    assert drafts > 60
+    assert len(boxes) > 10_000
+    private = {gram for canary in canaries for gram in grams(canary)}
+    assert not private & grams(boxes.decode("utf-8", "replace"))
+    assert b"note.txt" not in boxes
+
+
+@pytest.mark.slow
+def test_boxes_with_an_altered_bit_or_twice_or_out_of_order_change_no_token(made: Family) -> None:
+    """A cloud that does so is as good as a link that loses them: the answer is of the recorded members, and ends."""
+    three(made)
+    relay, send, held = random.Random(4), made.cloud.server.send, list[tuple[bytes, Message]]()
+
+    def meddle(route: bytes, message: Message) -> None:
+        if not isinstance(message, Sealed) or relay.random() < 0.6:
+            send(route, message)
+            return
+        flipped = bytearray(message.payload)
+        flipped[relay.randrange(len(flipped))] ^= 1 << relay.randrange(8)
+        send(route, msgspec.structs.replace(message, payload=bytes(flipped)))
+        held.append((route, message))
+        if len(held) > 3:  # earlier ones, late and twice
+            for _ in range(2):
+                send(*relay.choice(held))
+
+    impatient = {"mode": "graph", "members": ("ben", "carl"), "max_tokens": 16, "seed": 3, "unknown": "answer"}
+    with made.devices["anna"].client() as client:
+        whole = client.ask(QUESTION, deadline_s=WAIT_S, **impatient).result()  # type: ignore[arg-type]
+        made.devices["anna"].device.modes.asks["graph"]._group = Group(  # type: ignore[union-attr,attr-defined]
+            GroupSettings(patience_ms=100, reading_s=1),
+            lambda: made.devices["anna"].device.circle,  # type: ignore[union-attr]
+        )
+        made.cloud.server.send = meddle  # type: ignore[method-assign]
+        for _ in range(3):
+            stream = client.ask(QUESTION, deadline_s=WAIT_S, **impatient)  # type: ignore[arg-type]
+            done = stream.result()
+            assert len(done.token_ids) == 16
+            until_alone = min(
+                [min(each.steps[1::2], default=0) for each in done.aggregation.members if each.name != "cloud"]
+            )
+            assert done.token_ids[:until_alone] == whole.token_ids[:until_alone]
+    assert held

@@ -235,6 +235,6 @@ CONVERSATION = Conversation(
         Entry(37, Sync, "control", "pair"),
         Entry(38, End, "control", "pair"),
         Entry(39, Refused, "control", "never"),
-        Entry(40, Sources, "documents", "never"),
+        Entry(40, Sources, "sources", "never"),
     ),
 )

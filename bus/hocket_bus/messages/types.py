@@ -20,8 +20,8 @@ Role = Literal["client", "device", "cloud", "retrieval"]
 Task = Literal["answer", "complete"]
 
 PeerClass = Literal["query", "drafts", "targets", "control", "summaries", "evidence", "memory", "passages", "history"]
-# The first two are for clients and for the own retrieval daemon. What is sealed was judged by what is in it.
-DataClass = PeerClass | Literal["answer", "documents", "sealed"]
+# The first two are for clients and for the own retrieval daemon; what is sealed was judged by what is in it.
+DataClass = PeerClass | Literal["answer", "documents", "sources", "sealed"]
 PEER_CLASSES: tuple[PeerClass, ...] = get_args(PeerClass)
 
 Right = Literal["dial", "pair", "ask", "documents", "watch", "drain"]  # what a key may do; `dial`: be connected to

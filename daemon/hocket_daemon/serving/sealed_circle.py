@@ -41,7 +41,7 @@ from .mode import Peer
 from .openings import Openings
 
 ANYBODY = "*"
-_TOLD: frozenset[DataClass] = frozenset(("drafts", "documents"))  # where [egress] drafts_for allows: see Draft, Sources
+_TOLD: frozenset[DataClass] = frozenset(("drafts", "sources"))  # where [egress] drafts_for allows: see Draft, Sources
 MAX_FOUND = 256  # questions after members that are waited for
 log = structlog.get_logger(__name__)
 

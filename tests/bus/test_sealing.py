@@ -105,6 +105,35 @@ def test_a_box_with_any_bit_altered_or_any_byte_short_is_refused_and_changes_not
     assert kinds == {OPENING, ANSWERING, SETTLED}
 
 
+def test_a_box_of_one_kind_is_none_of_another() -> None:
+    """With the keys before it taken away, or put there: the relay cannot end a handshake, nor begin one."""
+    anna, ben = opened()
+    opening, answer = anna.seal(b"opening"), ben.seal(b"answer")
+    assert anna.unseal(answer) == b"answer"
+    again = ben.seal(b"again")
+    refused(anna, SETTLED + again[33:])
+    assert anna.unseal(again) == b"again"
+    last = anna.seal(b"last")
+    refused(ben, opening[:81] + last[1:])
+    refused(ben, SETTLED + opening[81:])
+    assert ben.unseal(opening) == b"opening"
+    assert ben.unseal(last) == b"last"
+    settled_box = ben.seal(b"settled")
+    refused(anna, again[:33] + settled_box[1:])
+    assert anna.unseal(settled_box) == b"settled"
+
+
+def test_a_forged_answer_leaves_the_opener_as_it_was() -> None:
+    """It goes on as if nothing had come: what it seals then is opened, and the true answer, too."""
+    anna, ben = opened()
+    answer = ben.seal(b"answer")
+    refused(anna, answer[:1] + EVE.public + answer[33:])
+    box = anna.seal(b"go on")
+    assert box[:1] == OPENING
+    assert ben.unseal(box) == b"go on"
+    assert anna.unseal(answer) == b"answer"
+
+
 def test_a_box_opens_once_and_behind_no_later_one() -> None:
     """Replayed at once, replayed later, and overtaken: refused, in both directions and of every kind."""
     anna, ben = opened()
@@ -188,13 +217,14 @@ def test_keys_of_small_order_open_and_answer_nothing() -> None:
 def test_two_channels_never_share_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor do two directions, nor an opening and what comes behind an answer: every key seals for one use alone."""
     uses: list[tuple[bytes, bytes]] = []
-    plain = sealing.crypto_aead_xchacha20poly1305_ietf_encrypt
+    name = "crypto_aead_xchacha20poly1305_ietf_encrypt"
+    plain = getattr(sealing, name)
 
     def recorded(text: bytes, clear: bytes, nonce: bytes, key: bytes) -> bytes:
         uses.append((key, nonce))
-        return plain(text, clear, nonce, key)
+        return bytes(plain(text, clear, nonce, key))
 
-    monkeypatch.setattr(sealing, "crypto_aead_xchacha20poly1305_ietf_encrypt", recorded)
+    monkeypatch.setattr(sealing, name, recorded)
     for _ in range(20):
         anna, ben = settled()
         anna.seal(b"x")

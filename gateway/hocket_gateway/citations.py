@@ -6,7 +6,6 @@ the passage that has the largest part in it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,10 @@ from urllib.parse import quote
 
 from hocket_bus.messages import Done, Origin
 
+from .marks import Marks
+from .sentences import first_letter, sentences
+
 MIN_SHARE = 0.0005  # what is less is shown as 0.0 %
-_SENTENCE = re.compile(r".+?(?:[.!?]+[\"')\]]*(?=\s|$)|\n|$)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +64,34 @@ class Citation:
         }
 
 
-def cited(done: Done, texts: Sequence[str], words: Mapping[tuple[str, int], str], base: str) -> list[Citation]:
-    """The sources of an answer, the largest share first.
+def cited(
+    done: Done, texts: Sequence[str], words: Mapping[tuple[str, int], str], base: str, marks: Marks
+) -> list[Citation]:
+    """The sources of an answer: those that its marks name in the order of their numbers, then the largest share first.
 
     `texts` are those of its tokens, `words` the passages that are here; this device's documents lie below `base`.
     """
     spans = _spans(done, texts)
-    return [
+    found = [
         Citation(
             origin,
             _url(origin, base if (origin.document, origin.ordinal) in words else ""),
             words.get((origin.document, origin.ordinal), "") if _is_own(origin) else "",
-            tuple(spans.get(index, ())),
+            tuple((marks.shifted(start), marks.shifted(end)) for start, end in spans.get(index, ())),
         )
         for index, origin in enumerate(done.sources)
-        if origin.document and origin.share >= MIN_SHARE
+        if _is_cited(origin, marks)
     ]
+    return sorted(found, key=lambda citation: marks.number(citation.origin) or len(found) + 1)
 
 
-def named(done: Done) -> list[Origin]:
+def named(done: Done, marks: Marks) -> list[Origin]:
     """The sources that will be cited."""
-    return [origin for origin in done.sources if origin.document and origin.share >= MIN_SHARE]
+    return [origin for origin in done.sources if _is_cited(origin, marks)]
+
+
+def _is_cited(origin: Origin, marks: Marks) -> bool:
+    return bool(origin.document) and (origin.share >= MIN_SHARE or marks.number(origin) is not None)
 
 
 def _is_own(origin: Origin) -> bool:
@@ -101,7 +109,7 @@ def _url(origin: Origin, base: str) -> str:
 def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]:
     """The sentences by the index of the source that stands behind them most."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for start, end in _sentences("".join(texts)):
+    for start, end in sentences("".join(texts)):
         shares = _sums(_shares_within(done, texts, start, end))
         if shares:
             best = max(range(len(shares)), key=shares.__getitem__)
@@ -109,17 +117,11 @@ def _spans(done: Done, texts: Sequence[str]) -> dict[int, list[tuple[int, int]]]
     return found
 
 
-def _sentences(text: str) -> list[tuple[int, int]]:
-    spans = [(match.start(), match.end()) for match in _SENTENCE.finditer(text)]
-    trimmed = [(end - len(text[start:end].lstrip()), start + len(text[start:end].rstrip())) for start, end in spans]
-    return [(start, end) for start, end in trimmed if start < end]
-
-
 def _shares_within(done: Done, texts: Sequence[str], start: int, end: int) -> list[Sequence[float]]:
-    """The shares of the tokens that begin within a span of the answer."""
+    """The shares of the tokens that belong to a sentence."""
     at, found = 0, list[Sequence[float]]()
     for text, shares in zip(texts, done.token_sources, strict=False):
-        if start <= at < end:
+        if start <= at + first_letter(text) < end:
             found.append(shares)
         at += len(text)
     return found

@@ -9,6 +9,7 @@ from hocket_bus.messages import Document, Done, Status
 
 from .citations import Citation, cited, named
 from .composing import Composing
+from .marks import Marks
 from .openai_api.background import BackgroundResponses
 from .people import People, Person
 from .questions import Answer, Questions
@@ -54,10 +55,11 @@ class Gateway:
         found = [each for each in page.documents if person.may_read(each.name)]
         return found, following if page.documents and following < page.total else None
 
-    async def citations(self, done: Done, answer: Answer, base: str) -> list[Citation]:
-        """Where an answer comes from; this device's documents are found below `base`."""
-        words = await self.documents.texts(named(done))
-        return cited(done, [token.text for token in answer.tokens], words, base)
+    async def citations(self, done: Done, answer: Answer, base: str, marks: Marks | None = None) -> list[Citation]:
+        """Where an answer with these marks comes from; this device's documents are found below `base`."""
+        marks = marks or Marks()
+        words = await self.documents.texts(named(done, marks))
+        return cited(done, [token.text for token in answer.tokens], words, base, marks)
 
     async def close(self) -> None:
         """Answers in work end with a reason."""

@@ -16,6 +16,7 @@ from hocket_bus.messages import Done, Finish, Notice, Origin, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
+from .marks import Marks
 from .people import People, Person
 from .refusals import Refusal
 from .settings import ServeSettings
@@ -76,8 +77,12 @@ class Answer:
                 return event
         raise AssertionError("a stream ends with Done")
 
-    def facts(self, done: Done) -> dict[str, Any]:
-        """What only hocket has to say of an answer: its number, its notices, its way, and where it comes from."""
+    def facts(self, done: Done, marks: Marks | None = None) -> dict[str, Any]:
+        """What only hocket has to say of an answer: its number, its notices, its way, and where it comes from.
+
+        Places in the text are those of the text with `marks`.
+        """
+        shifted = (marks or Marks()).shifted
         return {
             "id": self.number,
             "mode": done.mode,
@@ -85,7 +90,7 @@ class Answer:
             "notices": self.notices,
             "finish": done.finish,
             "routing": _routing(done.routing),
-            "unsupported": [[span.start, span.end] for span in done.unsupported],
+            "unsupported": [[shifted(span.start), shifted(span.end)] for span in done.unsupported],
             "sources": shown_origins(done.sources),
         }
 

@@ -13,6 +13,7 @@ import pytest
 from serving import MODELS, SHORT, USER, Served
 
 from hocket_client import Turn
+from hocket_gateway.marks import unmarked
 from waiting import WAIT_S
 
 openai = pytest.importorskip("openai", reason="openai is not installed: hocket[dev]")
@@ -29,7 +30,7 @@ def client(front: Served) -> Iterator[Any]:
 
 def events(front: Served, **body: object) -> list[str]:
     """The data lines of a stream."""
-    asked = {"model": "hocket", "messages": USER, "stream": True, **SHORT, **body}
+    asked = {"model": "hocket", "messages": USER, "stream": True, "marks": False, **SHORT, **body}
     with httpx2.stream("POST", f"{front.url}/v1/chat/completions", json=asked, timeout=WAIT_S) as response:
         assert response.status_code == 200, response.read()
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -37,22 +38,22 @@ def events(front: Served, **body: object) -> list[str]:
 
 
 def post(front: Served, **body: object) -> httpx2.Response:
-    asked = {"model": "hocket", "messages": USER, **SHORT, **body}
+    asked = {"model": "hocket", "messages": USER, "marks": False, **SHORT, **body}
     return httpx2.post(f"{front.url}/v1/chat/completions", json=asked, timeout=WAIT_S)
 
 
 def test_the_package_gets_the_pairs_answer(front: Served, client: Any) -> None:
-    """Streamed, whole and asynchronous alike: the text that the plain client reads with the same seed."""
+    """Streamed, whole and asynchronous alike: but for marks the text that the plain client reads with its seed."""
     plain = front.pair.client().ask("kala mira?", max_tokens=8, seed=7).result()
     whole = client.chat.completions.create(model="hocket", messages=USER, **SHORT)
     choice = whole.choices[0]
-    assert (choice.message.content, choice.message.role) == (plain.text, "assistant")
+    assert (unmarked(choice.message.content), choice.message.role) == (plain.text, "assistant")
     assert choice.finish_reason == {"eos": "stop", "length": "length"}[plain.finish]
     usage = whole.usage
     assert (usage.prompt_tokens, usage.completion_tokens) == (plain.prompt_tokens, len(plain.token_ids))
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens > usage.completion_tokens
     stream = list(client.chat.completions.create(model="hocket", messages=USER, stream=True, **SHORT))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == plain.text
+    assert unmarked("".join(chunk.choices[0].delta.content or "" for chunk in stream)) == plain.text
     assert len({chunk.id for chunk in stream}) == len({chunk.created for chunk in stream}) == 1
 
     async def asynchronous() -> str:
@@ -60,7 +61,7 @@ def test_the_package_gets_the_pairs_answer(front: Served, client: Any) -> None:
             chunks = await there.chat.completions.create(model="hocket", messages=USER, stream=True, **SHORT)
             return "".join([chunk.choices[0].delta.content or "" async for chunk in chunks])
 
-    assert asyncio.run(asynchronous()) == plain.text
+    assert unmarked(asyncio.run(asynchronous())) == plain.text
 
 
 @pytest.mark.parametrize("usage", [True, False])

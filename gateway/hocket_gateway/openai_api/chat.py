@@ -16,6 +16,7 @@ from ..body import read
 from ..citations import Citation
 from ..gateway import Gateway
 from ..logprobs import entries, wanted_logprobs
+from ..marks import Marks, unmarked
 from ..people import Person
 from ..questions import FINISHES, Answer, of_token
 from ..refusals import Refusal, unsupported
@@ -38,6 +39,12 @@ class ChatRequest(Wanted, frozen=True, kw_only=True):
     functions: list[Any] | None = None
     tool_choice: Any = None
     response_format: dict[str, Any] | None = None
+    marks: bool = True  # hocket's own: `[1]` behind a sentence that comes mostly from the first source
+
+    @property
+    def is_marked_live(self) -> bool:
+        """Whether marks are made while the answer comes."""
+        return self.marks and bool(self.stream)
 
 
 async def chat_completions(request: Request) -> Response:
@@ -59,11 +66,19 @@ def chat_options(wanted: ChatRequest) -> Options:
     options = options_of(wanted, logprobs=wanted_logprobs(wanted.logprobs, wanted.top_logprobs))
     if wanted.max_completion_tokens is not None:
         options["max_tokens"] = wanted.max_completion_tokens
+    if wanted.is_marked_live:
+        options["shares"] = True
     options["messages"] = [
-        {"role": message.role, "content": text_of(message.content, f"messages[{at}].content")}
+        {"role": message.role, "content": _content(message, f"messages[{at}].content")}
         for at, message in enumerate(wanted.messages)
     ]
     return options
+
+
+def _content(message: ChatMessage, param: str) -> str:
+    """What was said; an answer's marks are no words of it. Raises Refusal."""
+    text = text_of(message.content, param)
+    return unmarked(text) if message.role == "assistant" else text
 
 
 def _check(wanted: ChatRequest) -> None:
@@ -82,10 +97,12 @@ def _check(wanted: ChatRequest) -> None:
 
 async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> Response:
     done = await answer.done()
-    citations = await gateway.citations(done, answer, base)
+    marks = Marks()
+    text = marks.whole(done, [token.text for token in answer.tokens]) if wanted.marks else done.text
+    citations = await gateway.citations(done, answer, base, marks)
     message = {
         "role": "assistant",
-        "content": done.text,
+        "content": text,
         "refusal": None,
         "annotations": [each for citation in citations for each in citation.annotations()],
     }
@@ -101,7 +118,7 @@ async def _completion(gateway: Gateway, answer: Answer, wanted: ChatRequest, bas
             "usage": usage_of(done),
             "citations": [citation.url for citation in citations],
             "search_results": [citation.result() for citation in citations],
-            "hocket": answer.facts(done) | {"shares": rounded(done.token_sources)},
+            "hocket": answer.facts(done, marks) | {"shares": rounded(done.token_sources)},
         }
     )
 
@@ -130,14 +147,15 @@ class _Chunks:
         }
         self._tail = {"usage": None} if wanted.has_usage else {}
         self._has_logprobs = bool(wanted.logprobs)
+        self._has_shares = bool(wanted.shares)
 
     def delta(self, delta: dict[str, Any], finish: str | None = None, **more: object) -> bytes:
         """A chunk with a choice."""
         return self._chunk({"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}, **more)
 
-    def token(self, token: Token) -> bytes:
-        """A chunk with a token."""
-        delta = {"content": token.text, "hocket": of_token(token)}
+    def token(self, token: Token, text: str) -> bytes:
+        """A chunk with a token, and its text with the marks in it."""
+        delta = {"content": text, "hocket": of_token(token) if self._has_shares else {"source": token.source}}
         logprobs = {"content": entries([token]), "refusal": None} if self._has_logprobs else None
         return self._chunk({"index": 0, "delta": delta, "logprobs": logprobs, "finish_reason": None})
 
@@ -150,25 +168,28 @@ class _Chunks:
 
 
 async def _chunks(gateway: Gateway, answer: Answer, wanted: ChatRequest, base: str) -> AsyncGenerator[bytes]:
-    chunks = _Chunks(answer, wanted)
+    chunks, marks = _Chunks(answer, wanted), Marks()
     try:
         yield chunks.delta({"role": "assistant", "content": ""})
         async for event in answer.events():
             if isinstance(event, Done):
-                for piece in _end(chunks, event, answer, await gateway.citations(event, answer, base)):
+                if wanted.marks and (last := marks.end(event)):
+                    yield chunks.delta({"content": last})
+                citations = await gateway.citations(event, answer, base, marks)
+                for piece in _end(chunks, event, citations, answer.facts(event, marks)):
                     yield piece
                 if wanted.has_usage:
                     yield chunks.usage(event)
             elif isinstance(event, Notice):
                 yield chunks.delta({"hocket": {"notice": event.text}})
             else:
-                yield chunks.token(event)
+                yield chunks.token(event, marks.token(event) if wanted.marks else event.text)
         yield DONE
     except Refusal as refusal:
         yield sse(refusal.openai())
 
 
-def _end(chunks: _Chunks, done: Done, answer: Answer, citations: list[Citation]) -> list[bytes]:
+def _end(chunks: _Chunks, done: Done, citations: list[Citation], facts: dict[str, Any]) -> list[bytes]:
     """The sources and the finish. A source stands in a chunk with an empty delta: clients expect a choice in each."""
     pieces = [chunks.delta({}, event=citation.source()) for citation in citations]
     annotations = [each for citation in citations for each in citation.annotations()]
@@ -180,5 +201,4 @@ def _end(chunks: _Chunks, done: Done, answer: Answer, citations: list[Citation])
         "citations": [citation.url for citation in citations],
         "search_results": [citation.result() for citation in citations],
     }
-    facts = {"hocket": answer.facts(done)}
-    return [*pieces, chunks.delta({}, FINISHES[done.finish], **more, **facts)]
+    return [*pieces, chunks.delta({}, FINISHES[done.finish], **more, hocket=facts)]

@@ -84,7 +84,7 @@ async function post(path, body, signal) {
 // The chunks of an answer as they come; `drawing` says how its tokens are drawn. Aborting `signal` closes the connection,
 // which cancels the question.
 export async function* answerChunks(model, messages, drawing, signal) {
-  const response = await post("v1/chat/completions", { model, messages, ...drawing, shares: true, stream: true }, signal);
+  const response = await post("v1/chat/completions", { model, messages, ...drawing, shares: true, marks: false, stream: true }, signal);
   for await (const data of events(response.body)) {
     if (data === "[DONE]") return;
     const chunk = JSON.parse(data);

@@ -251,8 +251,10 @@ def test_keys_are_made_by_a_command(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert People(file).are_asked_for_keys
 
 
-def test_a_record_names_whose_question_it_was(front: Served, names: Iterator[str]) -> None:
-    """And the cloud is told no name."""
+def test_a_record_names_whose_question_it_was(
+    front: Served, names: Iterator[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """So does the ledger, with every byte that left for it; and the cloud is told no name."""
     name = f"canary-{next(names)}"
     key = people.invite(front.people, name)
     body = {"model": "hocket", "messages": USER, **SHORT}
@@ -265,6 +267,16 @@ def test_a_record_names_whose_question_it_was(front: Served, names: Iterator[str
     record = httpx2.get(f"{front.url}/explanations/{number}", timeout=WAIT_S).json()["record"]
     assert (record["asked by"], record["question"]) == (name, USER[0]["content"])
     assert {each["class"] for each in record["left"]} >= {"query"}
+    of_pair = front.pair.folder
+    (tmp_path / "device.toml").write_text(f'decisions = "{of_pair}/decisions.db"\negress.ledger = "{of_pair}/ledger"\n')
+
+    def left() -> dict[str, int]:
+        assert run(["audit", "--by", "key", "--json", "--home", str(tmp_path)]) == 0
+        printed = capsys.readouterr().out.splitlines()[-1]  # the gateway's log stands before it
+        return {row["key"]: row["bytes"] for row in json.loads(printed)["rows"]}.get(name, {})
+
+    expected = {each["class"]: each["bytes"] for each in record["left"]}
+    until(lambda: left() == expected)
     frames = [frame for recorded in front.tap.recorded() for each in messages(recorded) for frame in each]
     assert any(USER[0]["content"].encode() in frame for frame in frames)
     assert not [frame for frame in frames if name.encode() in frame]

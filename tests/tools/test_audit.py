@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hocket_daemon.privacy.egress import Ledger
+from hocket_daemon.serving.decisions import Decisions
 from hocket_tools.main import run
 
 COUNTED = [("a", "", "control", 5), ("a", "s", "query", 100), ("a", "s", "drafts", 2000), ("b", "t", "targets", 30)]
@@ -36,6 +37,30 @@ def test_every_grouping_shows_every_byte(
     shown = capsys.readouterr().out
     assert "2,000" in shown
     assert "2,135" in shown
+
+
+def test_what_left_for_each_key_is_what_left_in_its_sessions(
+    ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As far as records say; all else is nobody's, and no byte is in two rows."""
+    (tmp_path / "device.toml").write_text(f'decisions = "{tmp_path}/decisions"\n[egress]\nledger = "{ledger}"\n')
+    by_key = ["audit", "--by", "key", "--json", "--home", str(tmp_path)]
+    assert run(by_key) == 0
+    assert [(row["key"], row["total"]) for row in json.loads(capsys.readouterr().out)["rows"]] == [("-", 2135)]
+    decisions = Decisions(tmp_path / "decisions")
+    decisions.keep(b"1", "aggregation", lambda: {"asked by": "anna", "sessions": ["s", "u"]})
+    decisions.keep(b"2", "aggregation", lambda: {"sessions": ["t"]})
+    decisions.close()
+    assert run(by_key) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert {row["key"]: row["bytes"] for row in rows} == {
+        "anna": {"query": 100, "drafts": 2000},
+        "-": {"control": 5, "targets": 30},
+    }
+    assert run(["audit", "--by", "key", "--home", str(tmp_path)]) == 0
+    assert "anna" in capsys.readouterr().out
+    assert run(["audit", "--by", "key", "--ledger", str(ledger)]) == 2
+    assert "leave out --ledger" in capsys.readouterr().err
 
 
 def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,8 @@ import typer
 if TYPE_CHECKING:
     from hocket_daemon.privacy.egress import Entry
 
-By = Literal["day", "peer", "session"]
+By = Literal["day", "peer", "session", "key"]
+NONE = "-"  # what belongs to no session, or to one of no key
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     *,
-    by: Annotated[By, typer.Option(help="A row for each day, each peer, or each session.")] = "day",
+    by: Annotated[
+        By, typer.Option(help="A row for each day, each peer, each session, or each key of a person.")
+    ] = "day",
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Another ledger than the one that device.toml names.")
     ] = None,
@@ -33,14 +36,22 @@ def audit(
     """Show how many bytes left the device for the cloud, by class of data; the last few seconds may be missing.
 
     Bytes are those of the messages before encryption. What belongs to the connection and to no session (greetings,
-    pings) has the session "-".
+    pings) has the session "-". The key is known of the requests that `hocket explain` has records of; all else has the key
+    "-".
     """
     from hocket_daemon.privacy.egress import read
     from hocket_tools import console
     from hocket_tools.pair.home import Home
 
+    if ledger and by == "key":
+        raise typer.BadParameter("a ledger alone names no keys: leave out --ledger", param_hint="--by")
     path = ledger or Home.find(home).ledger()
-    rows = _sums(_named(ledger) if ledger else read(path), by)
+    entries = _named(ledger) if ledger else read(path)
+    if by == "key":
+        keys = _keys(Home.find(home).decisions("device"))
+        rows = _sums((keys.get(each.session, NONE), each) for each in entries)
+    else:
+        rows = _sums((getattr(each, by) or NONE, each) for each in entries)
     if json_object:
         records = [{by: name, "bytes": sizes, "total": sum(sizes.values())} for name, sizes in rows.items()]
         typer.echo(json.dumps({"ledger": str(path), "rows": records}))
@@ -63,11 +74,26 @@ def _named(ledger: Path) -> list[Entry]:
         raise Unavailable(error.text, "name the file of [egress] ledger in a device.toml") from error
 
 
-def _sums(entries: Iterable[Entry], by: By) -> dict[str, dict[str, int]]:
-    """Bytes by class for each day, peer or session, in the order of the ledger."""
+def _keys(path: Path) -> dict[str, str]:
+    """Whose key each session was for, as far as records say. Raises Unavailable."""
+    from hocket_daemon.serving.decisions import MAX_RECORDS, last
+
+    if not path.exists():
+        return {}
+    records = [each.record for each in last(path, MAX_RECORDS)]
+    return {
+        session: record["asked by"]
+        for record in records
+        if record.get("asked by")
+        for session in record.get("sessions", [])
+    }
+
+
+def _sums(entries: Iterable[tuple[str, Entry]]) -> dict[str, dict[str, int]]:
+    """Bytes by class for each row, in the order of the ledger; an entry comes with its row's name."""
     rows: dict[str, dict[str, int]] = defaultdict(dict)
-    for entry in entries:
-        sizes = rows[getattr(entry, by) or "-"]
+    for name, entry in entries:
+        sizes = rows[name]
         sizes[entry.kind] = sizes.get(entry.kind, 0) + entry.size_bytes
     return rows
 

@@ -36,8 +36,8 @@ def audit(
     """Show how many bytes left the device for the cloud, by class of data; the last few seconds may be missing.
 
     Bytes are those of the messages before encryption. What belongs to the connection and to no session (greetings,
-    pings) has the session "-". The key is known of the requests that `hocket explain` has records of; all else has the key
-    "-".
+    pings) has the session "-". The key is known of the requests of which `hocket explain` has records; all else has the
+    key "-".
     """
     from hocket_daemon.privacy.egress import read
     from hocket_tools import console

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
@@ -17,10 +18,11 @@ from hocket_bus.messages import Ingested, Progress
 
 from .gateway import Gateway
 from .openai_api.shapes import sse
-from .people import NOBODY, Person
+from .owning import owned
+from .people import Person
+from .readings import Reply
 from .refusals import Refusal
 from .sending import EventStream, json_response, whole
-from .uploads import UploadedFile
 
 HEADERS = {  # of a text that anybody may have written
     "content-security-policy": "default-src 'none'; sandbox",
@@ -80,14 +82,11 @@ async def add(request: Request) -> Response:
         gateway.uploads.leave(person)
         raise
 
-    def close() -> None:
-        uploaded.settle()
-        gateway.uploads.leave(person)
-
-    reading = gateway.documents.ingest([str(uploaded.path)])
+    ingesting = gateway.documents.ingest([str(uploaded.path)])
+    reading = gateway.readings.start(ingesting, uploaded, lambda: gateway.uploads.leave(person))
     if EVENTS in request.headers.get("accept", ""):
-        return EventStream(_events(reading, uploaded), close)
-    return await whole(request, _added(reading, uploaded), close)
+        return EventStream(_events(reading, uploaded.path), lambda: None)
+    return await whole(request, _added(reading, uploaded.path), lambda: None)
 
 
 async def remove(request: Request) -> Response:
@@ -105,24 +104,24 @@ async def remove(request: Request) -> Response:
 
 async def watched(request: Request) -> Response:
     """The folders that are read at every change, and how far they are. Raises Refusal."""
-    return json_response({"folders": _owned(request).watching.shown()})
+    return json_response({"folders": owned(request).watching.shown()})
 
 
 async def watch(request: Request) -> Response:
     """Read a folder of this device now, and at every change from now on. Raises Refusal."""
-    gateway = _owned(request)
+    gateway = owned(request)
     gateway.watching.add(_folder(request))
     return json_response({"folders": gateway.watching.shown()})
 
 
 async def unwatch(request: Request) -> Response:
     """Read it at no further change; its documents stay. Raises Refusal."""
-    gateway = _owned(request)
+    gateway = owned(request)
     await gateway.watching.drop(_folder(request))
     return json_response({"folders": gateway.watching.shown()})
 
 
-async def _added(reading: AsyncGenerator[Progress | Ingested], file: UploadedFile) -> Response:
+async def _added(reading: AsyncGenerator[Reply], file: Path) -> Response:
     async with aclosing(reading):
         async for reply in reading:
             if isinstance(reply, Ingested):
@@ -130,7 +129,7 @@ async def _added(reading: AsyncGenerator[Progress | Ingested], file: UploadedFil
     raise AssertionError("an ingestion ends with its result, or raises")
 
 
-async def _events(reading: AsyncGenerator[Progress | Ingested], file: UploadedFile) -> AsyncGenerator[bytes]:
+async def _events(reading: AsyncGenerator[Reply], file: Path) -> AsyncGenerator[bytes]:
     try:
         async with aclosing(reading):
             async for reply in reading:
@@ -140,13 +139,12 @@ async def _events(reading: AsyncGenerator[Progress | Ingested], file: UploadedFi
         yield sse(refusal.openai())
 
 
-def _outcome(ingested: Ingested, file: UploadedFile) -> dict[str, Any]:
+def _outcome(ingested: Ingested, file: Path) -> dict[str, Any]:
     """What became of the file. Raises Refusal where it was not read; it is not kept then."""
     if ingested.failures:
-        file.undo()
         raise Refusal(422, ingested.failures[0], "send another file", "not_read")
     done = "added" if ingested.added else "replaced" if ingested.replaced else "unchanged"
-    return {"name": str(file.path), "outcome": done, "passages": ingested.chunks, "notices": ingested.notices}
+    return {"name": str(file), "outcome": done, "passages": ingested.chunks, "notices": ingested.notices}
 
 
 def _progress(progress: Progress) -> dict[str, Any]:
@@ -167,15 +165,6 @@ def _offset(request: Request) -> int:
 def _folder(request: Request) -> str:
     """A whole path: its first slash is the one behind `/watched`."""
     return "/" + str(request.path_params["name"]).lstrip("/")
-
-
-def _owned(request: Request) -> Gateway:
-    """Raises Refusal: whoever may read any folder of the device is no guest of it."""
-    gateway, person = _asking(request)
-    if person != NOBODY:
-        remedy = "use the device's own command line: hocket watch"
-        raise Refusal(403, "a key is not enough to watch folders", remedy, "not_allowed")
-    return gateway
 
 
 def _asking(request: Request) -> tuple[Gateway, Person]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Literal
 
 from hocket_bus.messages import MAX_EMBEDDED
 
@@ -12,10 +13,11 @@ from .ways import LATEST
 
 MODEL = "hocket-embeddings"
 MAX_CHARS = 50_000  # of a text
+Role = Literal["document", "query"]  # what is found, and what is looked for: their vectors differ
 
 
-async def vectors(gateway: Gateway, model: str, texts: list[str], param: str) -> list[bytes]:
-    """One of length 1 for each text, as a document's: float32, little-endian. Raises Refusal, HocketError."""
+async def vectors(gateway: Gateway, model: str, texts: list[str], param: str, role: Role = "document") -> list[bytes]:
+    """One of length 1 for each text: float32, little-endian. Raises Refusal, HocketError."""
     if model.removesuffix(LATEST) != MODEL:
         text = f"'{model[:100]}' gives no embeddings"
         raise Refusal(404, text, f"use {MODEL}", "model_not_found", param="model")
@@ -24,7 +26,7 @@ async def vectors(gateway: Gateway, model: str, texts: list[str], param: str) ->
     if len(texts) > MAX_EMBEDDED or max(map(len, texts)) > MAX_CHARS:
         text = f"more than {MAX_EMBEDDED} texts, or one of more than {MAX_CHARS} characters"
         raise Refusal(400, text, "send fewer at a time", "too_long", param=param)
-    return (await gateway.documents.embed(texts, "document")).vectors
+    return (await gateway.documents.embed(texts, role)).vectors
 
 
 def numbers(vector: bytes) -> list[float]:

@@ -13,6 +13,7 @@ from .marks import Marks
 from .openai_api.background import BackgroundResponses
 from .people import People, Person
 from .questions import Answer, Questions
+from .readings import Readings
 from .response_store import ResponseStore
 from .settings import ServeSettings
 from .stored import StoredDocuments
@@ -33,6 +34,7 @@ class Gateway:
         self.upstream = Upstream(settings.device, keys)
         self.documents = StoredDocuments(settings.retrieval, keys)
         self.uploads = Uploads(Path(settings.uploads) if settings.uploads else None, settings.max_upload_bytes)
+        self.readings = Readings()
         self.watching = Watching(Path(settings.watched) if settings.watched else None, self.documents)
         self.responses = ResponseStore(Path(settings.responses)) if settings.responses else None
         self.background = BackgroundResponses()
@@ -65,6 +67,7 @@ class Gateway:
         """Answers in work end with a reason."""
         await self.background.close()
         await self.watching.close()
+        await self.readings.close()
         self.composing.close()
         self.documents.close()
         if self.responses is not None:

@@ -27,7 +27,7 @@ class LinkRequest(Struct, frozen=True, kw_only=True):
 
 async def link(request: Request) -> Response:
     """Cut the link, or join it. Raises Refusal, HocketError."""
-    gateway = _owned(request)
+    gateway = owned(request)
     wanted = await read(request, LinkRequest, gateway.settings.max_body_bytes)
     await (await gateway.upstream.client()).switch_link(cut=wanted.cut)
     return json_response({"cut": wanted.cut})
@@ -35,7 +35,7 @@ async def link(request: Request) -> Response:
 
 async def explanation(request: Request) -> Response:
     """The record of an answer, as `hocket explain --json` has it. Raises Refusal, HocketError."""
-    gateway, number = _owned(request), request.path_params["number"]
+    gateway, number = owned(request), request.path_params["number"]
     if not _NUMBER.fullmatch(number):
         raise Refusal(400, "an answer's number has 32 hexadecimal digits", "use the id of its hocket object")
     try:
@@ -44,7 +44,8 @@ async def explanation(request: Request) -> Response:
         raise Refusal(404, error.text, error.remedy, "no_record") from error
 
 
-def _owned(request: Request) -> Gateway:
+def owned(request: Request) -> Gateway:
+    """The gateway, for whoever needs no key. Raises Refusal for a key's person: a key is that of a guest."""
     if request.state.person != NOBODY:
         raise Refusal(403, "a key is not enough for this", "use the command line of the device", "not_allowed")
     gateway: Gateway = request.app.state.gateway

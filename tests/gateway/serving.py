@@ -73,6 +73,7 @@ class QuotingRetrieval(ListRetrieval):
 
     def __init__(self, endpoint: str, side: str) -> None:
         self.searched: list[Search] = []
+        self.embedded: list[Embed] = []
         super().__init__(endpoint, side)
 
     def answer(self, search: Search) -> Passages:
@@ -89,6 +90,7 @@ class QuotingRetrieval(ListRetrieval):
 
     def stored(self, asked: Asked) -> Message:
         if isinstance(asked, Embed):
+            self.embedded.append(asked)
             vectors = [b"\0\0\x80\x3f" + bytes(12)] * len(asked.texts)  # 1, 0, 0, 0
             return Embedded(request=asked.request, vectors=vectors, embedder="none")
         if isinstance(asked, Remove):

@@ -6,6 +6,7 @@ import base64
 import json
 import socket
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
@@ -96,6 +97,25 @@ def test_what_cannot_be_read_leaves_what_was_there(shelf: Shelf) -> None:
     assert Path(name).read_bytes() == NOTE
     assert "300 litres" in shelf.ask("GET", f"/documents/{quote(name, safe='')}").text
     assert [path.name for path in Path(name).parent.iterdir() if path.is_file()] == ["a.md"]
+
+
+def test_who_leaves_while_it_is_read_leaves_nothing_that_cannot_be_read(shelf: Shelf) -> None:
+    """It goes as soon as that is known, and so does its place among the uploads in work."""
+    name = shelf.uploads / "everybody" / "a.pdf"
+    broken = b"%PDF-1.7 and no more"
+    head = f"PUT /documents/a.pdf HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(broken)}\r\n\r\n"
+    long = b"\n\n".join(b"Paragraph %d about tulips and tanks." % number for number in range(600))
+    with ThreadPoolExecutor(1) as threads:
+        before = threads.submit(shelf.put, "long.txt", long)  # what is sent behind it waits
+        until((shelf.uploads / "everybody" / "long.txt").exists)
+        with socket.create_connection(("127.0.0.1", int(shelf.url.rsplit(":", 1)[1])), WAIT_S) as there:
+            there.sendall(head.encode() + broken)
+            until(name.exists)
+        assert before.result().status_code == 200
+    until(lambda: not name.exists())
+    assert str(name) in str(shelf.ask("GET", "/skipped").json())
+    for _ in range(uploads.AT_ONCE + 1):
+        assert shelf.put("b.md").status_code == 200
 
 
 def test_too_much_is_refused_and_leaves_nothing(shelf: Shelf) -> None:
@@ -206,6 +226,7 @@ def test_embeddings_are_the_embedders(shelf: Shelf) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "param"),
     [
+        ({"input": "x", "input_type": "image"}, 400, "input_type"),
         ({"model": "hocket", "input": "x"}, 404, "model"),
         ({"input": ""}, 400, "input"),
         ({"input": []}, 400, "input"),

@@ -10,10 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..body import read
-from ..embedding import MODEL, numbers, texts_of, vectors
+from ..embedding import MODEL, Role, numbers, texts_of, vectors
 from ..gateway import Gateway
 from ..refusals import unsupported
 from ..sending import json_response
+
+InputType = Literal["query", "search_query", "document", "search_document", "passage"]  # the words of several servers
 
 
 class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
@@ -23,13 +25,15 @@ class EmbeddingsRequest(Struct, frozen=True, kw_only=True):
     input: str | list[Any]
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
+    input_type: InputType = "document"
 
 
 async def embeddings(request: Request) -> Response:
     """Raises Refusal, HocketError."""
     gateway: Gateway = request.app.state.gateway
     wanted = await read(request, EmbeddingsRequest, gateway.settings.max_body_bytes)
-    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input")
+    role: Role = "query" if wanted.input_type.endswith("query") else "document"
+    rows = await vectors(gateway, wanted.model, texts_of(wanted.input, "input"), "input", role)
     length = len(numbers(rows[0]))
     if wanted.dimensions not in (None, length):
         raise unsupported("dimensions", f"a vector has {length} numbers", "leave out dimensions")

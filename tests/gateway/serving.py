@@ -41,6 +41,7 @@ from waiting import WAIT_S, until
 
 MODELS = ("hocket", "hocket-auto", "hocket-dispatch", "hocket-graph", "hocket-alone")
 SHORT = {"max_tokens": 8, "seed": 7}
+TOKENS = 24  # of an answer, where a request does not say
 USER = [{"role": "user", "content": "kala mira?"}]
 
 

@@ -15,7 +15,7 @@ from browser import ENTER, Browser
 from elsewhere import Elsewhere, elsewhere
 from harness import pair
 from scripted_server import DONE, PLAIN, Step, piece, serving
-from serving import QuotingRetrieval, Served, gateway, served
+from serving import QuotingRetrieval, Served, gateway
 
 from exact import exact
 from hocket_bus.messages import (
@@ -161,12 +161,6 @@ Promise.allSettled(tried.map((each) => each.then((response) => response.text()))
   document.title = "over";
 }});
 </script>"""
-
-
-@pytest.fixture(scope="module")
-def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
-    with served(tiny_models) as there:
-        yield there
 
 
 @pytest.fixture(scope="module")

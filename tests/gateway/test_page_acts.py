@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import browser as browsers
 import pytest
 from browser import ENTER, ESCAPE, Browser
 from family import family
-from serving import Served, gateway, served
-from test_page_in_browser import OVER, QUESTION, READY, TEXT, TOKENS, ask, opened
+from paging import OVER, QUESTION, READY, TEXT, ask, opened
+from serving import TOKENS, Served, gateway, served
 
 from hocket_gateway import people
 from hocket_gateway.settings import ServeSettings
@@ -26,25 +25,6 @@ SWITCH = "document.querySelector('hocket-link button')"
 SOURCES = "return [...document.querySelectorAll('hocket-turn:last-child .text span')].map(e => e.classList[0])"
 BOAT = "The sailing boat Halcyon lies at berth 41 of the Marstal marina."
 OF_BOAT = "At which berth does the sailing boat Halcyon lie?"
-
-
-@pytest.fixture(scope="module")
-def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
-    with served(tiny_models, max_tokens=TOKENS) as there:
-        yield there
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with browsers.browser() as there:
-        yield there
-
-
-@pytest.fixture
-def page(front: Served, window: Browser) -> Iterator[Browser]:
-    opened(window, front)
-    yield window
-    assert window.complaints() == []
 
 
 def over(page: Browser) -> str:
@@ -68,7 +48,7 @@ def record_of(page: Browser) -> dict[str, Any]:
 def test_the_switch_cuts_the_link_in_the_middle_of_an_answer(tiny_models: dict[str, Path], window: Browser) -> None:
     """It goes on alone behind its prefix, no byte leaves until the link is joined, and then the pair answers again."""
     with served(tiny_models, hold_s=0.05, max_tokens=60, tapped=True) as slow:
-        opened(window, slow)
+        opened(window, slow.url)
         window.until(f"{SWITCH}.ariaChecked === 'true'")
         window.type("#question", QUESTION + ENTER)
         window.until("document.querySelectorAll('.text span').length > 3")
@@ -97,7 +77,7 @@ def test_the_bars_grow_while_the_answer_is_written(tiny_models: dict[str, Path],
     """This device's passages by name, the cloud's in one; together they are the whole at every moment."""
     bars = "return [...document.querySelectorAll('.bar')].map(e => parseFloat(e.style.width))"
     with served(tiny_models, hold_s=0.05, max_tokens=60) as slow:
-        opened(window, slow)
+        opened(window, slow.url)
         window.type("#question", QUESTION + ENTER)
         window.until("document.querySelectorAll('.bar').length > 1")
         before = window.run(bars)

@@ -8,8 +8,8 @@ from pathlib import Path
 import browser as browsers
 import pytest
 from browser import Browser
+from paging import READY, opened
 from shelf import NOTE, Shelf, shelf, there
-from test_page_in_browser import READY
 from test_page_measured import violations
 
 from hocket_gateway import people
@@ -24,19 +24,9 @@ document.body.dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles:
 """
 
 
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with browsers.browser() as made:
-        yield made
-
-
 @pytest.fixture
 def page(shelf: Shelf, window: Browser) -> Iterator[Browser]:
-    window.resize(1280, 800)
-    window.open(shelf.url)
-    window.run("localStorage.clear(); sessionStorage.clear()")
-    window.open(shelf.url)
-    window.until(READY)
+    opened(window, shelf.url)
     yield window
     window.run("sessionStorage.clear()")
 

@@ -2,61 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import browser as browsers
 import pytest
 from browser import ENTER, ESCAPE, SHIFT, Browser
-from serving import MODELS, Served, gateway, served
+from paging import OVER, QUESTION, READY, TEXT, ask, opened
+from serving import MODELS, TOKENS, Served, gateway, served
 
 from hocket_gateway import people
 from hocket_gateway.settings import ServeSettings
 from waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not browsers.IS_THERE, reason=browsers.WHY)]
-QUESTION = "kala mira?"
-TOKENS = 24
-IDLE = "document.querySelector('hocket-composer')?.busy === false"
-READY = f"{IDLE} && document.querySelectorAll('#model option').length"
-OVER = f"{IDLE} && document.querySelector('hocket-turn:last-child .left')"
-TEXT = "return document.querySelector('hocket-turn:last-child .text').textContent"
-
-
-@pytest.fixture(scope="module")
-def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
-    with served(tiny_models, max_tokens=TOKENS) as there:
-        yield there
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with browsers.browser() as there:
-        yield there
-
-
-@pytest.fixture
-def page(front: Served, window: Browser) -> Iterator[Browser]:
-    """The page without a history; it complains of nothing up to the test's end."""
-    opened(window, front)
-    yield window
-    assert window.complaints() == []
-
-
-def opened(window: Browser, front: Served) -> None:
-    window.resize(1280, 800)
-    window.open(front.url)
-    window.run("localStorage.clear(); sessionStorage.clear()")
-    window.open(front.url)
-    window.until(READY)
-
-
-def ask(page: Browser, question: str = QUESTION) -> str:
-    """The text of the answer, once it is there."""
-    number = len(page.texts("hocket-turn"))
-    page.type("#question", question + ENTER)
-    page.until(f"document.querySelectorAll('hocket-turn').length > {number} && {OVER}")
-    return str(page.run(TEXT))
 
 
 def test_a_question_is_answered_by_the_pair(front: Served, page: Browser) -> None:
@@ -214,7 +172,7 @@ def test_on_a_telephone_the_history_gives_way(page: Browser) -> None:
 def test_an_answer_is_stopped(tiny_models: dict[str, Path], window: Browser, how: str) -> None:
     """The question ends in the daemon, and what was written stays."""
     with served(tiny_models, hold_s=0.1, max_tokens=200) as slow:
-        opened(window, slow)
+        opened(window, slow.url)
         window.type("#question", QUESTION + ENTER)
         window.until("document.querySelector('.text')?.textContent.length > 2")
         assert slow.in_work() == 1
@@ -265,7 +223,7 @@ def test_what_keeps_a_question_from_an_answer_is_said(window: Browser, tmp_path:
 def test_an_answer_that_breaks_off_says_why(tiny_models: dict[str, Path], window: Browser) -> None:
     """The device daemon ends in the middle of it: what was written stays."""
     with served(tiny_models, hold_s=0.1, max_tokens=200) as slow:
-        opened(window, slow)
+        opened(window, slow.url)
         window.type("#question", QUESTION + ENTER)
         window.until("document.querySelector('.text')?.textContent.length > 2")
         written = window.run(TEXT)
@@ -298,7 +256,7 @@ def test_nothing_but_the_gateway_is_asked(front: Served, page: Browser) -> None:
 
 def test_the_browser_keeps_to_the_policy(front: Served, window: Browser) -> None:
     """Markup of strangers and a request elsewhere are refused: the other tests would see it."""
-    opened(window, front)
+    opened(window, front.url)
     assert window.complaints() == []
     window.run("try { document.body.innerHTML = '<b>'; } catch { window.refused = true; }")
     assert window.run("return window.refused") is True

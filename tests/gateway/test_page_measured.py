@@ -18,8 +18,8 @@ from typing import Any
 import browser as browsers
 import pytest
 from browser import ENTER, Browser
-from serving import Served, served
-from test_page_in_browser import OVER, READY, TEXT, TOKENS, ask, opened
+from paging import OVER, READY, TEXT, ask, opened
+from serving import Served
 
 from hocket_gateway.chat_page import HEADERS, TYPES
 
@@ -35,18 +35,6 @@ new PerformanceObserver(list => window.long.push(...list.getEntries().map(e => [
 """
 AXE = "return axe.run(document, { resultTypes: ['violations'] }).then(found => found.violations.map(each =>"
 AXE += " [each.id, each.impact, each.nodes.map(node => node.html.slice(0, 200) + ' ' + node.failureSummary)]))"
-
-
-@pytest.fixture(scope="module")
-def window() -> Iterator[Browser]:
-    with browsers.browser() as there:
-        yield there
-
-
-@pytest.fixture(scope="module")
-def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
-    with served(tiny_models, max_tokens=TOKENS) as there:
-        yield there
 
 
 def tokens(*, lines: bool) -> list[tuple[str, str]]:
@@ -174,7 +162,7 @@ AXE_SOURCE = (Path(str(files("axe_core_python"))) / "axe.min.js").read_text(enco
 def test_a_checker_of_accessibility_finds_nothing(front: Served, window: Browser, scheme: str) -> None:
     """On the empty page, at an answer, in its sheets, where a text is written, and on a telephone."""
     window.prefers(scheme)
-    opened(window, front)
+    opened(window, front.url)
     found = {"empty": violations(window)}
     ask(window)
     window.click("[data-does=history]")
@@ -198,7 +186,7 @@ def test_a_checker_of_accessibility_finds_nothing(front: Served, window: Browser
 @pytest.mark.slow
 def test_the_keyboard_reaches_everything_in_order(front: Served, window: Browser) -> None:
     """Tab by Tab from the top, as it is seen: the switch, the conversations, the answer, its acts, the question."""
-    opened(window, front)
+    opened(window, front.url)
     ask(window)
     window.run("const top = document.querySelector('h1'); top.tabIndex = -1; top.focus()")
     reached = []

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
+from mcp_use import called, tools, used
 from serving import Served, served
 
 from hocket_gateway import people
 from hocket_lab.link.tap import messages
-from waiting import WAIT_S, until
-
-Use = Callable[[Client], Awaitable[Any]]
+from waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -26,45 +23,29 @@ def front(tiny_models: dict[str, Path]) -> Iterator[Served]:
         yield there
 
 
-def used(front: Served, use: Use, key: str = "") -> Any:
-    """What `use` makes of a connected client."""
-
-    async def connected() -> Any:
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        async with httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http:
-            transport = streamable_http_client(f"{front.url}/mcp", http_client=http)
-            async with Client(transport) as client:
-                return await use(client)
-
-    return asyncio.run(connected())
-
-
-def called(front: Served, tool: str, key: str = "", **arguments: object) -> Any:
-    return used(front, lambda client: client.call_tool(tool, arguments), key)
-
-
 def test_there_are_four_tools_that_say_what_they_do(front: Served) -> None:
-    tools = {tool.name: tool for tool in used(front, lambda client: client.list_tools()).tools}
-    assert set(tools) == {"ask", "search", "documents", "status"}
-    assert all(tool.description for tool in tools.values())
-    assert tools["ask"].input_schema["required"] == ["question"]
+    found = tools(front.url)
+    assert set(found) == {"ask", "search", "documents", "status"}
+    assert all(tool.description for tool in found.values())
+    assert found["ask"].input_schema["required"] == ["question"]
 
 
 def test_an_answer_comes_with_its_sources(front: Served) -> None:
     """The pair's, of both sides, the device's with their words."""
     plain = front.pair.client().ask("kala mira?", max_tokens=8).result()
-    got = called(front, "ask", question="kala mira?").structured_content
+    got = called(front.url, "ask", question="kala mira?").structured_content
     assert (got["answer"], got["model"]) == (plain.text, "hocket")
     assert {source["side"]: bool(source["snippet"]) for source in got["sources"]} == {"device": True, "cloud": False}
     assert (
-        called(front, "ask", question="kala mira?", model="hocket-alone").structured_content["model"] == "hocket-alone"
+        called(front.url, "ask", question="kala mira?", model="hocket-alone").structured_content["model"]
+        == "hocket-alone"
     )
 
 
 def test_a_search_tells_the_cloud_nothing(front: Served) -> None:
     assert front.tap is not None
     assert front.retrieval is not None
-    got = called(front, "search", query="canary4711 kala", passages=3).structured_content
+    got = called(front.url, "search", query="canary4711 kala", passages=3).structured_content
     assert [passage["document"] for passage in got["passages"]] == ["device-0", "device-1", "device-2"]
     assert front.retrieval.searched[-1].query == "canary4711 kala"
     frames = [frame for recorded in front.tap.recorded() for each in messages(recorded) for frame in each]
@@ -73,8 +54,8 @@ def test_a_search_tells_the_cloud_nothing(front: Served) -> None:
 
 
 def test_documents_and_status_are_listed(front: Served) -> None:
-    assert called(front, "documents").structured_content == {"documents": ["device-0", "letters/a"], "next": None}
-    assert called(front, "status").structured_content["model"]
+    assert called(front.url, "documents").structured_content == {"documents": ["device-0", "letters/a"], "next": None}
+    assert called(front.url, "status").structured_content["model"]
 
 
 def test_rights_are_those_of_the_key(front: Served) -> None:
@@ -82,22 +63,22 @@ def test_rights_are_those_of_the_key(front: Served) -> None:
     key = people.invite(front.people, "anna", alone_only=True, folders=("letters",))
     try:
         assert httpx2.post(f"{front.url}/mcp", json={}).status_code == 401
-        assert called(front, "ask", key, question="kala?").structured_content["model"] == "hocket-alone"
+        assert called(front.url, "ask", key, question="kala?").structured_content["model"] == "hocket-alone"
         assert front.retrieval is not None
         assert front.retrieval.searched[-1].within == ["letters"]
-        refused = called(front, "ask", key, question="kala?", model="hocket")
+        refused = called(front.url, "ask", key, question="kala?", model="hocket")
         assert refused.is_error
         assert "hocket-alone" in refused.content[0].text
-        called(front, "search", key, query="kala")
+        called(front.url, "search", key, query="kala")
         assert front.retrieval.searched[-1].within == ["letters"]
-        assert called(front, "documents", key).structured_content["documents"] == ["letters/a"]
+        assert called(front.url, "documents", key).structured_content["documents"] == ["letters/a"]
     finally:
         front.people.unlink()
 
 
 def test_what_is_wrong_is_said_in_the_result(front: Served) -> None:
     for tool, arguments in (("ask", {"question": " "}), ("ask", {"question": "x", "model": "y"}), ("search", {})):
-        assert called(front, tool, **arguments).is_error
+        assert called(front.url, tool, **arguments).is_error
 
 
 def test_a_strange_page_reaches_no_tool(front: Served) -> None:
@@ -118,5 +99,5 @@ def test_a_call_that_is_given_up_ends_the_question(tiny_models: dict[str, Path],
                 asking.cancel()
                 await asyncio.to_thread(until, lambda: slow.in_work() == 0)
 
-        used(slow, begin)
+        used(slow.url, begin)
         until(lambda: slow.in_work() == 0)

@@ -1,0 +1,38 @@
+"""`/mcp` by the client of the official SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from waiting import WAIT_S
+
+Use = Callable[[Client], Awaitable[Any]]
+
+
+def used(url: str, use: Use, key: str = "") -> Any:
+    """What `use` makes of a connected client."""
+
+    async def connected() -> Any:
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        async with httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http:
+            transport = streamable_http_client(f"{url}/mcp", http_client=http)
+            async with Client(transport) as client:
+                return await use(client)
+
+    return asyncio.run(connected())
+
+
+def called(url: str, tool: str, key: str = "", **arguments: object) -> Any:
+    """The result of a tool."""
+    return used(url, lambda client: client.call_tool(tool, arguments), key)
+
+
+def tools(url: str, key: str = "") -> dict[str, Any]:
+    """All tools, by name."""
+    return {tool.name: tool for tool in used(url, lambda client: client.list_tools(), key).tools}

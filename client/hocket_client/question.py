@@ -199,9 +199,7 @@ def ask_message(
     deadline_s: float = DEFAULTS.deadline_s,
 ) -> Ask:
     """An Ask ready to send, by `Options`; no seed means a random one. Raises BadRequest for values out of range."""
-    aggregated = AggregationOptions(
-        method=aggregation, weights=weights, require_cloud=require_cloud, alone=alone, members=_listed(members)
-    )
+    aggregated = _aggregated(aggregation, weights, members, require_cloud=require_cloud, alone=alone)
     ask = Ask(
         request=os.urandom(16),
         topic=topic,
@@ -215,11 +213,16 @@ def ask_message(
         unknown=unknown,
         shares=shares,
         asker=asker,
-        stop=[stop] if isinstance(stop, str) else list(stop),
-        ignore_eos=ignore_eos,
-        deadline_s=deadline_s,
-    )
+        stop=[stop] if isinstance(stop, str) else list(stop), ignore_eos=ignore_eos, deadline_s=deadline_s,
+    )  # fmt: skip
     return _in_range(ask, pace)
+
+
+def _aggregated(
+    method: str, weights: str, members: str | tuple[str, ...], *, require_cloud: bool, alone: bool
+) -> AggregationOptions:
+    listed = _listed(members)
+    return AggregationOptions(method=method, weights=weights, require_cloud=require_cloud, alone=alone, members=listed)
 
 
 def _listed(names: str | tuple[str, ...]) -> list[str]:

@@ -19,7 +19,6 @@ from hocket_bus.pins import Pins
 from hocket_bus.sealing import SealingKey
 from hocket_bus.sockets import Link, LinkDown, LinkDraining, LinkUp, Received
 
-from .aggregation.mode import AggregationMode
 from .config import DeviceSettings
 from .daemon import Daemon
 from .engine.catalog.engines import open_model
@@ -29,7 +28,7 @@ from .engine.generators.server import server_of
 from .engine.runtime.compute import Compute
 from .graph.graph_device import GraphDevice
 from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
-from .modes import composing, composition
+from .modes import composing, composition, drafting_along
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
 from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
@@ -106,11 +105,11 @@ class DeviceDaemon(Daemon):
 
     def _open_circle(self) -> SealedCircle:
         """Where other devices of the group are met."""
-        aggregation = {AggregationMode.name: self.modes.peers[AggregationMode.name]}
-        openings = Openings(self.services, self.server, self.sessions, aggregation, self.check_taking)
+        openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
         pins, link = Pins.beside(self.ledger.path), NowPeer(self.cluster)
         circle = SealedCircle(self._sealing_key, pins, link, openings, self._egress, ledger=self.ledger)
         circle.add_to(self.at_peer)
+        self.board.add(facts=[circle.facts], metrics=[circle.metrics])
         return circle
 
     def _composing(self, name: str, why: str) -> Services:

@@ -67,6 +67,11 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts, circle: Ca
     )
 
 
+def drafting_along(modes: Modes) -> Mapping[str, Peers]:
+    """What other devices of the group may open sessions of on a device."""
+    return {AggregationMode.name: modes.peers[AggregationMode.name]}
+
+
 def composing(settings: DeviceSettings, answering: LanguageModel) -> ModelChoice:
     """Which model completes texts on a device; a server does not while one types."""
     if settings.model.engine == "openai" and settings.composition.model in ("", AUTO):

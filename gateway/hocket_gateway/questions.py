@@ -12,7 +12,7 @@ import structlog
 from msgspec.structs import asdict
 
 from hocket_bus.errors import Busy, HocketError, Unavailable
-from hocket_bus.messages import Done, Finish, Notice, Origin, Routing, Token
+from hocket_bus.messages import AggregationOutcome, Done, Finish, Notice, Origin, Outcome, Routing, Token
 from hocket_bus.shares import Bucket
 from hocket_client import AsyncStream, Options
 
@@ -92,6 +92,7 @@ class Answer:
             "routing": _routing(done.routing),
             "unsupported": [[shifted(span.start), shifted(span.end)] for span in done.unsupported],
             "sources": shown_origins(done.sources),
+            "members": _members(done.outcome),
         }
 
     def close(self) -> None:
@@ -119,6 +120,12 @@ def shown_origins(origins: Sequence[Origin]) -> list[dict[str, Any]]:
     """Passages by where they stand, with their shares."""
     names = ("side", "device", "document", "ordinal", "share")
     return [{name: getattr(each, name) for name in names} for each in origins]
+
+
+def _members(outcome: Outcome | None) -> list[dict[str, Any]]:
+    """Who drafted along, from which step to which, and how often its draft was the token."""
+    members = outcome.members if isinstance(outcome, AggregationOutcome) else []
+    return [asdict(each) for each in members]
 
 
 def _routing(routing: Routing | None) -> dict[str, Any] | None:

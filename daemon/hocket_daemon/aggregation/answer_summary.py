@@ -37,6 +37,10 @@ class AnswerSummary:
                 what = str(error)
             case _:
                 what = _NAMES[type(action)]
+        self.note_text(t_s, what)
+
+    def note_text(self, t_s: float, what: str) -> None:
+        """The same in words."""
         if len(self._events) < MAX_EVENTS:
             self._events.append((round(t_s, 4), what))
 

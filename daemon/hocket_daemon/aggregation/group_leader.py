@@ -36,7 +36,7 @@ from ..serving.follow_up import search_text
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, Told, places_of, sourced_by_all
+from ..serving.sources import SOURCES_WAIT_S, PeerSources, Contribution, places_of, sourced_by_all
 from .answer_summary import outcome_of
 from .dialogue import Effects
 from .drafter import Drafter
@@ -115,12 +115,12 @@ class GroupLeader(DraftingLeader):
             return
         self._find_by_s = inf
         if isinstance(outcome, HocketError):
-            self._reply.notice(outcome.text)
+            self._notify(outcome.text)
         else:
             if self._reply.route is not None:
                 self._reply.route.found([member.name for member in outcome.members])
             for line in outcome.notices:
-                self._reply.notice(line)
+                self._notify(line)
             for found in outcome.members:
                 self._seat(found)
         self._changed()
@@ -129,7 +129,7 @@ class GroupLeader(DraftingLeader):
         try:
             peer = self._invited.circle.seat(self.id, found, partial(self._take, found.name))
         except HocketError as error:
-            self._reply.notice(str(error))
+            self._notify(str(error))
         else:
             self._sit(found.name, peer, found.rtt_s)
 
@@ -143,6 +143,7 @@ class GroupLeader(DraftingLeader):
 
     def _open(self, name: str, seat: Seat) -> None:
         """Ask a member along, where the answer is now."""
+        self._note(f"{name} asked along")
         behind = self._dialogue.open(name)
         prompt = self._services.history.shareable(self._begin.prompt, name)
         escalates = self._begin.escalates and name == CLOUD
@@ -187,7 +188,7 @@ class GroupLeader(DraftingLeader):
         self._seats[name].member.on_gone()
         self._send(name, self._farewell("left"))
         if why:
-            self._reply.notice(f"{name} {why}: the answer goes on without it")
+            self._notify(f"{name} {why}: the answer goes on without it")
 
     # --- events
 
@@ -239,20 +240,21 @@ class GroupLeader(DraftingLeader):
         seat.ready, own = ready, self._drafter.passages
         if name == CLOUD and self._reply.route is not None:
             for line in self._reply.route.receive(ready):
-                self._reply.notice(line)
+                self._notify(line)
         if self._begin.documents and not ready.documents:
             self._leave(name, "" if name == CLOUD else "has no documents about it")
         elif own is not None and own.passages and self._begin.weights != "off" and own.scorer != ready.scorer:
             self._terms.agreed(next((each for each in own.scorers if each in ready.scorers), ""))
             self._leave(name, "scores relevance in another way")
         else:
+            self._note(f"{name} has read {ready.documents} passages")
             seat.member.on_ready()
         self._changed()
 
     def _on_refused(self, name: str, seat: Seat, refused: Refused) -> None:
         if refused.epoch != self._dialogue.epoch_of(name):
             return
-        self._reply.notice(f"{name} cannot take part: {refused.text}")
+        self._notify(f"{name} cannot take part: {refused.text}")
         if refused.retry_after_s:
             seat.member.on_lost(time.monotonic(), refused.retry_after_s)
         else:
@@ -295,11 +297,19 @@ class GroupLeader(DraftingLeader):
                 self._ask_anew(name, seat)
         self._changed()
 
+    def _notify(self, text: str) -> None:
+        """Tell the reader, and the record."""
+        self._note(text)
+        super()._notify(text)
+
+    def _note(self, what: str) -> None:
+        self._account.note_text(self._reply.age_s, what)
+
     def _warn(self, key: str, text: str) -> None:
         """Tell the reader once, until it is right again."""
         if key not in self._warned:
             self._warned.add(key)
-            self._reply.notice(text)
+            self._notify(text)
 
     # --- actions
 
@@ -333,7 +343,7 @@ class GroupLeader(DraftingLeader):
     def _welcome(self, name: str) -> None:
         if name in self._warned - self._dialogue.exchange.doubted:
             self._warned.discard(name)
-            self._reply.notice(f"{name} is back: answering together again")
+            self._notify(f"{name} is back: answering together again")
 
     def _tell(self, first: int) -> None:
         for name, seat in self._seats.items():
@@ -384,7 +394,7 @@ class GroupLeader(DraftingLeader):
         drafter, length = self._drafter, len(self._steps)
         exchange = self._dialogue.exchange
         told = [
-            Told(
+            Contribution(
                 "cloud" if name == CLOUD else "device",
                 "" if name == CLOUD else name,
                 [each.get(name, 0.0) for each in exchange.parts[:length]],
@@ -411,6 +421,8 @@ class GroupLeader(DraftingLeader):
             for name, seat in self._seats.items():
                 if seat.member.state != "gone":
                     self._send(name, self._farewell(reason))
+        for each in self._members():
+            self._invited.circle.met(each)
         self._invited.circle.leave(self.id)
         self._drafter.close()
 

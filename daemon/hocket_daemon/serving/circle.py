@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import FoundMember, MembersFound, Message
+from hocket_bus.messages import FoundMember, MemberOutcome, MembersFound, Message
 
 from .mode import Peer
 
@@ -32,6 +32,9 @@ class Circle(Protocol):
 
     def seat(self, session: bytes, member: FoundMember, take: Take) -> Peer:
         """A member of a session that this device leads. Raises Forbidden where its key is another one than before."""
+
+    def met(self, member: MemberOutcome) -> None:
+        """What a member's part in an answer was."""
 
     def leave(self, session: bytes) -> None:
         """The session is over."""

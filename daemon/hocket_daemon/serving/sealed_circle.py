@@ -17,7 +17,7 @@ import structlog
 
 from hocket_bus import wire
 from hocket_bus.errors import BadMessage, Forbidden, HocketError, Unavailable
-from hocket_bus.faults import refused
+from hocket_bus.faults import notice_text, refused
 from hocket_bus.log import RateLimitedLog
 from hocket_bus.messages import (
     MAX_BOX_BYTES,
@@ -25,6 +25,7 @@ from hocket_bus.messages import (
     DataClass,
     FindMembers,
     FoundMember,
+    MemberOutcome,
     MembersFound,
     Message,
     Sealed,
@@ -35,6 +36,7 @@ from hocket_bus.pins import Pins
 from hocket_bus.sealing import Channel, SealingKey
 from hocket_bus.sockets import Received, Routes
 
+from ..monitoring.counters import labelled
 from ..privacy.egress import EgressSettings, Ledger, PeerGate
 from .circle import Take
 from .mode import Peer
@@ -97,6 +99,22 @@ class _Seat:
     take: Take
 
 
+@dataclass(slots=True)
+class Met:
+    """A member in all answers since the start: of how many tokens it was part, and how many its drafts were."""
+
+    answers: int = 0
+    tokens: int = 0
+    accepted: int = 0
+    drafts: int = 0
+
+    def fact(self, rtt_s: float | None) -> str:
+        """In words."""
+        away = f"{1000 * rtt_s:.0f} ms away, " if rtt_s is not None else ""
+        share = f", {self.accepted / self.tokens:.0%} accepted" if self.tokens else ""
+        return f"{away}{self.drafts} drafts in {self.answers} answers{share}"
+
+
 class SealedCircle:
     """The circle of a device that has a key and a link."""
 
@@ -116,6 +134,8 @@ class SealedCircle:
         self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
         self._led: dict[tuple[bytes, str], _Seat] = {}
         self._followed: dict[tuple[bytes, str], SealedPeer] = {}
+        self._met: dict[str, Met] = {}
+        self._rtts_s: dict[str, float] = {}  # to members, as the cloud has told last
         self._bad_boxes = RateLimitedLog(log, "bad sealed box")
 
     def add_to(self, at_peer: Routes) -> None:
@@ -148,9 +168,33 @@ class SealedCircle:
     def seat(self, session: bytes, member: FoundMember, take: Take) -> Peer:
         """See `Circle`."""
         self._check_key(member.name, member.key)
+        self._rtts_s[member.name] = member.rtt_s
         peer = self._peer(session, member.name, member.key, member.rtt_s)
         self._led[session, member.name] = _Seat(peer, take)
         return peer
+
+    def met(self, member: MemberOutcome) -> None:
+        """See `Circle`."""
+        known = self._met.setdefault(member.name, Met())
+        turns = sum(member.steps[1::2]) - sum(member.steps[::2])
+        known.answers += 1
+        known.drafts += member.drafts
+        known.tokens += turns
+        known.accepted += round(turns * (member.accept or 0.0))
+
+    def facts(self) -> dict[str, str]:
+        """Lines for `hocket status`."""
+        allowed = ", ".join(self._egress.drafts_for) or "nobody"
+        lines = [f"{name} {met.fact(self._rtts_s.get(name))}" for name, met in sorted(self._met.items())]
+        return {"drafts leave for": allowed, "members met": notice_text("; ".join(lines) or "none yet")}
+
+    def metrics(self) -> dict[str, float]:
+        """The same for programs."""
+        found = {}
+        for name, met in self._met.items():
+            found[labelled("member_tokens_total", member=name)] = float(met.tokens)
+            found[labelled("member_accepted_total", member=name)] = float(met.accepted)
+        return found
 
     def leave(self, session: bytes) -> None:
         """See `Circle`."""

@@ -49,7 +49,7 @@ class PeerSources:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Told:
+class Contribution:
     """Another party: its part in each token, and what it says of its passages; `device` names another device."""
 
     side: Side
@@ -115,11 +115,13 @@ def peer_sources(message: Sources, chain: PrefixChain) -> PeerSources | None:
 
 def sourced(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], reported: PeerSources | None) -> Sourced:
     """The sources of an answer of these tokens, on the side that was asked; `reported` is what the other one says."""
-    rest = Told(other(side), "", [1.0 - trace.part for trace in traces], reported)
+    rest = Contribution(other(side), "", [1.0 - trace.part for trace in traces], reported)
     return sourced_by_all(side, passages, traces, [rest])
 
 
-def sourced_by_all(side: Side, passages: Sequence[Passage], traces: Sequence[Trace], others: Sequence[Told]) -> Sourced:
+def sourced_by_all(
+    side: Side, passages: Sequence[Passage], traces: Sequence[Trace], others: Sequence[Contribution]
+) -> Sourced:
     """The same with any number of other parties. The best MAX_ORIGINS are named."""
     told = [each for each in others if each.sources is not None]
     if not traces or not (passages or told):
@@ -141,7 +143,7 @@ def sourced_by_all(side: Side, passages: Sequence[Passage], traces: Sequence[Tra
     return Sourced(origins, shares[:, order].tolist() if fits else [], texts, lacked)
 
 
-def _of_party(told: Told) -> tuple[list[Origin], Table]:
+def _of_party(told: Contribution) -> tuple[list[Origin], Table]:
     """Its passages, and last what it does not tell; [tokens, those] sum to its parts."""
     reported, parts = told.sources, np.array(told.parts)[:, None]
     places = reported.places if reported is not None else []
@@ -152,7 +154,7 @@ def _of_party(told: Told) -> tuple[list[Origin], Table]:
     return origins, np.hstack((parts * within, parts * (missing & untold)))
 
 
-def _lacked(told: Sequence[Told]) -> list[Span]:
+def _lacked(told: Sequence[Contribution]) -> list[Span]:
     """The words that none of them supports."""
     first, *others = [each.sources.unsupported for each in told if each.sources is not None] or [()]
     return [span for span in first if all(span in other for other in others)]

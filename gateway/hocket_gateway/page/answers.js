@@ -48,8 +48,8 @@ export function liveSources({ live }) {
 }
 
 function end(answer, facts, results) {
-  const { id, finish, routing, unsupported, notices } = facts;
-  Object.assign(answer, { id, finish, routing, unsupported, notices, live: null });
+  const { id, finish, routing, unsupported, notices, members } = facts;
+  Object.assign(answer, { id, finish, routing, unsupported, notices, members, live: null });
   answer.sources = facts.sources.map((source) => ({ ...source, ...resultOf(source, results) }));
 }
 
@@ -118,9 +118,12 @@ export function devicesOf(answer) {
     const [, name, why] = /^(\S+?)(?:, whose summaries match,)? ((?:is not|has not|has gone|knows nothing) .+)$/.exec(notice) ?? [];
     if (name) be(name, why.startsWith("knows") ? "declined" : "absent", why);
   }
+  for (const { name, steps, accept } of answer.members ?? []) {
+    if (name !== "cloud" && steps.length) be(name, "drafted", `drafted along, ${Math.round(100 * accept)}% accepted`);
+  }
   for (const { device, share } of answer.sources) {
     if (!device) continue;
-    be(device, "answered");
+    if (found.get(device)?.state !== "drafted") be(device, "answered");
     found.get(device).share += share;
   }
   return [...found.values()];

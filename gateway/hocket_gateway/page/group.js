@@ -21,6 +21,7 @@ class Group extends HTMLElement {
 
 function lineOf({ name, state, why, share }) {
   if (state === "answered") return `${name} answered, with ${percent(share)} of the answer`;
+  if (state === "drafted") return `${name} ${why}, with ${percent(share)} of the answer`;
   return why ? `${name} ${why}` : `${name} was asked`;
 }
 

@@ -39,6 +39,11 @@ To = Annotated[
     Literal["", "device", "cloud", "server"],
     typer.Option(help="Who is to write, in the mode dispatch, which this chooses.", show_default=False),
 ]
+Sources = Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")]
+Required = Annotated[bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")]
+Elsewhere = Annotated[
+    str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
+]
 Within = Annotated[
     list[str] | None,
     typer.Option(
@@ -89,20 +94,16 @@ def ask(
     unknown: Known = ASKED.unknown,
     stop: Annotated[list[str] | None, typer.Option(metavar="TEXT", help="End before this text; repeatable.")] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Ask this side only.")] = False,
-    require_cloud: Annotated[
-        bool, typer.Option("--require-cloud", help="Fail rather than let the device answer alone.")
-    ] = False,
+    require_cloud: Required = False,
     members: With = "",
     to: To = "",
     pace: Annotated[
         float, typer.Option(min=0, max=10_000, help="Hand out so many tokens a second, evenly; 0: as they come.")
     ] = 0.0,
     timeout: Annotated[float, typer.Option(min=0.1, help="Give up after so many seconds.")] = ASKED.deadline_s,
-    sources: Annotated[Literal["yes", "no"], typer.Option(help="Print which passages the answer comes from.")] = "yes",
+    sources: Sources = "yes",
     quote: Quote = False,
-    endpoint: Annotated[
-        str | None, typer.Option(help="Ask another daemon, for example tcp://laptop:7000; default $HOCKET_ENDPOINT.")
-    ] = None,
+    endpoint: Elsewhere = None,
     home: AskedHome = None,
     json_lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
@@ -117,13 +118,16 @@ def ask(
     options: dict[str, Any] = {"mode": way, "aggregation": aggregation, "weights": weights, "documents": documents}
     options |= {"seed": seed, "max_tokens": max_tokens, "temperature": temperature, "top_p": top_p}
     options |= {"alone": alone, "require_cloud": require_cloud, "pace": pace, "deadline_s": timeout}
-    options |= {"members": tuple(name.strip() for name in members.split(",") if name.strip())}
-    options |= {"stop": tuple(stop or ()), "to": to, "within": folders_named(within), "unknown": unknown}
+    options |= {"stop": tuple(stop or ()), "to": to, "members": _names(members)}
+    options |= {"within": folders_named(within), "unknown": unknown}
     text = console.stdin_text() if question == "-" else question
     where, keys = meant(endpoint, home)
-    stored = _retrieval(endpoint, home) if quote else ""
     read = _ask_json if json_lines else ask_people
-    read(where, text, options, keys, sources=sources == "yes", stored=stored)
+    read(where, text, options, keys, sources=sources == "yes", stored=_retrieval(endpoint, home) if quote else "")
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in listed.split(",") if name.strip())
 
 
 def _retrieval(endpoint: str | None, home: Path | None) -> str:

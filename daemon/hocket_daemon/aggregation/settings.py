@@ -85,7 +85,7 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             description="how long a step waits for a member beyond a round trip; then it goes on without",
         ),
         FOR_EXPERTS,
-    ] = 500.0
+    ] = 1_000.0
     reading_s: Annotated[
         float,
         Meta(ge=0, le=60, description="how long the first token waits for a member that reads"),

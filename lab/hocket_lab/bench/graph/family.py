@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hocket_bus.deadline import Deadline
 from hocket_bus.errors import DeadlineExceeded
 from hocket_tools.commands.documents import read_in
 from hocket_tools.commands.pair import START_S
+from hocket_tools.pair import processes
 from hocket_tools.pair.home import Home
 from hocket_tools.pair.state import daemon_state
 from hocket_tools.pair.up import bring_up
@@ -17,11 +18,11 @@ from hocket_tools.pair.up import bring_up
 SHARED_S = 300.0
 
 
-def start(cloud: Home, devices: Sequence[Home]) -> None:
-    """Bring up the cloud, then each device until it is joined to it."""
-    bring_up(cloud, START_S, lambda _: None)
+def start(cloud: Home, devices: Sequence[Home], starting: Callable[[Home, str], int] = processes.start) -> None:
+    """Bring up the cloud, then each device until it is joined to it; `starting` begins one of their daemons."""
+    bring_up(cloud, START_S, lambda _: None, start=starting)
     for device in devices:
-        bring_up(device, START_S, lambda _: None, joined=True)
+        bring_up(device, START_S, lambda _: None, joined=True, start=starting)
 
 
 def read(home: Home, side: str, texts: Mapping[str, str]) -> None:

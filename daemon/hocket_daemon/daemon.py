@@ -45,6 +45,7 @@ from .monitoring.prometheus import Exporter
 from .monitoring.status import StatusBoard
 from .parts import Parts
 from .priority import come_first
+from .privacy.disclosure import Disclosure
 from .privacy.egress import Ledger
 from .privacy.history import History, HistoryPolicy
 from .profiling.decode_times import Profiling
@@ -115,6 +116,7 @@ class Daemon:
         self._loop = GuardedLoop(log, "error in the main loop")  # one bad event must not end the daemon
         self.at_server, self.at_peer, self._at_retrieval = Routes(), Routes(), Routes()
         self.circle: Circle | None = None  # the other devices of the group
+        self.disclosure = self.open_disclosure()
         self.peer: Callable[[], Peer | None] = _nobody  # the other side for a client's question
         self.duties: list[Duty] = []  # what a side does beside answering
         self._opened = ExitStack()  # closed in reverse order
@@ -153,7 +155,7 @@ class Daemon:
             history=self.history,
         )
         self.services = replace(self.services, gatherer=self.open_gatherer())
-        self.modes = modes(self.services, settings, self._parts, lambda: self.circle)
+        self.modes = modes(self.services, settings, self._parts, lambda: self.circle, self.disclosure)
         self.sessions = Sessions(self.services.admission, self._silence_s, self._explaining.keep)
         self._requests = Requests(
             self, self.services, self.server, self.sessions, self.modes.asks, log_bytes=settings.log_bytes
@@ -173,6 +175,10 @@ class Daemon:
 
     def open_server(self) -> TextGenerator | None:
         """The server of text, which writes instead of the other side or is this one's model; None: there is none."""
+        return None
+
+    def open_disclosure(self) -> Disclosure | None:
+        """What bounds what drafts tell others; None where nothing does."""
         return None
 
     def open_gatherer(self) -> Gatherer | None:

@@ -31,6 +31,8 @@ from .membership import BY_LIST, CloudMember, MemberList, check_successor, read
 from .modes import composing, composition, drafting_along
 from .monitoring.counters import labelled
 from .parts import PRODUCT, Parts
+from .privacy.budget import PrivacyBudget
+from .privacy.disclosure import Disclosure
 from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.link_switch import CUT, LinkSwitch
 from .profiling.decode_times import link_fact, network_facts
@@ -126,6 +128,14 @@ class DeviceDaemon(Daemon):
     def open_server(self) -> TextGenerator | None:
         """The one of [server]."""
         return open_server(self.settings.server, self.bus.post, self._egress, self.ledger, switch=self._switch)
+
+    def open_disclosure(self) -> Disclosure | None:
+        """That of [group]."""
+        group = self._own_settings.group
+        if not group.most_bits:
+            return None
+        budget = PrivacyBudget(self.ledger.path, group.bits_a_day) if group.bits_a_day else None
+        return Disclosure(group.most_bits, budget)
 
     def memory_peer(self) -> Peer | None:
         """The same, for what may be asked of it while a text is composed."""
@@ -228,6 +238,12 @@ class DeviceDaemon(Daemon):
             reason = Unavailable(f"the cloud daemon at {left.endpoint} is stopping")
             if left.draining and peer.move(reason, on_peer) and session:
                 left.send(End(session=session, reason="moved", tokens=0))
+
+    def close(self) -> None:
+        """What was told of documents today is known to the next one."""
+        super().close()
+        if self.disclosure is not None and self.disclosure.budget is not None:
+            self.disclosure.budget.write()
 
     def idle(self) -> bool:
         """A text that stays open in an editor is no work."""

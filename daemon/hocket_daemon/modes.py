@@ -25,6 +25,7 @@ from .engine.language_model import LanguageModel
 from .engine.settings import AUTO
 from .graph.settings import GateSettings
 from .parts import Parts
+from .privacy.disclosure import Disclosure
 from .serving.circle import Circle
 from .serving.mode import Asks, Peer, Peers, Reports, Session
 from .serving.reply import Reply
@@ -41,8 +42,17 @@ class Modes:
     reports: Sequence[Reports]
 
 
-def modes(services: Services, settings: DaemonSettings, parts: Parts, circle: Callable[[], Circle | None]) -> Modes:
-    """The modes of a daemon; `circle` are the other devices of its group, where it has any."""
+def modes(
+    services: Services,
+    settings: DaemonSettings,
+    parts: Parts,
+    circle: Callable[[], Circle | None],
+    disclosure: Disclosure | None,
+) -> Modes:
+    """The modes of a daemon; `circle` are the other devices of its group, where it has any.
+
+    `disclosure` bounds what its drafts tell others.
+    """
     group = Group(settings.group if isinstance(settings, DeviceSettings) else GroupSettings(), circle)
     gate = settings.gate if isinstance(settings, DeviceSettings) else GateSettings()
     dispatch = DispatchMode(services, _dispatch(settings), _weighing(settings.aggregation), parts.strategy)
@@ -52,7 +62,7 @@ def modes(services: Services, settings: DaemonSettings, parts: Parts, circle: Ca
         reply.ask = replace(ask, options=DispatchOptions(alone=options_of(ask).alone))
         return dispatch.begin(reply.ask, reply, peer, begins="cloud" if escalates else "evidence")
 
-    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler, dispatched)
+    aggregation = AggregationMode(services, settings.aggregation, parts.scheduler, dispatched, disclosure)
     made: list[Asks | Peers] = [
         aggregation,
         dispatch,

@@ -87,12 +87,7 @@ class Family:
         **egress: object,
     ) -> Pair:
         """A device that has read one document, if any,."""
-        made = Pair(self._place(name), self.models, stack=self.stack)
-        folder = made.folder / "keys"
-        keys.write_own(folder, self._device_keys[name])
-        keys.write_peers(folder, {"cloud": Peer(self.own.public, self.at, frozenset({"dial"}))})
-        made.keys = str(folder)
-        self.start_retrieval(made, "device")
+        made = self.devices.get(name) or self._prepared(name)
         if text:
             self.ingest(made, text)
         policy = {"summaries": True, "evidence": True} | egress
@@ -101,6 +96,22 @@ class Family:
         made.join()
         self.devices[name] = made
         return made
+
+    def _prepared(self, name: str) -> Pair:
+        made = Pair(self._place(name), self.models, stack=self.stack)
+        folder = made.folder / "keys"
+        keys.write_own(folder, self._device_keys[name])
+        keys.write_peers(folder, {"cloud": Peer(self.own.public, self.at, frozenset({"dial"}))})
+        made.keys = str(folder)
+        self.start_retrieval(made, "device")
+        return made
+
+    def stop_device(self, name: str, made: Pair) -> None:
+        """Its daemon alone; it can be started again."""
+        device = made.device
+        assert device is not None
+        device.stop()
+        until(lambda: not device.bus._running and name not in self.connected())
 
     def start_retrieval(self, made: Pair, side: str) -> None:
         """One that embeds, searches and builds a graph."""

@@ -21,6 +21,7 @@ from ..engine.runtime.likelihood import NO_LIKELIHOODS
 from ..engine.runtime.sequences import SequenceGroup, read
 from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.heads import Heads, Made, Probabilities, contrast_of, made
+from ..privacy.disclosure import SessionDisclosure
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Find, nothing
 from ..serving.passage_weights import explained, weigh
@@ -212,11 +213,16 @@ class Drafter:
         *,
         side: Side,
         find: Find | None = None,
+        disclosure: SessionDisclosure | None = None,
     ) -> None:
-        """`side` is the "cloud" where another side leads. `find` looks for passages instead of a search."""
+        """`side` is the "cloud" where another side leads. `find` looks for passages instead of a search.
+
+        `disclosure` bounds what drafts tell of the passages.
+        """
         self.begin = begin
         self.dialogue = dialogue
         self._side = side
+        self._disclosure = disclosure
         self.closed = False
         self.retrieval_s = 0.0
         self.prefill_s = 0.0
@@ -271,6 +277,8 @@ class Drafter:
     def count(self, confirmed: Sequence[Confirmed]) -> None:
         """Tokens of the answer, into the daemon's metrics as its side sees them."""
         for step in confirmed:
+            if self._disclosure is not None:
+                self._disclosure.confirm(step.step, step.token)
             sides = (step.own, step.remote) if self._side == "device" else (step.remote, step.own)
             self._services.counters.token(step.source, device=sides[0], cloud=sides[1])
 
@@ -290,9 +298,12 @@ class Drafter:
     def _decode(self, step: int, weighing: Weighing) -> None:
         drafted, mass = self.dialogue.exchange.drafted, self.begin.wire_mass
         contrast = contrast_of(self.begin.contrast, self.begin.eos, self.documents, step)
+        disclosure, documents = self._disclosure, [passage.document for passage in self.found]
 
         def then(heads: Heads) -> Made:
-            return made(heads, weighing.documents, mass, contrast)
+            if disclosure is None:
+                return made(heads, weighing.documents, mass, contrast)
+            return disclosure.made(step, heads, weighing.documents, documents, wire_mass=mass, contrast=contrast)
 
         def done(outcome: Decoded[Made] | HocketError, seconds: float) -> None:
             self._on_distribution(decoding, outcome, seconds)
@@ -330,7 +341,7 @@ class Drafter:
             task=begin.task,
             room=begin.sampling.max_tokens,
             likelihood=begin.weights in BY_LIKELIHOOD and bool(texts),
-            alone=bool(begin.contrast),
+            alone=bool(begin.contrast) or self._disclosure is not None,
         )
 
         def done(outcome: Outcome[SequenceGroup]) -> None:

@@ -12,6 +12,7 @@ from hocket_bus.faults import refused
 from hocket_bus.messages import Aggregated, Begin, Draft, End, Message, Ready, Sync, Target
 
 from ..engine.runtime.sequences import rows_of
+from ..privacy.disclosure import Disclosure
 from ..serving.evidence import nearest
 from ..serving.follow_up import search_text
 from ..serving.gatherer import Gathered, gathering
@@ -33,12 +34,20 @@ class Follower:
 
     within: Sequence[str] = ()
 
-    def __init__(self, services: Services, begin: Begin, peer: Peer, scheduler: Callable[[], Scheduler]) -> None:
+    def __init__(
+        self,
+        services: Services,
+        begin: Begin,
+        peer: Peer,
+        scheduler: Callable[[], Scheduler],
+        disclosure: Disclosure | None = None,
+    ) -> None:
+        """`disclosure` bounds what this side's drafts tell of its passages."""
         self.closed = False
         self._services = services
         self._begin = begin
         self._peer = peer
-        self._rows = rows_of(begin.documents, alone=bool(begin.contrast))
+        self._rows = rows_of(begin.documents, alone=bool(begin.contrast) or disclosure is not None)
         self._began_s = time.monotonic()
         self._steps = 0
         self._ended = "ended by the device, or its silence"
@@ -48,8 +57,9 @@ class Follower:
             find = gathering(
                 gatherer, peer, search_text(begin.prompt), begin.documents, scorer=begin.scorer, take=self._take
             )
+        bounds = disclosure.session() if disclosure is not None else None
         self._dialogue = Dialogue("cloud", begin, scheduler, vocabulary=services.model.vocabulary)
-        self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find)
+        self._drafter = Drafter(services, begin, self, self._dialogue, side="cloud", find=find, disclosure=bounds)
 
     @property
     def id(self) -> bytes:

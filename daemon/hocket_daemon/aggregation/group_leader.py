@@ -36,7 +36,7 @@ from ..serving.follow_up import search_text
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, Contribution, places_of, sourced_by_all
+from ..serving.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_of, sourced_by_all
 from .answer_summary import outcome_of
 from .dialogue import Effects
 from .drafter import Drafter

@@ -31,6 +31,7 @@ from hocket_bus.messages import (
 )
 
 from ..engine.runtime.sequences import rows_of
+from ..privacy.disclosure import Disclosure
 from ..serving.circle import Circle
 from ..serving.mode import Peer, Session
 from ..serving.reply import Reply
@@ -62,13 +63,16 @@ class AggregationMode:
         settings: AggregationSettings,
         scheduler: Callable[[], Scheduler] = Scheduler,
         dispatched: Dispatched | None = None,
+        disclosure: Disclosure | None = None,
     ) -> None:
         """`scheduler` makes what decides which side aggregates next, of a session (independent).
 
         `dispatched` leads a session in which one side writes: whichever has found something about the question.
+        `disclosure` bounds what this side's drafts tell in sessions that others lead.
         """
         self._services = services
         self._dispatched = dispatched
+        self._disclosure = disclosure
         self._scheduler = scheduler
         self._settings = settings
         self._waits = Waits(settings.connect_wait_s, settings.peer_wait_s, settings.rejoin_wait_s)
@@ -143,11 +147,11 @@ class AggregationMode:
     def rows_of(self, opening: Message) -> int:
         """The same for a device's session."""
         begin = _begin(opening)
-        return rows_of(begin.documents, alone=bool(begin.contrast))
+        return rows_of(begin.documents, alone=bool(begin.contrast) or self._disclosure is not None)
 
     def accept(self, opening: Message, peer: Peer) -> Follower:
         """Draft along in a device's session."""
-        follower = Follower(self._services, _begin(opening), peer, self._scheduler)
+        follower = Follower(self._services, _begin(opening), peer, self._scheduler, self._disclosure)
         follower.start()
         return follower
 

@@ -91,6 +91,19 @@ class GroupSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         Meta(ge=0, le=60, description="how long the first token waits for a member that reads"),
         FOR_EXPERTS,
     ] = 5.0
+    most_bits: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=64,
+            description="drafts for others say of no token more than so many bits beside what the question alone says "
+            "(docs/privacy.md), at the cost of one row; 0: no bound",
+        ),
+    ] = 0.0
+    bits_a_day: Annotated[
+        float,
+        Meta(ge=0, description="bits that drafts may tell of each document in a day, with `most_bits`; 0: no bound"),
+    ] = 0.0
     most_say: Annotated[
         float, Meta(gt=0, le=1, description="the largest share of any one member in a token"), FOR_EXPERTS
     ] = 0.9

@@ -2,7 +2,7 @@
 
 Every member drafts ahead from its own documents and takes the device's word. Who takes part in a step is decided here
 alone, before it is judged, and recorded: relative to that the tokens are those of one process that holds all
-distributions (docs/many-voices.md).
+distributions (docs/group.md).
 """
 
 from __future__ import annotations

@@ -53,6 +53,7 @@ MEASURED: Mapping[str, tuple[str, ...]] = {  # by words of a command; of several
     ),
     "bench crowd": (*_JOINT, "gateway", "lab/bench/crowd.py", "lab/bench/gateway.py"),
     "bench gpu": ("daemon/engine", "lab/bench/gpu.py"),
+    "bench group": (*_JOINT, "bus/sealing.py", "lab/bench/group.py"),
     "bench graph": (*_JOINT, "daemon/graph", "lab/bench/graph", "tools/embedding.py"),
     "bench invented": (*_JOINT, "lab/bench/invented.json", "lab/bench/invented.py"),
     "bench kv": (*_STREAMED, "lab/bench/kv.py"),

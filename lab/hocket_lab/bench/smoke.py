@@ -76,7 +76,7 @@ TRIALS = (  # the slow ones first
     Trial("overhead --tokens 20"),
     Trial("gateway --answers 2 --tokens 4"),
     Trial("crowd --clients 4 --streams 10 --slow 1 --silent 2 --quiet 2 --tokens 4"),
-    Trial("voices --parties 2 --rtt 0 --answers 1 --tokens 16"),
+    Trial("group --parties 2 --rtt 0 --answers 1 --tokens 16"),
     Trial("wire --vocabularies 2048 --draws 10"),
     Trial("link --rtt 0,30 --rate 100 --messages 10"),
 )

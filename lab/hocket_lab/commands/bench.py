@@ -41,9 +41,9 @@ BENCHMARKS = {  # module of hocket_lab.bench with Settings and run: what it meas
         "A gateway under clients that leave, read slowly or say half: its memory, and what a neighbour waits.",
         "--streams 5000 --json crowd.json",
     ),
-    "voices": (
+    "group": (
         "How fast several devices write one answer, by their number and round trip; one falls silent.",
-        "--parties 2,3 --json voices.json",
+        "--parties 2,3 --json group.json",
     ),
     "retrieval": (
         "How fast search is over 100,000 passages and how well it finds on SciFact.",

@@ -126,7 +126,7 @@ def _up_all(home: Home, wait: float, *, serve: bool) -> None:
             start(device, wait, joined=True)
     out.print(f"a cloud and {len(there)} devices are running; configuration, keys and logs: {home.at}", markup=False)
     out.print(
-        "for this trial the devices share summaries and answer each other with passages: their egress", markup=False
+        "for this trial the devices share summaries, passages and drafts with each other: their egress", markup=False
     )
     first, last = home_flag(there[0].at), home_flag(there[-1].at)
     out.print(f"documents:  hocket ingest{last} --side device PATH…", markup=False)

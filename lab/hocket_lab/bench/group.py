@@ -1,4 +1,4 @@
-"""`hocket bench voices`: how fast a group writes one answer, by its size and the round trip between its devices.
+"""`hocket bench group`: how fast a group writes one answer, by its size and the round trip between its devices.
 
 A cloud that only passes boxes on and devices with sentences of their own run on this machine, joined by the link
 emulator; every decode step takes as long as is set. The same questions are asked of two sides, and of a group whose

@@ -77,10 +77,10 @@ def bounded(
     """`made` of the rows' heads, within `bits` (0 to 64) of the last row, which has read the question alone.
 
     Each row before it is a passage's and has a weight and its document's name; there may be none. What is sent names
-    the ids of the last row, but for 2^-bits of what `wire_mass` lets it leave out: these could together not have more
-    than that. Where a backend names fewer ids, those. `kept` is the last row's, too.
+    the ids that the last row would send, and `kept` is its own, too: others could together have 2^bits of what it
+    leaves out at most.
     """
-    alone = made(heads.at(len(heads) - 1), [], 1.0 - (1.0 - wire_mass) * 2.0**-bits)
+    alone = made(heads.at(len(heads) - 1), [], wire_mass)
     if not documents:
         return Bounded(alone, alone.distribution, {})
     ids, counts = alone.distribution.ids, alone.distribution.counts

@@ -108,7 +108,8 @@ class DeviceDaemon(Daemon):
     def _open_circle(self) -> SealedCircle:
         """Where other devices of the group are met."""
         openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
-        pins, link = Pins.beside(self.ledger.path), NowPeer(self.cluster)
+        lasts = exist(_key_folder(self._own_settings))  # otherwise the own key, too, is another one at every start
+        pins, link = Pins.beside(self.ledger.path if lasts else None), NowPeer(self.cluster)
         circle = SealedCircle(self._sealing_key, pins, link, openings, self._egress, ledger=self.ledger)
         circle.add_to(self.at_peer)
         self.board.add(facts=[circle.facts], metrics=[circle.metrics])
@@ -299,8 +300,12 @@ class DeviceDaemon(Daemon):
 
 def _sealing_key(settings: DeviceSettings) -> SealingKey:
     """That of this machine's key; one for as long as the daemon runs where it needs none, as on ipc."""
-    folder = Path(settings.keys) if settings.keys else paths.keys()
+    folder = _key_folder(settings)
     return SealingKey.of_secret(Keys(folder).own.secret) if exist(folder) else SealingKey.fresh()
+
+
+def _key_folder(settings: DeviceSettings) -> Path:
+    return Path(settings.keys) if settings.keys else paths.keys()
 
 
 def _fact(link: Link) -> str:

@@ -36,7 +36,7 @@ from .privacy.disclosure import Disclosure
 from .privacy.egress import TO_REMEMBER, TO_SHARE, PeerGate, fact, obstacle
 from .privacy.link_switch import CUT, LinkSwitch
 from .profiling.decode_times import link_fact, network_facts
-from .serving.cluster import CloudLink, Cluster, ClusterPeer, NowPeer, OnPeer
+from .serving.cluster import CloudLink, Cluster, ClusterPeer, OnPeer
 from .serving.mode import Peer
 from .serving.openings import Openings
 from .serving.peers import Unlinked
@@ -109,8 +109,8 @@ class DeviceDaemon(Daemon):
         """Where other devices of the group are met."""
         openings = Openings(self.services, self.server, self.sessions, drafting_along(self.modes), self.check_taking)
         lasts = exist(_key_folder(self._own_settings))  # otherwise the own key, too, is another one at every start
-        pins, link = Pins.beside(self.ledger.path if lasts else None), NowPeer(self.cluster)
-        circle = SealedCircle(self._sealing_key, pins, link, openings, self._egress, ledger=self.ledger)
+        pins = Pins.beside(self.ledger.path if lasts else None)
+        circle = SealedCircle(self._sealing_key, pins, openings, self._egress, ledger=self.ledger)
         circle.add_to(self.at_peer)
         self.board.add(facts=[circle.facts], metrics=[circle.metrics])
         return circle

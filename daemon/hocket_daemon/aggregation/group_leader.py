@@ -17,6 +17,7 @@ from hocket_bus.errors import BadRequest, HocketError, Unavailable
 from hocket_bus.messages import (
     Draft,
     End,
+    FindMembers,
     Finish,
     FoundMember,
     MemberOutcome,
@@ -108,7 +109,8 @@ class GroupLeader(DraftingLeader):
         self._find_by_s = now + invited.cloud.rtt_s + self._terms.waits.connect_s
         query = "" if invited.names else search_text(self._begin.prompt)
         most = len(invited.names) or invited.settings.members
-        invited.circle.find(self.id, query, invited.names, most, self._on_found)
+        asked = FindMembers(session=self.id, query=query, names=list(invited.names), most=most)
+        invited.circle.find(invited.cloud, asked, self._on_found)
 
     def _on_found(self, outcome: MembersFound | HocketError) -> None:
         if self.closed or self._written:
@@ -118,7 +120,7 @@ class GroupLeader(DraftingLeader):
             self._notify(outcome.text)
         else:
             if self._reply.route is not None:
-                self._reply.route.found([member.name for member in outcome.members])
+                self._reply.route.found([member.name for member in outcome.members], named=bool(self._invited.names))
             for line in outcome.notices:
                 self._notify(line)
             for found in outcome.members:
@@ -127,7 +129,8 @@ class GroupLeader(DraftingLeader):
 
     def _seat(self, found: FoundMember) -> None:
         try:
-            peer = self._invited.circle.seat(self.id, found, partial(self._take, found.name))
+            take = partial(self._take, found.name)
+            peer = self._invited.circle.seat(self._invited.cloud, self.id, found, take)
         except HocketError as error:
             self._notify(str(error))
         else:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from hocket_bus.errors import HocketError
-from hocket_bus.messages import FoundMember, MemberOutcome, MembersFound, Message
+from hocket_bus.messages import FindMembers, FoundMember, MemberOutcome, MembersFound, Message
 
 from .mode import Peer
 
@@ -19,18 +19,16 @@ class Circle(Protocol):
 
     def find(
         self,
-        session: bytes,
-        query: str,
-        names: Sequence[str],
-        most: int,
+        cloud: Peer,
+        asked: FindMembers,
         done: Callable[[MembersFound | HocketError], None],
     ) -> None:
-        """Who may know an answer, at most `most`: those of `names`, or by what they share if none is named.
+        """Who may know an answer, of those that this cloud knows.
 
         `done` is called once, unless the session leaves before; nothing else ends the wait.
         """
 
-    def seat(self, session: bytes, member: FoundMember, take: Take) -> Peer:
+    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take) -> Peer:
         """A member of a session that this device leads. Raises Forbidden where its key is another one than before."""
 
     def met(self, member: MemberOutcome) -> None:

@@ -65,41 +65,6 @@ class Cluster:
         return ClusterPeer(self, self.reachable() or self.links[0])
 
 
-class NowPeer:
-    """The cloud, by whichever daemon of it is there now: for what belongs to no session with it."""
-
-    user = ""
-    aggregates = True
-    first_tokens_s: Sequence[float] = ()
-    silence_s = 0.0
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    @property
-    def _link(self) -> Link:
-        return (self._cluster.reachable() or self._cluster.links[0]).link
-
-    @property
-    def up(self) -> bool:
-        """Whether messages reach it now."""
-        return self._link.up
-
-    @property
-    def reason(self) -> HocketError | None:
-        """Why they do not."""
-        return self._link.reason
-
-    @property
-    def rtt_s(self) -> float:
-        """Of the link."""
-        return self._link.rtt_s
-
-    def send(self, message: Message) -> None:
-        """To that daemon. Raises Forbidden where it must not leave."""
-        self._link.send(message)
-
-
 class ClusterPeer:
     """The cloud, for one session: the daemon that it is with, from one moment to the next another one."""
 

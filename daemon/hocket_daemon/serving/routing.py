@@ -16,6 +16,7 @@ class Route:
         """`home` is whether the question stays there."""
         self._gate, self._home, self._why = gate, home, why
         self._matched: list[str] = []
+        self._named = False
         self._noticed: set[str] = set()
 
     def receive(self, ready: Ready | Standing) -> list[str]:
@@ -26,8 +27,9 @@ class Route:
         self._noticed.update(news)
         return news
 
-    def found(self, names: Sequence[str]) -> None:
-        """Which devices may know more, best first."""
+    def found(self, names: Sequence[str], *, named: bool = False) -> None:
+        """Which devices may know more, best first; `named`: whoever asked has chosen them."""
+        self._named = self._named or named
         self._matched = list(dict.fromkeys([*self._matched, *names]))
 
     def routing(self, outcome: Outcome | None) -> Routing:
@@ -36,7 +38,8 @@ class Route:
             why = self._why if self._home else f"{self._why}; the cloud had no part, so this device answered alone"
             return Routing(way="home", why=why, matched=self._matched, gate=self._gate)
         if self._matched:
-            why = f"{self._why}; {self._matched[0]}'s summaries match best"
+            best = f"{self._matched[0]}'s summaries match best"
+            why = f"{self._why}; {'they are those that were named' if self._named else best}"
             return Routing(way="devices", why=why, matched=self._matched, gate=self._gate)
         return Routing(way="pair", why=f"{self._why}; no other device's summaries match", gate=self._gate)
 

@@ -6,9 +6,8 @@ Everything runs on the main thread.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import PurePath
 
 import msgpack
@@ -34,7 +33,7 @@ from hocket_bus.messages import (
 )
 from hocket_bus.pins import Pins
 from hocket_bus.sealing import Channel, SealingKey
-from hocket_bus.sockets import Received, Routes
+from hocket_bus.sockets import Link, Received, Routes
 
 from ..monitoring.counters import labelled
 from ..privacy.egress import EgressSettings, Ledger, PeerGate
@@ -43,6 +42,7 @@ from .mode import Peer
 from .openings import Openings
 
 ANYBODY = "*"
+Way = Peer | Link  # to the cloud
 _TOLD: frozenset[DataClass] = frozenset(("drafts", "sources"))  # where [egress] drafts_for allows: see Draft, Sources
 MAX_FOUND = 256  # questions after members that are waited for
 log = structlog.get_logger(__name__)
@@ -57,23 +57,22 @@ class SealedPeer:
     key: bytes
     rtt_s: float
     _own: SealingKey
-    _link: Peer
+    link: Way
     _gate: PeerGate
     channel: Channel | None = None
     reason: HocketError | None = None
     aggregates: bool = True
     first_tokens_s: Sequence[float] = ()
-    received_s: float = field(default_factory=time.monotonic)
 
     @property
     def up(self) -> bool:
         """Whether boxes leave this device now."""
-        return self._link.up
+        return self.link.up
 
     @property
     def silence_s(self) -> float:
-        """For how long no box has come."""
-        return time.monotonic() - self.received_s
+        """Of the link: who cannot be reached behind it is told by the cloud."""
+        return self.link.silence_s
 
     def send(self, message: Message) -> None:
         """An opening begins a channel anew. Raises Forbidden where it must not leave."""
@@ -86,7 +85,7 @@ class SealedPeer:
         """One that holds `text`, which is `message`; none says that this device takes part."""
         assert self.channel is not None
         box = self.channel.seal(text)
-        self._link.send(Sealed(session=self.session, member=self.user, payload=box))
+        self.link.send(Sealed(session=self.session, member=self.user, payload=box))
         if message is not None:
             self._gate.count(message, len(box))
 
@@ -122,14 +121,13 @@ class SealedCircle:
         self,
         own: SealingKey,
         pins: Pins,
-        link: Peer,
         openings: Openings,
         egress: EgressSettings,
         *,
         ledger: Ledger,
     ) -> None:
         """`openings` takes what other devices open here."""
-        self._own, self._pins, self._link = own, pins, link
+        self._own, self._pins = own, pins
         self._openings, self._egress, self._ledger = openings, egress, ledger
         self._finding: dict[bytes, Callable[[MembersFound | HocketError], None]] = {}
         self._led: dict[tuple[bytes, str], _Seat] = {}
@@ -146,30 +144,23 @@ class SealedCircle:
 
     # --- led here
 
-    def find(
-        self,
-        session: bytes,
-        query: str,
-        names: Sequence[str],
-        most: int,
-        done: Callable[[MembersFound | HocketError], None],
-    ) -> None:
+    def find(self, cloud: Peer, asked: FindMembers, done: Callable[[MembersFound | HocketError], None]) -> None:
         """See `Circle`."""
         if len(self._finding) >= MAX_FOUND:
             done(Unavailable("too many questions wait for members", "ask again"))
             return
-        self._finding[session] = done
+        self._finding[asked.session] = done
         try:
-            self._link.send(FindMembers(session=session, query=query, names=list(names), most=most))
+            cloud.send(asked)
         except HocketError as error:
-            del self._finding[session]
+            del self._finding[asked.session]
             done(error)
 
-    def seat(self, session: bytes, member: FoundMember, take: Take) -> Peer:
+    def seat(self, cloud: Peer, session: bytes, member: FoundMember, take: Take) -> Peer:
         """See `Circle`."""
         self._check_key(member.name, member.key)
         self._rtts_s[member.name] = member.rtt_s
-        peer = self._peer(session, member.name, member.key, member.rtt_s)
+        peer = self._peer(cloud, session, member)
         self._led[session, member.name] = _Seat(peer, take)
         return peer
 
@@ -202,10 +193,10 @@ class SealedCircle:
         for key in [key for key in self._led if key[0] == session]:
             del self._led[key]
 
-    def _peer(self, session: bytes, name: str, key: bytes, rtt_s: float, channel: Channel | None = None) -> SealedPeer:
+    def _peer(self, cloud: Way, session: bytes, member: FoundMember, channel: Channel | None = None) -> SealedPeer:
         told = _TOLD if channel is not None else frozenset[DataClass]()
-        gate = PeerGate(self._egress, f"{name}, sealed", self._ledger, also=told)
-        return SealedPeer(name, session, key, rtt_s, self._own, self._link, gate, channel)
+        gate = PeerGate(self._egress, f"{member.name}, sealed", self._ledger, also=told)
+        return SealedPeer(member.name, session, member.key, member.rtt_s, self._own, cloud, gate, channel)
 
     def _check_key(self, name: str, key: bytes) -> None:
         if self._pins.check(name, key):
@@ -221,14 +212,15 @@ class SealedCircle:
     # --- boxes
 
     def _on_sealed(self, event: Received) -> None:
-        box = event.message
+        box, link = event.message, event.port
         assert isinstance(box, Sealed)
+        assert isinstance(link, Link)
         try:
             seat = self._led.get((box.session, box.member))
             if seat is not None:
                 self._on_answer(seat, box)
             else:
-                self._on_asked(box)
+                self._on_asked(box, link)
         except (BadMessage, Forbidden) as error:
             self._bad_boxes.note(device=box.member, error=str(error))
 
@@ -236,20 +228,21 @@ class SealedCircle:
         text = _unsealed(seat.peer, box)
         seat.take(_unpacked(text) if text else None)
 
-    def _on_asked(self, box: Sealed) -> None:
+    def _on_asked(self, box: Sealed, link: Link) -> None:
         """Of a session that another device leads: an opening, or what comes behind one."""
         peer = self._followed.get((box.session, box.member))
         if peer is not None:
             try:
                 text = _unsealed(peer, box)
             except BadMessage:
-                self._on_opening(box)  # the leader may have begun anew
+                self._on_opening(box, link)  # the leader may have begun anew
             else:
+                peer.link = link  # of several cloud daemons, the one that the leader is with
                 self._openings.take(_unpacked(text), peer)
         else:
-            self._on_opening(box)
+            self._on_opening(box, link)
 
-    def _on_opening(self, box: Sealed) -> None:
+    def _on_opening(self, box: Sealed, link: Link) -> None:
         if len(box.payload) > MAX_BOX_BYTES:
             raise BadMessage("a sealed box over the size limit")
         channel, text = Channel.answering(self._own, box.payload, box.session)
@@ -257,7 +250,8 @@ class SealedCircle:
         opening = _unpacked(text)
         if not isinstance(opening, Begin) or opening.session != box.session:
             raise BadMessage("a sealed session that does not begin with its opening")
-        peer = self._peer(box.session, box.member, channel.peer, opening.rtt_s, channel)
+        leader = FoundMember(name=box.member, key=channel.peer, rtt_s=opening.rtt_s)
+        peer = self._peer(link, box.session, leader, channel)
         if not {box.member, ANYBODY} & {*self._egress.drafts_for}:
             error = Forbidden(f"its owner lets no drafts leave for {box.member}")
             peer.send_box(_packed(refused(error, opening.session, opening.epoch)))
@@ -280,9 +274,7 @@ class SealedCircle:
 def _unsealed(peer: SealedPeer, box: Sealed) -> bytes:
     if len(box.payload) > MAX_BOX_BYTES or peer.channel is None:
         raise BadMessage("a sealed box that nobody expects")
-    text = peer.channel.unseal(box.payload)
-    peer.received_s = time.monotonic()
-    return text
+    return peer.channel.unseal(box.payload)
 
 
 def _as_it_leaves(message: Message) -> Message:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,6 +21,7 @@ from .marks import Marks
 from .people import People, Person
 from .refusals import Refusal
 from .settings import ServeSettings
+from .turns import Turns, nothing
 from .upstream import Upstream
 from .ways import Way
 
@@ -32,6 +34,7 @@ FINISHES: Mapping[Finish, str] = {  # the words of both APIs
 }
 KEPT_S = 5.0  # a place that is waited for; clients that retry come back sooner
 AGAIN_S = 0.05
+PAUSE_S = 1.0  # between two refusals of a key
 ACCEPT_S = 10.0  # a daemon that is there takes a question, or refuses it, within milliseconds
 
 log = structlog.get_logger(__name__)
@@ -40,13 +43,23 @@ log = structlog.get_logger(__name__)
 class Answer:
     """The answer to one question as it comes. Whoever has it closes it."""
 
-    def __init__(self, stream: AsyncStream, limits: Limits, people: People, person: Person, way: Way) -> None:
+    def __init__(
+        self,
+        stream: AsyncStream,
+        people: People,
+        person: Person,
+        way: Way,
+        *,
+        begun: Callable[[], None],
+        over: Callable[[], None],
+    ) -> None:
+        """`begun` is called at the first token, or at the end without one, and `over` at the end."""
         self.created_s = int(time.time())
         self.way = way
         self.notices: list[str] = []
         self.tokens: list[Token] = []  # so far, by their steps
         self._stream = stream
-        self._limits = limits
+        self._begun, self._over = begun, over
         self._people = people
         self._person = person
         self._began_s = time.monotonic()
@@ -63,6 +76,7 @@ class Answer:
             async for event in self._stream.events():
                 self._people.check(self._person)
                 if isinstance(event, Token):
+                    self._begun()
                     self.tokens.append(event)
                 elif isinstance(event, Notice):
                     self.notices.append(event.text)
@@ -103,7 +117,8 @@ class Answer:
         done = self._stream.done
         if done is None:
             self._stream.cancel()
-        self._limits.leave(self._person)
+        self._begun()
+        self._over()
         facts = {"finish": done.finish, "tokens": len(done.token_ids)} if done else {"finish": "left"}
         seconds = round(time.monotonic() - self._began_s, 3)
         log.info("answered", id=self.number, person=self._person.name, model=self.way.id, seconds=seconds, **facts)
@@ -136,7 +151,7 @@ def _routing(routing: Routing | None) -> dict[str, Any] | None:
 
 
 class Limits:
-    """How many questions of each person are in work, and how many come a minute."""
+    """How many questions of each person are in work, and how many come a minute. Refusals of one come no faster."""
 
     def __init__(self, at_once: int, a_minute: int) -> None:
         self._at_once = at_once
@@ -144,9 +159,27 @@ class Limits:
         self._in_work: Counter[str] = Counter()
         self._waiting: dict[str, float] = {}  # whom the daemon had no place for, and until when one is kept
         self._buckets: dict[str, Bucket] = {}
+        self._paused: dict[str, float] = {}  # whom a limit has refused, and until when it is not refused again
 
-    def enter(self, person: Person) -> None:
-        """Raises Refusal where a limit is reached."""
+    async def enter(self, person: Person) -> None:
+        """Raises Refusal where a limit is reached; who was refused a moment ago waits, and is tried again."""
+        pause_s = self._paused.get(person.name, 0.0) - time.monotonic()
+        try:
+            self._try(person)
+        except Refusal:
+            if pause_s <= 0:
+                raise
+            await asyncio.sleep(pause_s)
+            self._try(person)
+
+    def _try(self, person: Person) -> None:
+        try:
+            self._enter(person)
+        except Refusal:
+            self._paused[person.name] = time.monotonic() + PAUSE_S
+            raise
+
+    def _enter(self, person: Person) -> None:
         now, most = time.monotonic(), person.at_once or self._at_once
         if self._in_work[person.name] >= most:
             raise Refusal(429, f"{most} questions of this key are in work", "wait for one", "busy", retry_after_s=1.0)
@@ -191,18 +224,22 @@ class Questions:
         self._upstream = upstream
         self._people = people
         self._limits = Limits(settings.at_once, settings.a_minute)
+        self._turns = Turns()
 
     async def ask(self, person: Person, way: Way, options: Options, question: str | None = None) -> Answer:
         """The answer, which the daemon has begun; `options` are what was said of it. Raises Refusal."""
-        self._limits.enter(person)
+        await self._limits.enter(person)
+        begun: Callable[[], None] = nothing
         try:
+            begun = await self._turns.enter(person.name)
             stream = await self._begin_in_turn(person, self._completed(person, way, options), question)
         except BaseException as error:
+            begun()
             self._limits.leave(person)
             if isinstance(error, HocketError):
                 raise Refusal.of(error) from error
             raise
-        return Answer(stream, self._limits, self._people, person, way)
+        return Answer(stream, self._people, person, way, begun=begun, over=partial(self._limits.leave, person))
 
     def _completed(self, person: Person, way: Way, options: Options) -> Options:
         """With what the way, the person and the settings say."""

@@ -17,11 +17,10 @@ from ..engine.sampling.distribution import Distribution
 from ..engine.sampling.drawing import Rule
 from ..engine.sampling.heads import Probabilities
 from ..serving.sources import PeerSources, peer_sources
-from .dialogue import Effects
+from .dialogue import DraftReader, Effects
 from .exchange import SessionTerms
 from .group_exchange import LEADER, GroupExchange
 from .likelihood_ratio import steps_of
-from .peer_drafts import DraftReader
 from .steering import Guard
 
 

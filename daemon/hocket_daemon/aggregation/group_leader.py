@@ -41,10 +41,10 @@ from ..serving.sources import SOURCES_WAIT_S, Contribution, PeerSources, places_
 from .answer_summary import outcome_of
 from .dialogue import Effects
 from .drafter import Drafter
-from .drafting_leader import DraftingLeader
 from .group_dialogue import GroupDialogue
 from .group_member import GroupMember, Patience
 from .group_summary import of_members
+from .leader import DraftingLeader
 from .leader_terms import LeaderTerms, options_of
 from .settings import GroupSettings
 

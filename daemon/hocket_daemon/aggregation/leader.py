@@ -6,7 +6,10 @@ Every event is handled in one shape: send what the other side waits for, draft o
 from __future__ import annotations
 
 import time
+from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -28,16 +31,18 @@ from hocket_bus.messages import (
 
 from ..privacy.history import CLOUD
 from ..serving.evidence import doubt, scores_of
+from ..serving.leading import Leading
 from ..serving.mode import Facts, Peer
 from ..serving.reply import Reply, Sourced
 from ..serving.services import Services
-from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of
+from ..serving.sources import SOURCES_WAIT_S, PeerSources, places_of, shares_of
 from .agreement import agree
-from .answer_summary import outcome_of, sources_of
+from .answer_summary import AnswerSummary, outcome_of, sources_of
 from .dialogue import Dialogue, Effects
 from .drafter import Drafter
-from .drafting_leader import DraftingLeader
-from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, options_of
+from .exchange import Confirmed
+from .leader_terms import DOUBTED, NO_CLOUD, STEERED, LeaderTerms, found_in, nothing_found, options_of
+from .lookahead import MAX_LOOKAHEAD
 from .partner import Action, GiveUp, GoAlone, Join, Leave, Partner, Rejoin, Warn
 
 
@@ -70,6 +75,56 @@ class _Known:
     ready: Ready | None = None
     agreed: bool = False
     peer_sources: PeerSources | None = None
+
+
+class DraftingLeader(Leading, ABC):
+    """Publishes every target token."""
+
+    max_lookahead = MAX_LOOKAHEAD  # as far as pays
+    _begin: Begin
+    _drafter: Drafter
+
+    def __init__(self, services: Services, reply: Reply, terms: LeaderTerms) -> None:
+        super().__init__(services, reply)
+        self._terms = terms
+        self._steps: list[Confirmed] = []
+        self._account = AnswerSummary()
+
+    @property
+    def id(self) -> bytes:
+        """The session's number."""
+        return self._begin.session
+
+    def on_static(self, reason: HocketError) -> None:
+        """The reader is told, since the same question would have other tokens with a retrieval daemon that answers."""
+        self._reply.notice(
+            f"{reason.text}: from here on the {self._services.side}'s passages are weighed by the question alone"
+        )
+
+    def _add(self, confirmed: Sequence[Confirmed]) -> tuple[Finish | None, Sequence[Confirmed]]:
+        """How the answer ends, if it does; tokens confirmed beyond its end are nobody's business."""
+        traces = self._drafter.dialogue.exchange.traces
+        for number, each in enumerate(confirmed, start=1):
+            self._steps.append(each)
+            trace = traces[each.step]
+            finish = self._reply.add(each.token, each.source, trace.ranking, partial(shares_of, trace))
+            if finish is not None:
+                return finish, confirmed[:number]
+        return None, confirmed
+
+    def _check_documents(self, ready: Ready | None = None) -> bool:
+        """Say that an answer without documents is the model's own; fail where others' have begun it.
+
+        `ready` is what the other side has said of its own.
+        """
+        if self._begin.documents == 0 or self._drafter.documents:
+            return True
+        missing = nothing_found(self._services.side, ready, self.within)
+        if self._steps:
+            self.fail(missing)
+        else:
+            self._reply.notice(f"the model's own answer, which may be invented: {missing}")
+        return not self._steps
 
 
 class Leader(DraftingLeader):
